@@ -39,29 +39,32 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   const sealed = status === 503 && /\bsealed\b/i.test(message);
   const lost = status === 503 && /\bactivity segment \S+\.kms\b/.test(message);
   const full = status === 403 && message.startsWith('the limit of ');
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
   const details: ErrorDetails = {
     body: answer,
-    ...(isTexts(answer.errors) ? { fields: answer.errors } : {}),
+    fields: isTexts(answer.errors) ? answer.errors : undefined,
     // Of what only the administrator at the machine is answered.
-    ...(typeof answer.hint === 'string' ? { hint: answer.hint } : {}),
-    ...retryAfter(response),
-    ...(lost ? { hint: 'put the file back from a backup; `kms doctor` on its machine says more' } : {}),
+    hint: lost ? lostHint : typeof answer.hint === 'string' ? answer.hint : undefined,
+    retryAfter: Number.isFinite(seconds) ? seconds : undefined,
   };
   const code = sealed ? 'sealed' : lost ? 'corrupt' : full ? 'quota' : (codeOfStatus[status] ?? 'internal');
   return new KmsError(code, message, details);
 }
 
+const lostHint = 'put the file back from a backup; `kms doctor` on its machine says more';
+const isItOurs = 'is it the address of a kms appliance?';
+
 /** The error for an answer that no appliance gives. */
 export function notOurs(base: string, expected = 'JSON'): KmsError {
   return new KmsError('unavailable', `expected ${expected} from ${base}, got something else`, {
-    hint: 'is it the address of a kms appliance?',
+    hint: isItOurs,
   });
 }
 
 /** The error for an answer in JSON that no appliance gives; `what` says what came. */
 export function unexpected(what: string, cause?: unknown): KmsError {
-  return new KmsError('unavailable', `the answer of the appliance is not what was expected: ${what}`, {
-    hint: 'is it the address of a kms appliance, and of a version that fits?',
+  return new KmsError('unavailable', `the answer was not what was expected: ${what}`, {
+    hint: isItOurs,
     cause,
   });
 }
@@ -84,8 +87,7 @@ function reason(cause: unknown): string {
   let inner = cause;
   for (let depth = 0; depth < 5 && inner instanceof Error && inner.cause instanceof Error; depth++) inner = inner.cause;
   if (!(inner instanceof Error)) return 'no answer';
-  if ('code' in inner && typeof inner.code === 'string' && inner.message === '') return inner.code;
-  return inner.message || inner.name;
+  return inner.message || Object(inner).code || inner.name;
 }
 
 /** The answers that carry a state or an asset's verdict in place of a message. */
@@ -94,11 +96,6 @@ function otherMessage(answer: Readonly<Record<string, unknown>>, status: number)
   if (typeof answer.state === 'string') return `the token is ${answer.state}`;
   if (isJsonObject(answer.asset) && typeof answer.asset.message === 'string') return answer.asset.message;
   return `refused with status ${status}`;
-}
-
-function retryAfter(response: Response): { retryAfter?: number } {
-  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN);
-  return Number.isFinite(seconds) ? { retryAfter: seconds } : {};
 }
 
 function isTexts(value: unknown): value is Record<string, string> {

@@ -3,7 +3,6 @@
 // each time, so that who may no longer ask gets nothing.
 import { concatBytes, equalBytes } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
-import { unexpected } from './failure.ts';
 import type { AnswerTo } from './methods.ts';
 import { type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
 
@@ -52,12 +51,7 @@ export async function askForKey<Answer extends KeyAnswer>(
   const keys = kept.get(client) ?? new Map<string, Known>();
   kept.set(client, keys);
   const named = idsFor(keys, asked);
-  const checked = async (known: { readonly knownKeys?: string[] }): Promise<Answer> => {
-    const answer = await ask(known);
-    if (typeof Object(answer.key).id !== 'string') throw unexpected('no key');
-    return answer;
-  };
-  let answer = await checked(named.length > 0 ? { knownKeys: named } : {});
+  let answer = await ask(named.length > 0 ? { knownKeys: named } : {});
   const privateKeys = await privateKeysOf(answer);
   const opener = openerOf(privateKeys);
   const known = keys.get(answer.key.id);
@@ -66,7 +60,7 @@ export async function askForKey<Answer extends KeyAnswer>(
     keys.set(answer.key.id, known);
     return { answer, bytes: known.bytes.slice() };
   }
-  if (!answer.key.keyData) answer = await checked({});
+  if (!answer.key.keyData) answer = await ask({});
   const bytes = await unwrapRingKey({ privateKey: privateKeys, key: answer.key });
   keep(keys, answer.key.id, {
     ringname: (asked.ringname ?? answer.ringname ?? '').toLowerCase(),

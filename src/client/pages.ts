@@ -43,13 +43,13 @@ export async function* pages<P extends PageAnswer<unknown>, Input extends object
     const page: P = await method(next, options);
     // What answers may be anything.
     const { data, pagination }: Partial<P> = page;
-    const cursor: unknown = Object(pagination).nextCursor;
-    if (!Array.isArray(data) || (cursor !== undefined && typeof cursor !== 'string'))
-      throw unexpected('no page of a list');
-    const place = [cursor, JSON.stringify(data[0])];
-    if (place.some((each, i) => each !== undefined && each === kept[i])) throw unexpected('a list that begins again');
+    const cursor = Object(pagination).nextCursor;
+    const place = [cursor, JSON.stringify(Object(data)[0])];
+    if (!Array.isArray(data) || place.some((each, i) => each && each === kept[i])) {
+      throw unexpected('no page, or one from before');
+    }
     if ((n & (n - 1)) === 0) kept = place;
     yield page;
-    next = cursor === undefined ? undefined : { ...next, cursor };
+    next = cursor ? { ...next, cursor } : undefined;
   }
 }

@@ -5,7 +5,6 @@ import { fromBase64, fromBase64Url } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { isKnownKem, kemIds, openFileKey, openSecret, sealFileKey } from '../crypto/recipient.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
-import { unexpected } from './failure.ts';
 import { fileFault, maxRings, type Prelude, type Stanza } from './file-format.ts';
 import type { AnswerTo, InputOf } from './methods.ts';
 import { isSamePublicKey, publicKeyBytes, type RingPrivateKey } from './ring-keys.ts';
@@ -66,12 +65,10 @@ export async function sealToRings({
   const answers: AnswerTo<'encrypt'>[] = [];
   const stanzas: Stanza[] = [];
   for (const ringname of rings) {
-    const asked = ask({ ringname, recipient: true, ...(asset && { asset }) });
-    const { share: told, ...answer } = await (rings.length > 1 ? asked.catch(about(ringname)) : asked);
+    const { share: told, ...answer } = await ask({ ringname, recipient: true, ...(asset && { asset }) });
     const share = bytes32(told);
-    if (typeof answer.header !== 'string') throw unexpected('no header');
     // The flags of a header are its second byte: docs/formats.md.
-    const flags = fromBase64Url(answer.header)?.[1] ?? 0;
+    const flags = fromBase64Url(`${answer.header}`)?.[1] ?? 0;
     if (!share || answer.publicKey === undefined || !(flags & 2)) {
       throw new KmsError('unavailable', 'the appliance does not know how to encrypt without the private key', {
         hint: 'upgrade it, or encrypt with the private key',
@@ -87,14 +84,6 @@ export async function sealToRings({
     answers.push(answer);
   }
   return { answers, stanzas, fileKey };
-}
-
-/** Says of which of several rings it was. */
-function about(ringname: string): (error: unknown) => never {
-  return (error) => {
-    const isOfIt = error instanceof KmsError && ofOneRing.includes(error.code);
-    throw isOfIt ? new KmsError(error.code, `${ringname}: ${error.message}`, { ...error, cause: error }) : error;
-  };
 }
 
 /** The raw public key that the caller says, once the appliance says the same. */
@@ -206,14 +195,14 @@ async function secretOf({ header, ...sealed }: Stanza, privateKeys: readonly Rin
 
 function allOf(failures: readonly KmsError[], isOneUnknown: boolean): KmsError {
   const [first = fileFault('wrong-private-key'), ...others] = failures;
-  if (others.length === 0 && !isOneUnknown) return first;
+  if (!others[0] && !isOneUnknown) return first;
   const reasons = [...new Set(failures.map(({ message }) => message))].join('; ');
-  const message = others.length === 0 ? first.message : `none of the file's rings opens it: ${reasons}`;
+  const message = others[0] ? `none of the file's rings opens it: ${reasons}` : first.message;
   const hint = isOneUnknown ? 'a newer version of kms knows the KEM of another of its rings' : first.hint;
-  return new KmsError(first.code, message, { ...(hint !== undefined && { hint }), cause: first });
+  return new KmsError(first.code, message, { hint, cause: first });
 }
 
 function bytes32(base64: string | undefined): Uint8Array | undefined {
-  const bytes = typeof base64 === 'string' ? fromBase64(base64) : undefined;
+  const bytes = fromBase64(`${base64}`);
   return bytes?.length === 32 ? bytes : undefined;
 }

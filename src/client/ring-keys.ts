@@ -16,7 +16,6 @@ import {
 } from '../crypto/x25519.ts';
 import { KmsError } from '../errors.ts';
 import type { Kem } from '../model/kems.ts';
-import { unexpected } from './failure.ts';
 import type { Key } from './methods.ts';
 
 /** The 32 bytes, or PKCS#8 DER of X25519 (RFC 8410) or X-Wing. None of these is the length of any of the texts. */
@@ -155,13 +154,12 @@ export async function unwrapRingKey({ privateKey, key }: UnwrapInput): Promise<U
   }
   // What answers may be anything.
   const { value, encoding } = Object(Object(key.keyData.encrypted).key);
-  if (typeof value !== 'string') throw unexpected(`no wrapped bytes in ${key.id}`);
-  const wrappedBy = kemOf(value) ?? 'x25519';
   if (key.type !== 'aes256' || encoding !== 'base64') {
     throw new KmsError('invalid', `expected an aes256 key in base64, got ${key.type} in ${encoding}`, {
       hint: 'use a newer version of kms',
     });
   }
+  const wrappedBy = kemOf(value) ?? 'x25519';
   const keys = readPrivateKeys(privateKey, 'privateKey');
   const fitting = keys.filter(({ kem = wrappedBy }) => kem === wrappedBy);
   for (const { bytes } of fitting) {

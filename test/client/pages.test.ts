@@ -111,7 +111,7 @@ test('a list that comes round to where it was ends in an error, wherever the rou
         const data = hasNewCursors ? [{ id: n }] : [];
         return { data, pagination: { limit: 1, count: 1, hasMore: true, nextCursor } };
       };
-      await assert.rejects(all(pages(method, {})), { code: 'unavailable', message: /a list that begins again/ });
+      await assert.rejects(all(pages(method, {})), { code: 'unavailable', message: /one from before/ });
       assert.ok(asked <= 3 * (lead + round) + 1, `${lead} ${round}: ${asked}`);
     }
   }
@@ -128,15 +128,9 @@ test('a long list is none that comes round, though many of its pages are empty',
 });
 
 test('what is no page of a list is an answer that was not expected', async () => {
-  for (const page of [
-    { data: null, pagination: {} },
-    { data: {}, pagination: {} },
-    { pagination: {} },
-    { data: [], pagination: { nextCursor: 5 } },
-    { data: [], pagination: { nextCursor: null } },
-  ]) {
+  for (const page of [{ data: null, pagination: {} }, { data: {}, pagination: {} }, { pagination: {} }]) {
     // A program without types gets whatever was answered.
     const method = async () => page as never;
-    await assert.rejects(all(items(method, {})), { code: 'unavailable', message: /no page of a list/ });
+    await assert.rejects(all(items(method, {})), { code: 'unavailable', message: /no page/ });
   }
 });
