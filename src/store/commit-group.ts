@@ -8,10 +8,12 @@
 //
 // What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
 // `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
-// record's own line is `<number in alike> <milliseconds after at> <id>`; one that has props or a reporter, or that this
-// cannot say, is JSON of itself. Earlier programs wrote `"who"` in place of `"alike"`, without addresses; the first
-// ones wrote each record's canonical line, which is JSON that has a `seq`.
+// record's own line is `<number in alike> <milliseconds after at> <id>`, and behind that the key version where `props`
+// has that alone; one that has other props or a reporter, or that this cannot say, is JSON of itself. Earlier programs
+// wrote `"who"` in place of `"alike"`, without addresses; the first ones wrote each record's canonical line, which is
+// JSON that has a `seq`.
 import { utf8 } from '../crypto/bytes.ts';
+import { keyVersionOf } from './activity/kind.ts';
 import type { ActivityInput } from './port.ts';
 import type { Count, Written } from './session.ts';
 import type { Tally } from './sql.ts';
@@ -130,12 +132,10 @@ export class GroupActivity {
     this.#at ??= createdAt;
     const after = createdAt - this.#at;
     const isShort =
-      Number.isSafeInteger(createdAt) &&
-      Number.isSafeInteger(after) &&
-      plain.test(id) &&
-      isEmpty(props) &&
-      reporter === undefined;
-    this.#lines += isShort ? `${this.#numberOf(record)} ${after} ${id}\n` : `${JSON.stringify(record)}\n`;
+      Number.isSafeInteger(createdAt) && Number.isSafeInteger(after) && plain.test(id) && reporter === undefined;
+    const version = isShort ? versionText(props) : undefined;
+    this.#lines +=
+      version === undefined ? `${JSON.stringify(record)}\n` : `${this.#numberOf(record)} ${after} ${id}${version}\n`;
   }
 
   /** Undefined where there is no record. */
@@ -171,7 +171,14 @@ export class GroupActivity {
 /** Ids that stand in a record's own line. */
 export const plain = /^\w+$/;
 
-function isEmpty(props: ActivityInput['props']): boolean {
-  for (const name in props) if (Object.hasOwn(props, name)) return false;
-  return true;
+/** What stands behind an id; undefined for props of which a line cannot say all. */
+function versionText(props: ActivityInput['props']): string | undefined {
+  let text = '';
+  for (const name in props) {
+    if (!Object.hasOwn(props, name)) continue;
+    const version = keyVersionOf(props);
+    if (name !== 'keyVersion' || version === undefined) return undefined;
+    text = ` ${version}`;
+  }
+  return text;
 }

@@ -2,7 +2,7 @@
 // that follows others. The lines of activity are read from their bytes where they are as most are.
 import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { idLength } from './activity/kind.ts';
+import { idLength, keyVersionOf } from './activity/kind.ts';
 import type { Alike } from './activity/record.ts';
 import { type ActivityHead, type AlikeText, plain } from './commit-group.ts';
 import type { Applied } from './log-file.ts';
@@ -35,8 +35,8 @@ export interface ReplayWitness {
 export interface ReplayedActivity {
   /** A record, or its canonical line. */
   replay(record: ActivityInput | string): void;
-  /** One without props and reporter, whose id is 30 bytes of `bytes`. */
-  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void;
+  /** One without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void;
 }
 
 /** Runs the groups of one log file again. */
@@ -138,7 +138,7 @@ export class GroupReplayer {
       const kind = short && kinds[short.number];
       const createdAt = at + (short?.after ?? 0);
       if (short && kind && Number.isSafeInteger(createdAt)) {
-        this.#activity.replayAlike(kind, createdAt, payload, short.idAt);
+        this.#activity.replayAlike(kind, createdAt, payload, short.idAt, short.keyVersion);
         from = short.end;
         continue;
       }
@@ -169,6 +169,7 @@ interface ShortLine {
   readonly number: number;
   readonly after: number;
   readonly idAt: number;
+  readonly keyVersion: number | undefined;
   readonly end: number;
 }
 
@@ -185,10 +186,17 @@ function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
   const afterEnd = digitsEnd(bytes, numberEnd + 1);
   if (bytes[numberEnd] !== space || bytes[afterEnd] !== space) return undefined;
   const idAt = afterEnd + 1;
-  const end = idAt + idLength;
-  for (let at = idAt; at < end; at++) if (isWord[bytes[at] ?? 0] === 0) return undefined;
+  const idEnd = idAt + idLength;
+  for (let at = idAt; at < idEnd; at++) if (isWord[bytes[at] ?? 0] === 0) return undefined;
+  const end = bytes[idEnd] === space ? digitsEnd(bytes, idEnd + 1) : idEnd;
   if (bytes[end] !== lineFeed) return undefined;
-  return { number: digits(bytes, from, numberEnd), after: digits(bytes, numberEnd + 1, afterEnd), idAt, end: end + 1 };
+  return {
+    number: digits(bytes, from, numberEnd),
+    after: digits(bytes, numberEnd + 1, afterEnd),
+    idAt,
+    keyVersion: end === idEnd ? undefined : digits(bytes, idEnd + 1, end),
+    end: end + 1,
+  };
 }
 
 /** Where digits end that begin there; -1 where there are none, or too many. */
@@ -215,12 +223,15 @@ export function readRecord({ at, alike }: ActivityHead, line: string): ActivityI
     // Cast: the line was sealed by `GroupActivity.add`.
     return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
   }
-  const [number, after, id, ...more] = line.split(' ');
+  const [number, after, id, version, ...more] = line.split(' ');
   const found = alike[Number(number)];
   if (!found || id === undefined || more.length > 0)
     throw new KmsError('corrupt', 'an activity record has no such format');
   const createdAt = at + Number(after);
   if (!Number.isSafeInteger(createdAt)) throw new KmsError('corrupt', 'an activity record has no such time');
   const [action, keyid, ringname, status, validAction, address] = found;
-  return { id, createdAt, keyid, action, ringname, validAction, status, props: {}, address };
+  const props = version === undefined ? {} : { keyVersion: Number(version) };
+  if (version !== undefined && keyVersionOf(props) === undefined)
+    throw new KmsError('corrupt', 'an activity record has no such key version');
+  return { id, createdAt, keyid, action, ringname, validAction, status, props, address };
 }

@@ -35,6 +35,8 @@ const plain = fc.record({
   status: fc.constantFrom(200, 403, 500),
   props: fc.oneof(
     fc.constant({}),
+    fc.record({ keyVersion: fc.oneof(fc.constantFrom<unknown>(1, 12, 0, -1, 1.5, '1', null), fc.maxSafeInteger()) }),
+    fc.constantFrom({ keyVersion: 2, fromKeyVersion: 1 }, { object: 'x', keyVersion: 3 }),
     fc.dictionary(fc.string({ unit: 'grapheme' }), fc.constantFrom(1, -0, null, [], { a: 'b' }, 'x\ny'), {
       noNullPrototype: true,
     }),
@@ -55,8 +57,9 @@ function replayed(records: readonly ActivityInput[]): string[] {
     lines.push(typeof each === 'string' ? each : activityLine(each, lines.length + 1));
   const activity: ReplayedActivity = {
     replay: take,
-    replayAlike(alike, createdAt, bytes, idAt) {
-      take({ ...alike, createdAt, id: String.fromCharCode(...bytes.subarray(idAt, idAt + 30)), props: {} });
+    replayAlike(alike, createdAt, bytes, idAt, keyVersion) {
+      const props = keyVersion === undefined ? {} : { keyVersion };
+      take({ ...alike, createdAt, id: String.fromCharCode(...bytes.subarray(idAt, idAt + 30)), props });
     },
   };
   const payload = Buffer.concat([group.payload(false), Buffer.from('\n\n\n')]);
@@ -96,6 +99,14 @@ describe('activity records of a group', () => {
     assert.deepEqual(group.head?.alike, [[...shared, '192.0.2.1'], shared, [...shared, '2001:db8::1']]);
   });
 
+  it('are short with the version of a key too', () => {
+    const group = new GroupActivity();
+    for (const props of [{ keyVersion: 1 }, { keyVersion: 12 }, {}]) group.add({ ...one, props });
+    assert.equal(group.lines, `0 0 ${one.id} 1\n0 0 ${one.id} 12\n0 0 ${one.id}\n`);
+    group.add({ ...one, props: { keyVersion: 2, fromKeyVersion: 1 } });
+    assert.match(group.lines, /\n\{.*"fromKeyVersion":1.*\}\n$/);
+  });
+
   it('are whole where somebody reported them', () => {
     const group = new GroupActivity();
     group.add(one);
@@ -126,7 +137,18 @@ describe('activity records of a group', () => {
     assert.equal(readRecord({ at: 0, alike: [] }, line), line);
   });
 
-  for (const line of ['', '0', '0 1', '1 0 act_1', '-1 0 act_1', '0 x act_1', '0 1 act_1 more', '{"id":']) {
+  for (const line of [
+    '',
+    '0',
+    '0 1',
+    '1 0 act_1',
+    '-1 0 act_1',
+    '0 x act_1',
+    '0 1 act_1 more',
+    '0 1 act_1 0',
+    '0 1 act_1 1 2',
+    '{"id":',
+  ]) {
     it(`refuses ${JSON.stringify(line)}`, () => {
       const head: ActivityHead = { at: one.createdAt, alike: [['a', 'k', 'r', 200, true]] };
       assert.throws(() => readRecord(head, line));

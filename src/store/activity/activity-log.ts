@@ -154,10 +154,10 @@ export class ActivityLog {
     });
   }
 
-  /** The same for one without props and reporter, whose id is 30 bytes of `bytes`. */
-  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void {
+  /** The same for one without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void {
     this.#needNoneStaged();
-    this.#tail.replayAlike(alike, createdAt, bytes, idAt);
+    this.#tail.replayAlike(alike, createdAt, bytes, idAt, keyVersion);
   }
 
   #needNoneStaged(): void {

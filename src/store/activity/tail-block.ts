@@ -11,6 +11,7 @@ import type { SegmentMaker } from './segment-writer.ts';
 export const blockRecords = 2048;
 
 const ownId = /^\w{30}$/;
+const noProps = {};
 
 /** More are not looked through: a kind may be there twice. */
 const mostCompared = 16;
@@ -54,12 +55,22 @@ export class TailBlock {
     this.#read(this.#count - 1, record, kind);
   }
 
-  /** A record without props and reporter, whose id is `idLength` word characters of `bytes`. */
-  pushAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, seq: number): void {
-    const kind = this.#kindFor(alike, {});
+  /**
+   * A record without a reporter and with no props but a key version, whose id is `idLength` word characters of `bytes`.
+   */
+  pushAlike(
+    alike: Alike,
+    createdAt: number,
+    bytes: Uint8Array,
+    idAt: number,
+    seq: number,
+    keyVersion: number | undefined,
+  ): void {
+    const props = keyVersion === undefined ? noProps : { keyVersion };
+    const kind = this.#kindFor(alike, props);
     if ((this.#kinds[kind]?.lineBytes ?? -1) < 0) {
       const id = String.fromCharCode(...bytes.subarray(idAt, idAt + idLength));
-      this.push({ ...alike, id, createdAt, props: {} }, seq);
+      this.push({ ...alike, id, createdAt, props }, seq);
       return;
     }
     const at = this.#count;

@@ -141,9 +141,10 @@ export class ActivityTail {
     return true;
   }
 
-  /** Appends a record without props and reporter, whose id is 30 bytes of `bytes`. */
-  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number): void {
-    this.#append((block) => block.pushAlike(alike, createdAt, bytes, idAt, this.firstSeq + this.#count));
+  /** Appends a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void {
+    const seq = this.firstSeq + this.#count;
+    this.#append((block) => block.pushAlike(alike, createdAt, bytes, idAt, seq, keyVersion));
     this.#committed = this.#count;
   }
 
