@@ -175,8 +175,8 @@ export class SegmentWatch implements StoreSegments {
       if (!(await this.#isKept(summary))) return;
       const problem = await verify({ dir, uid, summary });
       if (problem === undefined) return this.#well(path);
-      // Once more: it may have been replaced, with its key, meanwhile.
-      if (tries === 1) {
+      // Twice more: it may have been replaced, with its key, meanwhile, and then another time.
+      if (tries < 3) {
         await this.#upToDate();
         continue;
       }
