@@ -65,6 +65,8 @@ interface Watched {
   /** What was remembered when this run began. */
   readonly before: SeenState | undefined;
   highest: SeenState;
+  /** What was kept last, by this run or before it. */
+  kept: SeenState | undefined;
   told: boolean;
 }
 
@@ -76,7 +78,7 @@ export function rollbackWatch(memory: StateMemory, events: RollbackEvents): Roll
     const remembered = await ready;
     const before = remembered.find(({ appliance, tenant }) => appliance === seen.appliance && tenant === seen.tenant);
     if (before && seen.epoch > before.epoch) await events.onNewEpoch?.(seen, before);
-    return { before, highest: before && !isLater(seen, before) ? before : seen, told: false };
+    return { before, highest: before && !isLater(seen, before) ? before : seen, kept: before, told: false };
   }
 
   return {
@@ -103,8 +105,15 @@ export function rollbackWatch(memory: StateMemory, events: RollbackEvents): Roll
     },
     async save() {
       for (const met of known.values()) {
-        const { before, highest } = await met;
-        if (!before || isLater(highest, before)) await memory.save(highest).catch(() => undefined);
+        const watched = await met;
+        const { kept, highest } = watched;
+        if (kept && !isLater(highest, kept)) continue;
+        await memory.save(highest).then(
+          () => {
+            watched.kept = highest;
+          },
+          () => undefined,
+        );
       }
     },
   };

@@ -83,6 +83,20 @@ test('what another run remembers while this one waits for its answer is not held
   assert.deepEqual(told, []);
 });
 
+test('what is kept already is not kept again', async () => {
+  const place = memory();
+  let saves = 0;
+  const watch = rollbackWatch(
+    { ...place, save: async () => void saves++ },
+    { onOlder: () => assert.fail('nothing is older') },
+  );
+  for (const sequence of [5, 5, 6, 6, 5]) {
+    await watch.see(answer(1, sequence));
+    await watch.save();
+  }
+  assert.equal(saves, 2);
+});
+
 test('answers that overtake each other, without the header, or with a memory that fails', async () => {
   const place = memory(state(1, 10));
   assert.deepEqual(await run(place, answer(1, 12), answer(1, 11), new Response('{}')), []);

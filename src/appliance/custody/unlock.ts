@@ -41,10 +41,10 @@ const byHand: Readonly<Record<CustodianKind, boolean>> = {
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
   const { slots } = parseHeader(from.bytes, from.name).header;
   const sources = sourcesFor(data, slots, given);
-  const passphrase = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
+  const people = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
   let failure: unknown;
   let refusal: KmsError | undefined;
-  const known = await passphrase.passphrase?.();
+  const known = await people.passphrase?.();
   if (known) {
     try {
       return await openWithPassphrase(from, slots, known);
@@ -65,7 +65,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
     }
   }
   if (refusal) throw refusal;
-  const typed = await passphrase.askPassphrase?.();
+  const typed = await people.askPassphrase?.();
   if (typed) return openWithPassphrase(from, slots, typed);
   if (failure === undefined) throw missingKey(slots, sources, given);
   if (failure instanceof KmsError && slots.some(({ kind }) => byHand[kind])) {
