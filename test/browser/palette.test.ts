@@ -28,7 +28,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   await dialog.getByRole('option', { name: 'Ring-129 Keyring' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Ring-129', level: 1 }).waitFor();
-  assert.equal(await dialog.count(), 0);
+  await dialog.waitFor({ state: 'detached' });
 
   await page.keyboard.press('Meta+K');
   await field.waitFor();

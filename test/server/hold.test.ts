@@ -1,7 +1,7 @@
 // A server that was started while an upgrade tries it: nobody but the upgrade is answered, and nothing goes out of the
 // data directory, until the upgrade says so.
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -23,6 +23,12 @@ const journal = (step: string): string =>
     ...{ from: {}, to: {}, service: { kind: 'none' } },
   });
 
+/** Writes an upgrade's journal at once, as an upgrade does: a server that reads it meanwhile never sees half of it. */
+function note(path: string, step: string): void {
+  writeFileSync(`${path}-new`, journal(step), { mode: 0o600 });
+  renameSync(`${path}-new`, path);
+}
+
 /** A signal, and when somebody first waits and would be woken by it. */
 function heeded(stopping = new AbortController().signal) {
   const { promise: isHeeded, resolve } = Promise.withResolvers<void>();
@@ -38,7 +44,7 @@ test('held, then free', async () => {
   const data = join(base, 'data');
   const path = join(data, 'kms.upgrade');
   await initAppliance({ data, env });
-  writeFileSync(path, journal('trying'), { mode: 0o600 });
+  note(path, 'trying');
   const [shipped, streamed] = [join(base, 'shipped'), join(base, 'streamed')];
   for (const dir of [shipped, streamed]) mkdirSync(dir, { mode: 0o700 });
   const serving = await serve({
@@ -83,12 +89,12 @@ test('held, then free', async () => {
   await delay(300);
   assert.deepEqual([readdirSync(shipped), readdirSync(streamed)], [[], []]);
 
-  writeFileSync(path, journal('passed'));
+  note(path, 'passed');
   await until('clients are let in', async () => (await status('/readyz')) === 200);
   assert.equal(await locally('/ks/keyrings'), 200);
   for (const dir of [shipped, streamed]) await until(`${dir} is written`, () => readdirSync(dir).length > 0);
   // Once free it stays so: it was not started for a trial.
-  writeFileSync(path, journal('stopping'));
+  note(path, 'stopping');
   await delay(300);
   assert.equal(await status('/readyz'), 200);
   rmSync(path);
@@ -97,7 +103,7 @@ test('held, then free', async () => {
 test('a held server ends as any other, and the next one is free', async () => {
   const data = join(base, 'ended');
   await initAppliance({ data, env });
-  writeFileSync(join(data, 'kms.upgrade'), journal('starting-again'), { mode: 0o600 });
+  note(join(data, 'kms.upgrade'), 'starting-again');
   const options = { data, listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
   const to = join(base, 'not-shipped');
   mkdirSync(to);
@@ -126,7 +132,7 @@ test('while an upgrade that runs works on the directory a server stays out, and 
     ['putting-back', 'starting-again'],
     ['swapping-back', 'starting-again'],
   ] as const) {
-    writeFileSync(path, journal(busy), { mode: 0o600 });
+    note(path, busy);
     await alone(data, async () => {
       const { stopping, isHeeded } = heeded();
       const started = serve({ ...options, stopping });
@@ -135,7 +141,7 @@ test('while an upgrade that runs works on the directory a server stays out, and 
       // It has nothing of the directory.
       lockDirectory(data).release();
       assert.ok(!readdirSync(data).includes('kms.sock'), busy);
-      writeFileSync(path, journal(next));
+      note(path, next);
       await refused;
       const serving = await serve(options);
       assert.match(serving.held?.message ?? '', /an upgrade is under way/);
@@ -143,7 +149,7 @@ test('while an upgrade that runs works on the directory a server stays out, and 
     });
   }
   // Of one that was cut off nobody waits for the end.
-  writeFileSync(path, journal('swapping'));
+  note(path, 'swapping');
   writeFileSync(join(data, 'kms.upgrade.lock'), '', { mode: 0o600 });
   const serving = await serve(options);
   assert.match(serving.held?.message ?? '', /an upgrade is under way/);
@@ -171,7 +177,7 @@ test('a server that had begun to start before an upgrade began does not serve', 
     );
     await delay(wait);
     // As an upgrade does: noted first; then who has the directory is ended.
-    writeFileSync(path, journal('stopping'), { mode: 0o600 });
+    note(path, 'stopping');
     const isHeld = (() => {
       try {
         lockDirectory(data, { onlyLooks: true }).release();
