@@ -1,6 +1,7 @@
 // When a store has checkpoints, whatever it is kept in: once its log has outgrown the snapshot, one at a time, and
 // where one failed a while later again.
 import { reasonOf } from '../errors.ts';
+import { storeClosed } from './availability.ts';
 import type { StoreLimits } from './embedded-options.ts';
 import type { StoreEvent } from './port.ts';
 
@@ -23,29 +24,32 @@ export class CheckpointRuns<R, How = never> {
   #notBefore = Number.NEGATIVE_INFINITY;
   /** Up to which record activity is to be dropped by the next one. */
   #dropTo: number | undefined;
+  #stopped = false;
 
   constructor(world: RunsWorld, make: MakeCheckpoint<R, How>) {
     this.#world = world;
     this.#make = make;
   }
 
-  /** Waits for the one under way. */
+  /** Waits for the one under way. None begins after it: those that wait are refused. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     while (this.#running) await this.#running.catch(() => {});
   }
 
   /** Starts one when the log has outgrown the snapshot. */
   startWhenDue(logBytes: number, snapshotBytes: number): void {
     const { limits, now } = this.#world;
-    if (this.#running || logBytes <= Math.max(limits.checkpointBytes, snapshotBytes)) return;
+    if (this.#stopped || this.#running || logBytes <= Math.max(limits.checkpointBytes, snapshotBytes)) return;
     if (now() < this.#notBefore) return;
     this.run().catch(() => {});
   }
 
-  /** Runs one after the one under way. */
+  /** Runs one after the one under way. Throws `unavailable` once they are stopped. */
   async run(how?: How): Promise<R | undefined> {
     // Here, so that of several that wait one goes on alone.
     while (this.#running) await this.#running.catch(() => {});
+    if (this.#stopped) throw storeClosed();
     const dropTo = this.#dropTo;
     const running = this.#make(dropTo, how);
     this.#running = running;

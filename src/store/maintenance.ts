@@ -75,12 +75,17 @@ export class Maintenance {
     this.checkpoints = new CheckpointRuns(world, (dropTo) => this.#checkpoint(dropTo));
   }
 
-  /** Ends a resealing after the file at hand, and waits for a checkpoint under way. */
+  /**
+   * Ends a resealing after the file at hand, and waits for a checkpoint and a removal under way. From then on it leaves
+   * the files alone: they may be another process's.
+   */
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#wake();
-    await this.#resealing?.catch(() => {});
-    await this.checkpoints.stop();
+    const checkpoint = this.checkpoints.stop();
+    while (this.#resealing) await this.#resealing.catch(() => {});
+    await checkpoint;
+    await this.#removing.idle();
   }
 
   /** Starts a checkpoint when the logs have outgrown the snapshot. */
@@ -176,7 +181,7 @@ export class Maintenance {
       this.#holders--;
       this.#wake();
       // What stays behind is removed by the next checkpoint or the next start.
-      this.#removeSuperseded().catch(() => {});
+      if (!this.#stopped) this.#removeSuperseded().catch(() => {});
     };
   }
 
@@ -188,6 +193,10 @@ export class Maintenance {
   /** Resolves when nobody wants the files to stay. */
   async #free(): Promise<void> {
     while (this.#holders > 0 && !this.#stopped) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#needUnstopped();
+  }
+
+  #needUnstopped(): void {
     if (this.#stopped) throw new KmsError('unavailable', 'the store was closed before all its files had the new key');
   }
 
@@ -198,6 +207,7 @@ export class Maintenance {
    */
   async reseal(): Promise<readonly number[]> {
     while (this.#resealing) await this.#resealing.catch(() => {});
+    this.#needUnstopped();
     this.#resealing = this.#resealOnce();
     try {
       return await this.#resealing;

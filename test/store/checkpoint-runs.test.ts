@@ -43,7 +43,7 @@ test('one starts when the log has outgrown the limit and the snapshot, and after
     [500, 500],
   ] as const) {
     runs.startWhenDue(log, snapshot);
-    await runs.stop();
+    await turn();
   }
   assert.equal(made.length, 0);
   state.fails = true;
@@ -51,7 +51,8 @@ test('one starts when the log has outgrown the limit and the snapshot, and after
     clock.now = at;
     runs.startWhenDue(501, 500);
     runs.startWhenDue(501, 500);
-    await runs.stop();
+    await turn();
+    await turn();
   }
   assert.equal(made.length, 2);
   assert.deepEqual(
@@ -70,4 +71,18 @@ test('what is to be dropped is asked for until one was made that did it', async 
   await runs.run();
   await runs.run();
   assert.deepEqual(made, [7, 7, 7, undefined]);
+});
+
+test('once they are stopped none begins, neither one that waits nor one that is due or asked for', async () => {
+  const { state, made, runs } = setUp();
+  const first = runs.run();
+  const waiting = [runs.run(), runs.drop(3), runs.run()].map((run) => assert.rejects(run, { code: 'unavailable' }));
+  await runs.stop();
+  assert.deepEqual([made.length, state.running], [1, 0]);
+  assert.equal(await first, 'made');
+  await Promise.all(waiting);
+  runs.startWhenDue(501, 500);
+  await assert.rejects(runs.run(), { code: 'unavailable' });
+  await runs.stop();
+  assert.deepEqual([made.length, state.most], [1, 1]);
 });

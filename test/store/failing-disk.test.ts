@@ -225,6 +225,51 @@ test('requests are served while a checkpoint runs', async () => {
   await store.close();
 });
 
+test('what waits for a checkpoint or a resealing does not begin while the store is closed', async () => {
+  let finish = () => {};
+  const running = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  let begun = 0;
+  let ended = 0;
+  const { store } = await simStore({
+    runCheckpoint: async () => {
+      begun++;
+      await running;
+      ended++;
+      throw new Error('given up');
+    },
+  });
+  await add(store, 'a');
+  const first = assert.rejects(store.checkpoint(), /given up/);
+  while (begun === 0) await new Promise((resolve) => setImmediate(resolve));
+  const { reseal, dropActivity } = store;
+  assert.ok(reseal && dropActivity);
+  const waiting = [store.checkpoint(), reseal.call(store), reseal.call(store), dropActivity.call(store, 1)];
+  const refused = waiting.map((each) => assert.rejects(each, { code: 'unavailable' }));
+  // They wait where the one under way is in their way.
+  await new Promise((resolve) => setImmediate(resolve));
+  const closed = store.close().then(() => assert.equal(ended, 1));
+  finish();
+  await Promise.all([first, closed, ...refused]);
+  assert.equal(begun, 1);
+});
+
+test('a copy that ends once the store is closed takes no file away', async () => {
+  const { store, files } = await simStore();
+  await add(store, 'a');
+  const held = await store.hold?.(false);
+  assert.ok(held);
+  await add(store, 'b');
+  await store.checkpoint();
+  await store.close();
+  const { steps } = files;
+  held.release();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(files.steps, steps);
+  assert.ok(await Promise.all(held.files.map(({ name }) => files.read(name))));
+});
+
 test('a store that was being made when the machine crashed can be made again', async () => {
   const { files } = await setUp();
   for (const name of [...files.disk.names.keys()]) if (name.includes('snapshot')) files.disk.names.delete(name);

@@ -288,6 +288,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   async reseal(): Promise<readonly number[]> {
     while (this.#resealing) await this.#resealing.catch(() => {});
+    if (this.#closing) throw storeClosed();
     this.#resealing = this.activity.noting(() => this.#reseal());
     try {
       return await this.#resealing;
