@@ -216,10 +216,11 @@ const mostExports = { ofOne: 2, ofAll: 8 };
 const exporting = new WeakMap<Store, string[]>();
 
 /**
- * The records from `start` to the end of the log as lines of an export, read as they are asked for: nothing before what
- * was done so far is durable. To be called in the request's transaction. Throws `rate-limited` where as many exports as
- * may be are under way. `leading` is the head of the record before the first, where retention dropped it: it stands in
- * front of them, so that the export can be verified by itself.
+ * The records from `start` to the end of the log as lines of an export, read as they are asked for: nothing before
+ * what was done so far is durable. To be called in the request's transaction, and to be read or returned: until then it
+ * has one of the places. Throws `rate-limited` where as many exports as may be are under way. `leading` is the head of
+ * the record before the first, where retention dropped it: it stands in front of them, so that the export can be
+ * verified by itself.
  */
 export function exportChain(
   store: Store,
@@ -235,7 +236,10 @@ export function exportChain(
     });
   }
   exporting.set(store, callers);
-  return linesFrom(store, { start, leading }, caller, callers);
+  const lines = linesFrom(store, { start, leading }, caller, callers);
+  // What was begun gives its place back however it ends, read or not.
+  void lines.next();
+  return lines;
 }
 
 async function* linesFrom(
@@ -246,6 +250,7 @@ async function* linesFrom(
 ): AsyncGenerator<string> {
   callers.push(caller);
   try {
+    yield '';
     // It begins after the request's own, and with what that did on the disk.
     await store.transaction(async () => undefined);
     let next = start;

@@ -11,6 +11,7 @@ import type { Appliance, OpenState } from './appliance.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
 import { type Checked, type CheckedInput, checkInput, type Fields, type RawInput, rawInput } from './input.ts';
 import type { AnswerRoom, AppContext, RequestEnv } from './request.ts';
+import type { Outcome } from './respond.ts';
 import { baseUrlOf, type Input } from './route.ts';
 import type { TenantHandle } from './tenants.ts';
 
@@ -35,6 +36,8 @@ export class Exchange implements Input<unknown>, CheckedInput {
   readonly #c: AppContext;
   /** Once the route has prepared it. */
   operation: PlainOperation | undefined = undefined;
+  /** The answer that its operation began to make, where it is made while it is sent. */
+  stream: Outcome['stream'] = undefined;
   /** What is to be done once the operation is durable. */
   work: (() => Promise<void>) | undefined = undefined;
   /** What the operation said that it does. */

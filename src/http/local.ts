@@ -11,7 +11,7 @@ import type { Appliance, State } from './appliance.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
 import { type AppContext, headerOf } from './request.ts';
-import { reported } from './request-log.ts';
+import { brokenOff } from './request-log.ts';
 import { answered, type Outcome, refused, type Served, streamed, unknownPath } from './respond.ts';
 import type { Around, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
@@ -58,7 +58,7 @@ export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { rea
       if (type === undefined) return { outcome: answered(answer) };
       // The types of the handlers see to it that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;
-      return { outcome: streamed(type, reported(appliance.logger, path, pieces, c.env?.room)) };
+      return { outcome: streamed(type, pieces, brokenOff(appliance.logger, path, c.env?.room)) };
     } catch (error) {
       return { outcome: withHint(refused(error), error) };
     }

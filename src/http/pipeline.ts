@@ -34,7 +34,7 @@ import { Exchange, type PlainOperation } from './exchange.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { pageBody } from './input.ts';
 import type { AnswerRoom, AppContext } from './request.ts';
-import { reported } from './request-log.ts';
+import { brokenOff } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import { baseUrlOf, type ServedPath } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
@@ -145,7 +145,9 @@ export function serveEndpoint(
     }
   }
 
-  function orGone(served: Served, { open, handle }: Exchange, c: AppContext): Served {
+  function orGone(served: Served, { open, handle, stream }: Exchange, c: AppContext): Served {
+    // Nothing that it holds may be kept for an answer that nobody gets.
+    if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, c, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
@@ -311,7 +313,10 @@ export function serveEndpoint(
     if (endpoint.paginated) return answered(body);
     if (endpoint.binary || endpoint.lines) {
       const pieces = answer as AsyncIterable<string | Uint8Array>;
-      return streamed(endpoint.lines ?? 'application/octet-stream', reported(logger, path, pieces, room));
+      const type = endpoint.lines ?? 'application/octet-stream';
+      const outcome = streamed(type, pieces, brokenOff(logger, path, room));
+      exchange.stream = outcome.stream;
+      return outcome;
     }
     if (!endpoint.text) return answeredText(JSON.stringify(body), room, holder);
     const made = answeredText(answer as string, room, holder);

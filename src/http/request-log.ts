@@ -78,17 +78,9 @@ export function requestIds(prefix: string): RequestIds {
  * The status has gone out already when a stream fails: what went wrong is for the log. The connection is cut before
  * anybody else can end the answer, which would make it look whole.
  */
-export async function* reported<T>(
-  logger: Logger,
-  route: string,
-  pieces: AsyncIterable<T>,
-  room: AnswerRoom | undefined,
-): AsyncGenerator<T> {
-  try {
-    yield* pieces;
-  } catch (err) {
+export function brokenOff(logger: Logger, route: string, room: AnswerRoom | undefined): (cause: unknown) => void {
+  return (err) => {
     logger.error({ err, route }, 'an answer broke off');
     room?.cut();
-    throw err;
-  }
+  };
 }

@@ -76,17 +76,35 @@ export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number)
   );
 }
 
-/** An answer that is made while it is sent. */
-export function streamed(contentType: string, text: AsyncIterable<string | Uint8Array>): Outcome {
+/**
+ * An answer that is made while it is read: nothing is asked of `text` before. `broke` is told why it breaks off, before
+ * anybody can end it. Whoever does not send it has to cancel it.
+ */
+export function streamed(
+  contentType: string,
+  text: AsyncIterable<string | Uint8Array>,
+  broke: (cause: unknown) => void,
+): Outcome {
   const chunks = inChunks(text);
-  const stream = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
+  let isRead = false;
+  const next = (): ReturnType<typeof chunks.next> =>
+    chunks.next().catch((cause: unknown) => {
+      broke(cause);
+      throw cause;
+    });
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        isRead = true;
+        const { done, value } = await next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      // A generator that was not begun does not end what it reads from.
+      cancel: async () => void (await (isRead ? chunks.return(undefined) : text[Symbol.asyncIterator]().return?.())),
     },
-    cancel: async () => void (await chunks.return(undefined)),
-  });
+    { highWaterMark: 0 },
+  );
   return { status: 200, body: {}, headers: { 'Content-Type': contentType }, stream };
 }
 

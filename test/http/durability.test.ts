@@ -2,13 +2,14 @@
 // the log alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { KmsError } from '../../src/errors.ts';
 import type { Store } from '../../src/store/port.ts';
 import { testAppliance } from '../support/appliance.ts';
 import { sampled, urlOf } from './samples.ts';
 
-async function withStore(change: (store: Store) => Partial<Store>) {
-  const a = await testAppliance();
+async function withStore(change: (store: Store) => Partial<Store>, options?: Parameters<typeof testAppliance>[0]) {
+  const a = await testAppliance(options);
   const [seat] = a.tenants;
   assert.ok(seat);
   Object.assign(seat.handle.store, change({ ...seat.handle.store }));
@@ -37,6 +38,56 @@ test('a transaction that does not become durable is 500, whatever the operation 
     assert.deepEqual(body, { message: 'internal error' });
     assert.ok(log.some((line) => line.includes('fsync failed') && id !== null && line.includes(id)));
   }
+});
+
+test('an answer that is made while it is read begins once it is durable, and keeps nothing where it is not', async () => {
+  let isDurable = false;
+  const read: string[] = [];
+  async function* backup(): AsyncGenerator<Uint8Array> {
+    read.push(`backup ${isDurable}`);
+    yield new Uint8Array(1);
+  }
+  const change = (store: Store): Partial<Store> => ({
+    transaction: async (fn) => {
+      const result = await store.transaction(fn);
+      // As long as a disk takes.
+      for (let turns = 0; turns < 10; turns++) await setImmediate();
+      if (!isDurable) throw new KmsError('unavailable', 'the store is recovering from a failed write');
+      return result;
+    },
+    activity: {
+      async *read(from) {
+        read.push(`activity ${isDurable}`);
+        yield* store.activity.read(from);
+      },
+      search: (...asked) => store.activity.search(...asked),
+      find: (id) => store.activity.find(id),
+    },
+  });
+  const { a } = await withStore(change, { backup });
+  // More often than there are places.
+  for (let n = 0; n < 10; n++) {
+    assert.equal((await a.call('POST', '/auth/activity/export', {})).status, 503);
+    assert.equal((await a.call('POST', '/system/backup')).status, 503);
+  }
+  assert.deepEqual(read, []);
+  isDurable = true;
+  assert.equal((await a.call('POST', '/auth/activity/export', {})).status, 200);
+  assert.equal((await a.call('POST', '/system/backup')).status, 200);
+  assert.deepEqual(read, ['activity true', 'backup true']);
+  const given = await a.app.fetch(
+    new Request('http://kms.test/auth/activity/export', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${a.root.key}`, 'Content-Type': 'application/json' },
+      body: '{}',
+    }),
+    {},
+  );
+  for (let turns = 0; turns < 50; turns++) await setImmediate();
+  assert.equal(read.length, 2, 'nobody reads it');
+  // Given up before its first line.
+  await given.body?.cancel();
+  for (let n = 0; n < 3; n++) assert.equal((await a.call('POST', '/auth/activity/export', {})).status, 200);
 });
 
 test('a store that cannot write is 503 with its reason', async () => {

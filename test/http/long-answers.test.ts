@@ -5,7 +5,8 @@ import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/http/appliance.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
-import { reported } from '../../src/http/request-log.ts';
+import { brokenOff } from '../../src/http/request-log.ts';
+import { chunkLength, streamed } from '../../src/http/respond.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const big = 'x'.repeat(200_000);
@@ -131,14 +132,16 @@ test('any other long answer without room does nothing, and is recorded', async (
 
 test('an answer that breaks off cuts its connection before anybody could end it', async () => {
   const room = roomOf(true);
+  const long = 'a'.repeat(chunkLength);
   async function* pieces(): AsyncGenerator<string> {
-    yield 'a';
+    yield long;
     throw new Error('gone');
   }
+  const { stream } = streamed('text/plain', pieces(), brokenOff(silentLogger, '/x', room));
   const seen: string[] = [];
   const read = async (): Promise<void> => {
-    for await (const piece of reported(silentLogger, '/x', pieces(), room)) seen.push(piece);
+    for await (const piece of stream ?? []) seen.push(new TextDecoder().decode(piece));
   };
   await assert.rejects(read(), /gone/);
-  assert.deepEqual([seen, room.told], [['a'], ['cut']]);
+  assert.deepEqual([seen, room.told], [[long], ['cut']]);
 });

@@ -42,6 +42,7 @@ export interface ApplianceOptions {
   }[];
   readonly bodyLimit?: number;
   readonly local?: Partial<LocalHandlers>;
+  readonly backup?: OpenState['backup'];
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
@@ -113,6 +114,11 @@ const neverSealed: Sealing = {
   seal: async () => {},
 };
 
+async function* shortBackup(): AsyncGenerator<Uint8Array> {
+  yield new Uint8Array([1, 2]);
+  yield new Uint8Array([3]);
+}
+
 export async function testAppliance(options: ApplianceOptions = {}): Promise<Appliance> {
   const clock = { now: startTime };
   const world = testWorld(clock, 7);
@@ -150,10 +156,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     local,
     readiness: options.ready ?? (() => ({ ok: true })),
     refuseWrites: () => undefined,
-    async *backup() {
-      yield new Uint8Array([1, 2]);
-      yield new Uint8Array([3]);
-    },
+    backup: options.backup ?? shortBackup,
     backups: () => ({
       configured: { directory: '/mnt/backup', schedule: '0 3 * * *', keep: 7, nextAt: '2026-01-02T03:00:00.000Z' },
       running: false,
