@@ -150,6 +150,13 @@ export function isStandby(data: string): KmsError {
   });
 }
 
+/** Where a database is named and the directory is none of a node. */
+export function notOfNode(data: string): KmsError {
+  return new KmsError('refused', `${data}: holds an appliance of its own, and --store names one in a database`, {
+    hint: 'name another directory for this node with --data, or leave --store out',
+  });
+}
+
 export function foreign(data: string): KmsError {
   return new KmsError('refused', `${data}: holds other files and no ${sealFile}: not a data directory of kms`, {
     hint: 'give an empty or a new directory; if this was a data directory, restore it from a backup',

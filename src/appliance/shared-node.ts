@@ -21,6 +21,7 @@ import {
   moved,
   needPrivateDirectory,
   nodeFile,
+  notOfNode,
   sealName,
   systemDir,
   unrestored,
@@ -249,11 +250,7 @@ export async function makeNodeDirectory(root: string): Promise<void> {
   if (state === 'foreign') throw foreign(root);
   if (state === 'unrestored') throw unrestored(root);
   if (state === 'moved') throw moved(root);
-  if (state === 'whole' || state === 'unfinished') {
-    throw new KmsError('refused', `${root}: holds an appliance of its own, and --store names one in a database`, {
-      hint: 'name another directory for this node with --data, or leave --store out',
-    });
-  }
+  if (state === 'whole' || state === 'unfinished') throw notOfNode(root);
   try {
     if (state === 'missing') await makeDirs(root);
     if (state !== 'node') await chmod(root, 0o700).catch(() => {});

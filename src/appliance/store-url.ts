@@ -52,13 +52,20 @@ interface ParsedUrl {
 }
 
 /** Throws `usage` for what is no such address, and `refused` for one that would give something away. */
-export async function postgresConfig({ url, isListed, passwordFile, env }: StoreSource): Promise<PostgresConfig> {
-  const { user, password, hosts, database, given } = parseUrl(url);
-  if (password !== undefined && isListed) {
+export function checkedUrl({ url, isListed }: Pick<StoreSource, 'url' | 'isListed'>): ParsedUrl {
+  const parsed = parseUrl(url);
+  if (parsed.password !== undefined && isListed) {
     throw new KmsError('refused', `${option}: there is a password in it, and every list of processes shows it`, {
       hint: 'take it out and change it; give it in PGPASSWORD, by --store-password-file FILE, or in KMS_STORE',
     });
   }
+  return parsed;
+}
+
+/** Throws as `checkedUrl` does, and where a file that it names cannot be used. */
+export async function postgresConfig(source: StoreSource): Promise<PostgresConfig> {
+  const { passwordFile, env } = source;
+  const { user, password, hosts, database, given } = checkedUrl(source);
   const places = placesOf(hosts, given.get('sslmode'));
   const who = user ?? env('PGUSER') ?? userInfo().username;
   const name = database ?? who;

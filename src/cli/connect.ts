@@ -91,10 +91,11 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   }
   const data = dataDirectory(cli);
   for (const until = Date.now() + lockTimeout; ; ) {
-    const socketPath = join(data, 'kms.sock');
-    const isServed = await answers(socketPath);
-    if (!isServed && (later || !sharedStore(cli))) await mustBeThere(data);
-    if (isServed || later) return locally(cli, 'socket', unixFetch(socketPath), async () => undefined);
+    const isRunning = await isServed(cli);
+    if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
+    if (isRunning || later) {
+      return locally(cli, 'socket', unixFetch(join(data, 'kms.sock')), async () => undefined);
+    }
     try {
       return await inProcess(cli, data);
     } catch (error) {
@@ -103,6 +104,23 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }
+}
+
+/**
+ * Whether a server runs on the data directory. Throws `refused` where it is that of an appliance of its own, and the
+ * command is for one in a database: what is asked for there is never done here.
+ */
+export async function isServed(cli: Cli): Promise<boolean> {
+  const data = dataDirectory(cli);
+  const store = sharedStore(cli);
+  if (store !== undefined) (await import('../appliance/store-url.ts')).checkedUrl(store);
+  if (!(await answers(join(data, 'kms.sock')))) return false;
+  const isTyped = cli.globals.isTyped('--store') || !cli.globals.isTyped('--data');
+  if (store !== undefined && isTyped) {
+    const { dataDirState, notOfNode } = await import('../appliance/data-dir.ts');
+    if ((await dataDirState(data)) !== 'node') throw notOfNode(data);
+  }
+  return true;
 }
 
 async function inProcess(cli: Cli, data: string): Promise<Connection> {
@@ -374,10 +392,9 @@ export async function withServer<T>(
   use: (connection: Connection) => Promise<T>,
   { orNode = false, later = false } = {},
 ): Promise<T> {
-  const data = dataDirectory(cli);
   const isEnough = later || (orNode && sharedStore(cli) !== undefined);
-  if (!isEnough && (await remoteOf(cli)) === undefined && !(await answers(join(data, 'kms.sock')))) {
-    throw new KmsError('unavailable', `no server is running on ${data}`, {
+  if (!isEnough && (await remoteOf(cli)) === undefined && !(await isServed(cli))) {
+    throw new KmsError('unavailable', `no server is running on ${dataDirectory(cli)}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
   }

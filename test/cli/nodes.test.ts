@@ -135,6 +135,34 @@ if (!postgres) {
     }
   });
 
+  test('what is for a database is never done in the appliance of a directory that is served here', async () => {
+    await using d = await desk();
+    const { KMS_STORE: url } = (await shared(d)).env;
+    const own = await serving(d, ['--data', 'own']);
+    assert.equal((await d.kms('keyring create kept --data own')).code, 0);
+    for (const command of ['keyring list', 'keyring delete kept --yes', 'status', 'seal', 'unseal', 'tenant list']) {
+      const { code, stdout, stderr } = await d.kms([...command.split(' '), '--data', 'own', '--store', url]);
+      assert.deepEqual([code, stdout], [1, ''], command);
+      assert.match(
+        stderr,
+        /own: holds an appliance of its own, and --store names one in a database; .*--data/,
+        command,
+      );
+    }
+    for (const [given, code] of [
+      ['nonsense', 2],
+      ['postgres://kms:secret@db/kms', 1],
+    ] as const) {
+      const refused = await d.kms(['keyring', 'list', '--data', 'own', '--store', given]);
+      assert.deepEqual([refused.code, refused.stdout], [code, ''], given);
+      assert.match(refused.stderr, /^kms: --store: /);
+      assert.ok(!refused.stderr.includes('secret'));
+    }
+    const here = await d.kms('keyring show kept --data own', { env: { KMS_STORE: url } });
+    assert.equal(here.code, 0, 'the directory that is typed comes before the database of the environment');
+    assert.equal((await own.stop()).code, 0);
+  });
+
   test('options that do not go together are refused', async () => {
     await using d = await desk();
     const options = await shared(d);

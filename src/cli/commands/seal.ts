@@ -1,10 +1,8 @@
 // Sealing a server, and unsealing it with what opens it or one share towards that. What is typed is not echoed.
-import { join } from 'node:path';
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { ask, type Connection, localOf, sealStatus, withServer } from '../connect.ts';
-import { answers } from '../fetch.ts';
+import { ask, type Connection, isServed, localOf, sealStatus, withServer } from '../connect.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
 import { printThing } from '../output.ts';
@@ -53,7 +51,7 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
  */
 async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const data = dataDirectory(cli);
-  if ((await remoteOf(cli)) !== undefined || (await answers(join(data, 'kms.sock')))) return undefined;
+  if ((await remoteOf(cli)) !== undefined || (await isServed(cli))) return undefined;
   const store = sharedStore(cli);
   const { wasSealedOnPurpose } = await import('../../appliance/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
