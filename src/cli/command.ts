@@ -257,7 +257,6 @@ export function environmentName(option: Option): string {
 }
 
 function fromEnvironment(option: Option, text: string): unknown {
-  if (option.isBoolean()) return !/^(0|false|no|off)$/i.test(text);
   if (isRepeated(option)) return text.split(',').map((each) => each.trim());
   return text;
 }

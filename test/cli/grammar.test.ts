@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import type { CliOf, GrammarCommand } from '../../src/cli/command.ts';
@@ -195,6 +196,42 @@ for (const line of ['', 'keyring', 'apikey']) {
     assert.match(stderr, /^Usage: kms/);
   });
 }
+
+test('a variable of a switch says yes or no, and nothing else is taken for either', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json');
+  const listed = async (said: string): Promise<string> => {
+    const { code, stdout, stderr } = await d.kms('keyring list', { env: { KMS_JSON: said } });
+    assert.deepEqual([code, stderr], [0, ''], said);
+    return stdout;
+  };
+  for (const yes of ['1', 'true', 'TRUE', 'yes', 'on']) assert.match(await listed(yes), /^\{/, yes);
+  for (const no of ['', '0', 'false', 'No', 'off']) assert.doesNotMatch(await listed(no), /\{/, no);
+  const wrong: readonly [line: string, variable: string, option: string][] = [
+    ['keyring list', 'KMS_JSON', '--json'],
+    ['keyring list', 'KMS_DELETED', '--deleted'],
+    ['keyring delete r', 'KMS_YES', '--yes'],
+    ['tenant delete other', 'KMS_YES', '--yes'],
+    ['serve --listen 127.0.0.1:0', 'KMS_BEHIND_PROXY', '--behind-proxy'],
+  ];
+  for (const [line, variable, option] of wrong) {
+    const { code, stdout, stderr } = await d.kms(line, { env: { [variable]: 'maybe' } });
+    assert.deepEqual([code, stdout], [2, ''], line);
+    assert.match(stderr, new RegExp(`^kms: ${option}: expected true or false in the environment, got "maybe"; .*\n$`));
+  }
+  assert.equal((await d.kms('keyring show r')).code, 0);
+});
+
+test('a path of nothing is wrong usage, never the directory in which the command was typed', async () => {
+  await using d = await desk();
+  for (const line of ['init --data', 'status --data', 'init --key-file', 'serve --backup-to', 'doctor --data']) {
+    const { code, stdout, stderr } = await d.kms([...line.split(' '), '']);
+    assert.deepEqual([code, stdout], [2, ''], line);
+    assert.match(stderr, /^kms: --[a-z-]+: expected a path, got nothing; see .*\n$/, line);
+  }
+  assert.deepEqual(readdirSync(d.path('.')), []);
+});
 
 test('nothing to talk to is exit code 3, wherever the data directory was named', async () => {
   await using d = await desk();

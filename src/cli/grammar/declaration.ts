@@ -101,9 +101,17 @@ export function rest(): Kind<readonly string[]> {
   return { about: '', read: textsOf };
 }
 
-/** An option without a value. */
+/** An option without a value; in the environment it has one. */
 export function toggle(about: string): Kind<boolean> {
-  return { about, read: (given) => given === true };
+  return {
+    about,
+    read(given, place) {
+      if (typeof given !== 'string') return given === true;
+      if (/^(?:1|true|yes|on)$/i.test(given)) return true;
+      if (/^(?:0|false|no|off)$/i.test(given)) return false;
+      throw wrong(place, `expected true or false in the environment, got "${given}"`);
+    },
+  };
 }
 
 /** An option that may be repeated. */
@@ -114,8 +122,8 @@ export function list(placeholder: string, about: string, completes?: Completes):
 export const text = option((given) => given);
 
 /** A file name, read from the directory in which the command was typed. */
-export const path = option((given, { io }) => pathFrom(io, given), 'file');
-export const directory = option((given, { io }) => pathFrom(io, given), 'directory');
+export const path = option(pathOf, 'file');
+export const directory = option(pathOf, 'directory');
 
 export const integer = option((given, place) => {
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
@@ -219,6 +227,12 @@ function option<T>(read: (given: string, place: Place) => T, usual?: Completes) 
     completes,
     read: (given, place) => (typeof given === 'string' ? read(given, place) : undefined),
   });
+}
+
+/** Nothing, as of a variable of a shell that is not set, would be the directory in which the command was typed. */
+function pathOf(given: string, place: Place): string {
+  if (given === '') throw wrong(place, 'expected a path, got nothing');
+  return pathFrom(place.io, given);
 }
 
 function parsedExactly(given: string): ExactJson | undefined {
