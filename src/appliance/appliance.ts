@@ -63,6 +63,7 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly #queue = new SerialQueue();
   /** The last closing. */
   #closing: Promise<unknown> = Promise.resolve();
+  #isClosing = false;
   /**
    * A step of the administrator at the machine: one at a time, so that a command that gives the key runs once for all
    * who ask.
@@ -241,11 +242,8 @@ export class HeldAppliance implements Appliance, Sealing {
     // Another node may have been sealed a moment ago, of which no turn has told yet.
     if (!this.#directory.node || this.#state.sealed || !(await this.#directory.seal.isOnPurpose()))
       return this.#unseal(step, from);
-    // It came while the appliance was open.
-    return this.requests.uncounted(async () => {
-      await this.#sealedElsewhere();
-      return this.#unseal(step, from);
-    });
+    await this.#sealedElsewhere();
+    return this.#unseal(step, from);
   }
 
   async #unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
@@ -254,22 +252,29 @@ export class HeldAppliance implements Appliance, Sealing {
     return this.status();
   }
 
-  async seal(): Promise<void> {
-    await this.#queue.run(async () => {
-      if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
-      const state = this.#state;
-      this.#timesSealed++;
-      await (state.sealed ? this.#directory.seal : state.seal).sealOnPurpose();
-      if (!state.sealed) this.#becomeSealed(state);
-    });
+  /** What closes waits for who asks, who does not wait behind it then: nobody opens it before. */
+  seal(): Promise<void> {
+    return this.#isClosing ? this.#sealNow() : this.#queue.run(() => this.#sealNow());
+  }
+
+  async #sealNow(): Promise<void> {
+    if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
+    const state = this.#state;
+    this.#timesSealed++;
+    await (state.sealed ? this.#directory.seal : state.seal).sealOnPurpose();
+    if (!state.sealed) this.#becomeSealed(state);
   }
 
   /** In the queue. */
   #becomeSealed(state: Unsealed): void {
     this.#state = this.#sealed;
+    this.#isClosing = true;
     this.#closing = this.#queue
       .run(() => this.#shut(state))
-      .catch((cause: unknown) => this.#report('error', 'sealing the appliance failed', cause));
+      .catch((cause: unknown) => this.#report('error', 'sealing the appliance failed', cause))
+      .finally(() => {
+        this.#isClosing = false;
+      });
   }
 
   /** Waits for what is under way, and lets go of the directory. */

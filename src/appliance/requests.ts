@@ -1,10 +1,14 @@
 // The requests that an appliance answers: what is open is not closed before those that found it so are answered, and
 // once a standby took over none is answered any more.
 import { setTimeout } from 'node:timers/promises';
+import { sealEndpoints } from '../api/system.ts';
 import type { KmsError } from '../errors.ts';
 import type { App, Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
 import { refused, respond } from '../http/respond.ts';
+
+/** What needs nothing that is open, and may wait for what closes: nothing that closes waits for it. */
+const { method, path: uncounted } = sealEndpoints.unseal;
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
@@ -22,19 +26,26 @@ export class Requests {
   }
 
   async fetch(request: Request, env: RequestEnv): Promise<Response> {
-    const isHealth = (): boolean => new URL(request.url).pathname === '/healthz';
-    if (this.#stopped && !isHealth()) return respond(refused(this.#stopped));
-    return this.#counted(() => this.#app.fetch(request, env));
+    const { pathname } = new URL(request.url);
+    if (this.#stopped && pathname !== '/healthz') return respond(refused(this.#stopped));
+    if (this.#isSealed() || pathname === uncounted) return this.#app.fetch(request, env);
+    this.#underWay++;
+    try {
+      return await this.#app.fetch(request, env);
+    } finally {
+      this.#underWay--;
+    }
   }
 
   /** As the app has it. */
   straightTo(target: string, surface?: Surface): Straight | undefined {
     if (this.#stopped) return undefined;
     const straight = this.#app.straightTo(target, surface);
-    return straight && ((env) => this.#countedReply(straight, env));
+    if (!straight || target === `${method} ${uncounted}`) return straight;
+    return (env) => this.#countedReply(straight, env);
   }
 
-  /** As `#counted`, of what never fails, and without a promise more to wait for. */
+  /** Of what never fails, without a promise more to wait for. */
   #countedReply(straight: Straight, env: RequestEnv): ReturnType<Straight> {
     if (this.#isSealed()) return straight(env);
     this.#underWay++;
@@ -44,26 +55,6 @@ export class Requests {
     };
     reply.then(done, done);
     return reply;
-  }
-
-  async #counted<R>(answer: () => R | Promise<R>): Promise<R> {
-    if (this.#isSealed()) return answer();
-    this.#underWay++;
-    try {
-      return await answer();
-    } finally {
-      this.#underWay--;
-    }
-  }
-
-  /** Runs a part of a request that was counted; what closes meanwhile does not wait for it. */
-  async uncounted<R>(run: () => Promise<R>): Promise<R> {
-    this.#underWay--;
-    try {
-      return await run();
-    } finally {
-      this.#underWay++;
-    }
   }
 
   /** From now on nobody is answered but with that. */

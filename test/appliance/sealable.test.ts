@@ -1,11 +1,15 @@
 // Sealing and unsealing a server under load: each request is served whole or told that the appliance is sealed, and
 // what was answered with 200 is there afterwards.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { setTimeout } from 'node:timers/promises';
+import { HeldAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 
@@ -37,7 +41,7 @@ test('seal and unseal under load', async () => {
   const clients = Promise.all(Array.from({ length: 6 }, client));
   for (let round = 0; round < 4; round++) {
     const before = kept.length;
-    while (kept.length < before + 10) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (kept.length < before + 10) await setTimeout(5);
     const sealed = await post('/system/seal', {});
     assert.deepEqual([sealed.status, await sealed.json()], [200, { sealed: true, kinds: ['keyfile'] }]);
     assert.equal((await post('/system/seal', {})).status, 503);
@@ -72,7 +76,7 @@ test('a server ends while it is sealed, and while it is being sealed', async () 
     const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
     const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
     assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers })).status, 200);
-    await new Promise((resolve) => setTimeout(resolve, wait));
+    await setTimeout(wait);
     assert.throws(() => serving.appliance, { code: 'sealed' });
     await serving.close();
   }
@@ -110,4 +114,54 @@ test('one app serves an appliance open, sealed and open again, also in process',
   );
   assert.equal(appliance.app, app);
   await appliance.close();
+});
+
+test('sealing does not wait for a step to open it again, which waits for the sealing', async () => {
+  const data = join(base, 'at-once');
+  const { apiKey, keyFile } = await initAppliance({ data });
+  const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
+  after(() => serving.close());
+  const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
+  const key = JSON.stringify({ key: readFileSync(keyFile, 'utf8') });
+  const { port, hostname } = new URL(serving.url);
+  // As long as sealing waits for requests at most.
+  const signal = AbortSignal.timeout(8000);
+  for (let round = 0; round < 3; round++) {
+    const socket = connect(Number(port), hostname);
+    const head = ['POST /system/unseal HTTP/1.1', `Host: ${hostname}:${port}`, 'Content-Type: application/json'];
+    socket.write(`${[...head, `Content-Length: ${key.length}`, 'Connection: close'].join('\r\n')}\r\n\r\n`);
+    // It is there before the one that seals.
+    await once(socket, 'connect');
+    assert.equal((await fetch(`${serving.url}/healthz`)).status, 200);
+    const seal = () => fetch(`${serving.url}/system/seal`, { method: 'POST', headers, signal });
+    const sealed = await Promise.all([seal(), seal(), seal()]);
+    assert.ok(sealed.every(({ status }) => status === 200 || status === 503));
+    socket.write(key);
+    const answered: Buffer[] = [];
+    for await (const piece of addAbortSignal(signal, socket)) answered.push(piece);
+    assert.match(Buffer.concat(answered).toString(), /^HTTP\/1.1 200 .*"sealed":false/s);
+  }
+});
+
+test('who seals an appliance that closes already does not wait for those that close it waits for', async () => {
+  const data = join(base, 'twice');
+  await initAppliance({ data });
+  const held = await HeldAppliance.hold({ data }, { serves: true });
+  await held.start();
+  let end = (): void => {};
+  const body = new ReadableStream<Uint8Array>({
+    start(controller) {
+      end = () => controller.close();
+    },
+  });
+  const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' } as const;
+  const underWay = held.requests.fetch(new Request('http://kms.local/auth/login', request), {});
+  await held.seal();
+  await setTimeout(20);
+  const waited = await Promise.race([held.seal(), held.seal(), setTimeout(5000, 'for as long as it takes')]);
+  end();
+  assert.equal(waited, undefined);
+  assert.ok((await underWay).status >= 400);
+  await held.close();
+  await assert.rejects(openAppliance({ data }), /on purpose/);
 });
