@@ -64,6 +64,8 @@ export class HeldAppliance implements Appliance, Sealing {
   /** The last closing. */
   #closing: Promise<unknown> = Promise.resolve();
   #isClosing = false;
+  /** One mark of a seal on purpose is written at a time. */
+  readonly #marks = new SerialQueue();
   /**
    * A step of the administrator at the machine: one at a time, so that a command that gives the key runs once for all
    * who ask.
@@ -261,7 +263,7 @@ export class HeldAppliance implements Appliance, Sealing {
     if (this.#closed) throw new KmsError('unavailable', 'the server is stopping');
     const state = this.#state;
     this.#timesSealed++;
-    await (state.sealed ? this.#directory.seal : state.seal).sealOnPurpose();
+    await this.#marks.run(() => (state.sealed ? this.#directory.seal : state.seal).sealOnPurpose());
     if (!state.sealed) this.#becomeSealed(state);
   }
 
