@@ -11,10 +11,14 @@ const unknown = missing('no such Account');
 const byUid = z.object({ uid: trueParam.exactOptional().meta({ description: '`true`: the path value is the uid' }) });
 
 const accountId = idOf('acct').meta({ description: 'id of the Account', examples: [sample.accountId] });
-const uid = requiredText.meta({
-  description: 'the name under which your own programs know the Account; unique, upper and lower case differ',
-  examples: ['billing'],
-});
+const uid = requiredText
+  // Nobody could ask for such an Account: as a part of a path it means something else.
+  .refine((value) => value !== '.' && value !== '..', 'expected a name')
+  .meta({
+    description: 'the name under which your own programs know the Account; unique, upper and lower case differ',
+    pattern: '^(?:[^.\\x00]|\\.[^.\\x00]|\\.\\.[^\\x00])[^\\x00]*$',
+    examples: ['billing'],
+  });
 const notes = text.meta({ description: 'anything that people should know', examples: ['Nightly invoices'] });
 const props = freeForm.meta({ examples: [{ costCentre: 4711 }] });
 

@@ -235,6 +235,29 @@ test('paths and texts of garbage are refused, never a failure', async () => {
   }
 });
 
+test('whatever a user or an account is called, a path can ask for it', async () => {
+  const a = await testAppliance();
+  const printable = Array.from({ length: 95 }, (_, n) => `a${String.fromCharCode(32 + n)}b${n}`);
+  const names = [...printable, '%2F', '%', '%zz', '...', '..a', '.a', 'a/../b', '/', '?', '#', 'é', 'x\u{10ffff}'];
+  for (const [n, name] of names.entries()) {
+    const person = { username: name, email: `${n}@example.org`, firstName: 'a', lastName: 'b' };
+    const { id } = (await a.call('POST', '/auth/accounts', { uid: name })).body;
+    assert.equal((await a.call('POST', '/auth/user/invite', person)).status, 200, name);
+    const part = encodeURIComponent(name);
+    assert.equal((await a.call('GET', `/auth/accounts/${part}?uid=true`)).body.id, id, name);
+    assert.equal((await a.call('GET', `/auth/users/${part}`)).body.username, name);
+  }
+  const { id } = (await a.call('POST', '/auth/accounts', { uid: 'a' })).body;
+  // As parts of a path these lead elsewhere, escaped or not.
+  for (const name of ['.', '..']) {
+    const person = { username: name, email: 'dot@example.org', firstName: 'a', lastName: 'b' };
+    isInvalid(await a.call('POST', '/auth/accounts', { uid: name }), 'uid');
+    isInvalid(await a.call('PATCH', `/auth/accounts/${id}`, { uid: name }), 'uid');
+    isInvalid(await a.call('POST', '/auth/users', person), 'username');
+    isInvalid(await a.call('POST', '/auth/user/invite', person), 'username');
+  }
+});
+
 test('no list and no object of a request is without a bound', () => {
   const unbounded: string[] = [];
   const walk = (schema: unknown, path: string): void => {
