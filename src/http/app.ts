@@ -68,6 +68,9 @@ export function createApp(appliance: Appliance): App {
   };
   const serve = serveUnmatched(appliance, registry);
   const unmatched = responding(logged(appliance, ids, { path: 'none', counted: 'none', serve }));
+  // Hono takes a HEAD for a GET.
+  const refusingHead = (handle: Handler) => (c: AppContext) =>
+    c.req.method === 'HEAD' ? unmatched(c) : responding(handle)(c);
   const concrete = new Map<string, Set<string>>();
   for (const { method, path } of registry) {
     if (!path.includes('{')) concrete.set(path, (concrete.get(path) ?? new Set()).add(method));
@@ -79,7 +82,7 @@ export function createApp(appliance: Appliance): App {
   }
   for (const served of registry) {
     const handle = logged(appliance, ids, served);
-    hono.on(served.method, honoPath(served.path), responding(handle));
+    hono.on(served.method, honoPath(served.path), (served.noHead ? refusingHead : responding)(handle));
     const target = `${served.method} ${served.path}`;
     const [, start, name] = /^([^{]*\/)\{(\w+)\}$/.exec(target) ?? [];
     if (!target.includes('{')) straight.set(target, straightTo(served, handle, {}));

@@ -343,5 +343,5 @@ export function serveEndpoint(
     }
   }
 
-  return { method, path, counted: isPublic ? endpoint.id : action, serve };
+  return { method, path, counted: isPublic ? endpoint.id : action, noHead: method === 'GET' && changes, serve };
 }

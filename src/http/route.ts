@@ -19,6 +19,8 @@ export interface ServedPath {
   readonly counted?: string;
   /** Unknown to others than the administrator at the machine. */
   readonly local?: true;
+  /** Changes something though it is asked for with GET: a HEAD, which must not, is another method here. */
+  readonly noHead?: boolean;
   readonly serve: (c: AppContext, state: State) => Soon<Served>;
 }
 

@@ -13,7 +13,7 @@ import { type TenantHandle, tenantOf } from './tenants.ts';
 
 export function serveUnmatched(
   appliance: Appliance,
-  paths: readonly Pick<ServedPath, 'method' | 'path' | 'local'>[],
+  paths: readonly Pick<ServedPath, 'method' | 'path' | 'local' | 'noHead'>[],
 ): ServedPath['serve'] {
   const { world } = appliance;
   const unknownPage = serveUnknownPage(appliance);
@@ -26,7 +26,7 @@ export function serveUnmatched(
     const concrete = taking.filter((each) => each.path === path);
     for (const each of concrete.length > 0 ? concrete : taking) {
       methods.add(each.method);
-      if (each.method === 'GET') methods.add('HEAD');
+      if (each.method === 'GET' && !each.noHead) methods.add('HEAD');
     }
     return [...methods].sort();
   }

@@ -1,8 +1,10 @@
 // Unknown paths, known paths with another method, health, and a sealed appliance.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { testAppliance } from '../support/appliance.ts';
+import { person } from './samples.ts';
 
 test('an unknown path is 404 with a message', async () => {
   const a = await testAppliance();
@@ -62,6 +64,22 @@ test('HEAD answers as GET does, without a body', async () => {
   assert.equal(answer.status, 200);
   assert.equal(answer.text, '');
   assert.equal((await a.call('HEAD', '/ks/encrypt')).status, 405);
+});
+
+test('HEAD changes nothing: where GET does, it is another method', async () => {
+  const a = await testAppliance();
+  const { key } = await person(a);
+  const changing = endpoints.map((each): Endpoint => each).filter(({ method, changes }) => method === 'GET' && changes);
+  assert.deepEqual(
+    changing.map(({ id }) => id),
+    ['refreshSession'],
+  );
+  for (const { path } of changing) {
+    const { status, headers } = await a.call('HEAD', path, undefined, { key });
+    assert.deepEqual([status, headers.get('allow')], [405, 'GET']);
+    assert.equal((await a.call('GET', '/auth/user/sessions', undefined, { key })).status, 200);
+    assert.equal((await a.call('GET', path, undefined, { key })).status, 200);
+  }
 });
 
 test('health is public; readiness tells why not', async () => {
