@@ -22,15 +22,13 @@ import { needAppliance, needPrivateDirectory } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
 import { hardenProcess } from './hardening.ts';
 import { HeldDirectory } from './held-directory.ts';
+import { LookOut } from './look-out.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { consoleFiles, descriptionFiles } from './program-files.ts';
 import { Requests } from './requests.ts';
 import { sealedOnPurpose } from './seal-keeper.ts';
 import type { ApplianceActivity } from './tenants.ts';
 import { needNoUpgrade } from './upgrade/journal.ts';
-
-/** How often a node that is sealed looks whether another one was unsealed, in milliseconds. */
-const lookEvery = 1000;
 
 /** An appliance that is open, for whoever holds it. */
 export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {
@@ -54,8 +52,8 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly #serves: boolean;
   readonly #directory: HeldDirectory;
   readonly #unsealer: Unsealer;
-  /** Looks, while it is sealed, whether it is still sealed on purpose. */
-  #looking: NodeJS.Timeout | undefined;
+  /** Of a node. */
+  readonly #lookOut: LookOut;
   readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedState;
   #state: SealedState | Unsealed;
@@ -99,6 +97,14 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#state = this.#sealed;
     this.app = createApp(this);
     this.requests = new Requests(this.app, () => this.#state.sealed);
+    this.#lookOut = new LookOut({
+      isSealed: () => this.#state.sealed,
+      isOnPurpose: () => directory.seal.isOnPurpose(),
+      open: () => this.#openAgain(),
+      onEvent: (event) => options.onEvent?.(event),
+      now: () => performance.now(),
+      later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
+    });
   }
 
   /**
@@ -108,15 +114,16 @@ export class HeldAppliance implements Appliance, Sealing {
   async start(): Promise<KmsError | undefined> {
     await this.#unsealer.look();
     const onPurpose = await this.#directory.seal.isOnPurpose();
-    if (this.#directory.node) this.#lookOut();
+    if (this.#directory.node) this.#lookOut.start();
     if (onPurpose) return sealedOnPurpose;
     try {
       const opened = await this.#unsealer.take({ retry: true });
       if (opened) await this.#queue.run(async () => (this.#state = await this.#openWith(opened)));
       return undefined;
     } catch (error) {
-      if (error instanceof KmsError && error.code === 'sealed') return error;
-      throw error;
+      if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
+      if (this.#directory.node) this.#lookOut.note(error);
+      return error;
     }
   }
 
@@ -134,44 +141,21 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
   }
 
-  /**
-   * Now and then, while it is sealed: where another node was unsealed, this one opens too, if its key comes by itself.
-   */
-  #lookOut(): void {
-    let was = true;
-    const look = async (): Promise<void> => {
-      if (!this.#state.sealed) {
-        was = true;
-        return;
-      }
-      const is = await this.#directory.seal.isOnPurpose();
-      const ended = was && !is;
-      was = is;
-      if (ended) await this.#openAgain();
-    };
-    this.#looking = setInterval(() => {
-      look().catch(() => {});
-    }, lookEvery).unref();
-  }
-
-  async #openAgain(): Promise<void> {
-    try {
-      await this.#localSteps.run(async () => {
-        // What closes may still change the seal.
-        await this.#closing;
-        if (!this.#state.sealed || this.#closed) return;
-        const opened = await this.#unsealer.take({ retry: true });
-        if (!opened) return;
-        await this.#queue.run(async () => {
-          if (!this.#state.sealed || this.#closed || (await this.#directory.seal.isOnPurpose()))
-            return opened.seal.wipe();
-          this.#state = await this.#openWith(opened);
-          this.#report('info', 'the appliance was unsealed on another node, and is open here too');
-        });
+  /** For the look-out: opens what nobody keeps sealed, unless it was opened or sealed meanwhile. */
+  #openAgain(): Promise<void> {
+    return this.#localSteps.run(async () => {
+      // What closes may still change the seal.
+      await this.#closing;
+      if (!this.#state.sealed || this.#closed) return;
+      const opened = await this.#unsealer.take({ retry: true });
+      if (!opened) return;
+      await this.#queue.run(async () => {
+        if (!this.#state.sealed || this.#closed || (await this.#directory.seal.isOnPurpose()))
+          return opened.seal.wipe();
+        this.#state = await this.#openWith(opened);
+        this.#report('info', 'nobody keeps the appliance sealed: it is open on this node, too');
       });
-    } catch (cause) {
-      this.#report('warn', 'the appliance was unsealed on another node, and stays sealed here', cause);
-    }
+    });
   }
 
   /** Another node was sealed on purpose. */
@@ -193,6 +177,7 @@ export class HeldAppliance implements Appliance, Sealing {
         if (opened) await state.adopt(opened.seal);
       } catch (cause) {
         this.#report('error', 'the master key was rotated on another node, and cannot be had here', cause);
+        this.#lookOut.note(cause);
         await this.#sealedElsewhere();
       }
     };
@@ -282,7 +267,7 @@ export class HeldAppliance implements Appliance, Sealing {
   /** Waits for what is under way, and lets go of the directory. */
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#looking);
+    this.#lookOut.end();
     await this.#queue.idle();
     this.#unsealer.forget();
     try {
@@ -305,10 +290,12 @@ export class HeldAppliance implements Appliance, Sealing {
       this.requests.stop(reason);
       await this.requests.answered();
     },
-    end: () =>
+    end: () => {
+      this.#lookOut.end();
       void this.#queue
         .run(() => this.#closeOpen())
-        .catch((cause: unknown) => this.#report('error', 'closing the appliance failed', cause)),
+        .catch((cause: unknown) => this.#report('error', 'closing the appliance failed', cause));
+    },
   };
 
   async #shut(open: Unsealed): Promise<void> {
@@ -392,6 +379,7 @@ export class HeldAppliance implements Appliance, Sealing {
         elsewhere: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
       };
       const open = await openUnsealed(this.#options, opened, holder);
+      this.#lookOut.forget();
       // Once: after a seal and an unseal the files are compared again.
       this.#options = { ...this.#options, acceptOlder: undefined, takeBack: undefined };
       return open;
@@ -403,13 +391,18 @@ export class HeldAppliance implements Appliance, Sealing {
 
   #sealedHandlers(): SealedState['local'] {
     return {
-      applianceStatus: async () => ({
-        version,
-        ...this.status(),
-        sealed: true,
-        onPurpose: await this.#directory.seal.isOnPurpose(),
-        ...(this.#directory.node && { shared: await this.#directory.node.status() }),
-      }),
+      applianceStatus: async () => {
+        const onPurpose = await this.#directory.seal.isOnPurpose();
+        const { reason } = this.#lookOut;
+        return {
+          version,
+          ...this.status(),
+          sealed: true,
+          onPurpose,
+          ...(!onPurpose && reason !== undefined && { reason }),
+          ...(this.#directory.node && { shared: await this.#directory.node.status() }),
+        };
+      },
       // It may be sealed for want of its key alone, which may come back.
       sealAppliance: async () => {
         await this.seal();

@@ -3,7 +3,16 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -280,6 +289,30 @@ if (!postgres) {
     await comes(async () => (await rotate(b)).status === 200);
     const master = async ({ local }: Served) => (await local('GET', '/local/master')).body;
     await comes(async () => (await master(a)).fingerprint === (await master(b)).fingerprint);
+  });
+
+  test('a node whose key was away when another was unsealed says so, and opens when the key is back', async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const keyFile = `${b.data}.master.key`;
+    const away = `${keyFile}.away`;
+    renameSync(keyFile, away);
+    // Where the first key of the appliance was made is looked at, too.
+    rmSync(`${a.data}.master.key`);
+    assert.equal((await a.ask('POST', '/system/seal', {})).status, 200);
+    await comes(async () => (await b.ask('GET', '/system/seal-status')).body.sealed);
+    assert.deepEqual([(await statusAt(b.data)).onPurpose, (await statusAt(b.data)).reason], [true, undefined]);
+    await comes(async () => (await a.ask('POST', '/system/unseal', { key: all.key })).status === 200);
+    const { onPurpose, reason } = await until('it says why', async () => {
+      const status = await statusAt(b.data);
+      return status.reason === undefined ? undefined : status;
+    });
+    assert.deepEqual([onPurpose, /the master key file is missing/.test(reason)], [false, true], reason);
+    assert.equal('reason' in (await b.ask('GET', '/system/seal-status')).body, false, 'strangers learn no places');
+    assert.equal((await b.ask('GET', '/ks/keyrings')).status, 503);
+    renameSync(away, keyFile);
+    await comes(async () => (await b.ask('GET', '/ks/keyrings')).status === 200);
+    assert.equal((await statusAt(b.data)).reason, undefined);
   });
 
   test('a node that cannot get a new master key by itself is sealed, until somebody brings it', async () => {

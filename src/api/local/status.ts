@@ -135,6 +135,10 @@ const sealedStatus = sealStatus.extend({
   version: z.string(),
   sealed: z.literal(true),
   onPurpose: z.boolean().meta({ description: 'it stays so until it is unsealed on purpose' }),
+  reason: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'why a node of several is not open, where nobody sealed it on purpose; it tries again' }),
   shared,
 });
 export type SealedStatus = Sent<z.output<typeof sealedStatus>>;

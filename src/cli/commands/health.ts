@@ -61,9 +61,10 @@ async function showLocal(cli: Cli, connection: Connection): Promise<void> {
 }
 
 async function showSealed(cli: Cli, status: SealedStatus): Promise<void> {
-  const { kinds, threshold, progress, onPurpose } = status;
+  const { kinds, threshold, progress, onPurpose, reason } = status;
   await printThing(cli, status, [
     ['sealed', onPurpose ? 'yes, on purpose' : 'yes'],
+    ['why', reason],
     ['master key', kinds.join(', ')],
     ['shares', threshold === undefined ? undefined : `${progress ?? 0} of ${threshold}`],
     ['database', status.shared?.database],
