@@ -30,7 +30,7 @@ export interface Connection {
   readonly baseUrl: string;
   /** A request as the client sends it, but for the API key; for what is not part of the API. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** The id of the appliance, as `kms status` shows it; undefined where it does not tell. */
+  /** The id of the appliance, as `kms status` shows it; undefined where it does not tell. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
   /** The id of the tenant that is asked; undefined where the appliance does not tell. */
   tenantId(): Promise<string | undefined>;
@@ -263,7 +263,11 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
       const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
         throw errorOfFailure(cause, baseUrl, cli.io.signal);
       });
-      const { appliance } = Object(await json(response));
+      const answer = await json(response);
+      // Of a sealed one nothing is known, where its keys are here neither.
+      const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
+      if (error?.code === 'sealed') throw error;
+      const { appliance } = Object(answer);
       return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
     },
     save: () => watch.save(),

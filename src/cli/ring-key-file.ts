@@ -124,10 +124,15 @@ async function keptFiles(cli: Cli, appliance: Appliance, ring: string): Promise<
     // Such as who has no home directory, or leaves several tenants.
     problem = cause;
   }
-  if (!(problem instanceof KmsError) || problem.hint !== undefined || problem.fields !== undefined) throw problem;
+  if (!isOfFile(problem) || problem.hint !== undefined || problem.fields !== undefined) throw problem;
   throw new KmsError(problem.code, problem.message, {
     hint: `name the file that has the private key of ${ring} with --private-key FILE`,
   });
+}
+
+/** Whether another file would help: not where the appliance was asked, and is sealed, away, or knows no such caller. */
+export function isOfFile(problem: unknown): problem is KmsError {
+  return problem instanceof KmsError && (problem.code === 'refused' || problem.code === 'invalid');
 }
 
 /**

@@ -32,7 +32,11 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
     );
   }
   if (!isJsonObject(answer)) {
-    if (status >= 500) return new KmsError('unavailable', `${base} answered with status ${status} and no message`);
+    if (status >= 500) {
+      return new KmsError('unavailable', `${base} answered with status ${status} and no message`, {
+        hint: 'try again later; if it stays so, look into the log of what answers there',
+      });
+    }
     return notOurs(base);
   }
   const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
@@ -79,7 +83,10 @@ export function timedOut(base: string, ms: number): KmsError {
 /** The error for a request that got no answer. One that its caller gave up stays the `AbortError` that it is. */
 export function errorOfFailure(cause: unknown, base: string, signal?: AbortSignal): unknown {
   if (cause instanceof KmsError || signal?.aborted) return cause;
-  return new KmsError('unavailable', `cannot reach ${base}: ${reason(cause)}`, { cause });
+  return new KmsError('unavailable', `cannot reach ${base}: ${reason(cause)}`, {
+    hint: 'see that the address is right, and that an appliance is served there',
+    cause,
+  });
 }
 
 /** The innermost code or message: `fetch` hides it under "fetch failed". */

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
+import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
 import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
+import { serving } from './serving.ts';
 
 interface Key {
   readonly key: string;
@@ -352,6 +354,69 @@ test('activity: what was done, to what, from where', async () => {
   assert.match(shown, /^from +203\.0\.113\.7$/m);
   assert.match(shown, new RegExp(`^about +apikey ${keyid}$`, 'm'));
   assert.match(shown, /^changed +flags\nrevoked +keyring\.\*\.decrypt$/m);
+});
+
+/** They ask no appliance, or are for a sealed one, or wait until it answers. */
+const askNone = [
+  ...[
+    'init',
+    'serve',
+    'status',
+    'doctor',
+    'upgrade',
+    'tls',
+    'inspect',
+    'kubernetes-plugin',
+    'restore',
+    'move',
+    'drill',
+  ],
+  ...['standby', 'unseal', 'seal', 'backup verify', 'age-plugin', 'profile', 'completion', 'man', 'help', 'licenses'],
+];
+
+/** A file, directory or command that is in an example alone was looked for before the appliance. */
+const isOfExample = /^kms: (?:cannot read (?!the private key)|cannot write |the command )[^\n]*there is no such /;
+
+test('every command for an appliance ends with exit code 4 where that is sealed, and prints nothing', async () => {
+  await using d = await desk();
+  const env = { KMS_PASSPHRASE: 'correct horse battery staple' };
+  const { apiKey } = await d.json<{ apiKey: { key: string } }>('init --custodian passphrase --json', { env });
+  const server = await serving(d, [], env);
+  await using _ = { [Symbol.asyncDispose]: async () => void (await server.stop()) };
+  for (const ring of ['payroll', 'state']) assert.equal((await d.kms(`keyring create ${ring}`)).code, 0);
+  await writeFile(d.path('report.pdf'), 'x');
+  await writeFile(d.path('key.txt'), apiKey.key, { mode: 0o600 });
+  assert.equal((await d.kms('encrypt --ring payroll -o report.pdf.kms report.pdf')).code, 0);
+  assert.equal((await d.kms('seal')).code, 0);
+  // Files that the examples write, which are not there yet.
+  const written = { encrypt: { 'report.pdf.kms': 'new.kms' }, decrypt: { 'report.pdf': 'new.pdf' } };
+  let asked = 0;
+  for (const leaf of leavesOf(grammar())) {
+    const name = leaf.fullName().split(' ').slice(1).join(' ');
+    if (askNone.some((each) => name === each || name.startsWith(`${each} `))) continue;
+    const places: Readonly<Record<string, string>> = Object(Object(written)[name]);
+    for (const example of leaf.examples) {
+      const [words = []] = callsIn(example);
+      // It is for another server, waits until it answers, or reads what a shell gives it.
+      if (words.includes('--server') || words.includes('--watch')) continue;
+      if (name === 'decrypt' && !words.includes('report.pdf.kms')) continue;
+      const args = words.map((word) => places[word] ?? word);
+      if (leaf.options.some(({ long }) => long === '--yes')) args.push('--yes');
+      // Over the network a client tries again for a while.
+      const isShort = ['encrypt', 'decrypt', 'keyring create', 'keyring show', 'age recipient'].includes(name);
+      for (const way of isShort ? [[], ['--server', server.url, '--api-key-file', 'key.txt']] : [[]]) {
+        const line = [...args, ...way];
+        const ran = await d.kms(line, { stdin: name === 'tofu-key' ? 'null' : apiKey.key });
+        const said = name === 'tofu-key' ? /^\{"magic":"OpenTofu-External-Key-Provider","version":1\}\n$/ : /^$/;
+        if (isOfExample.test(ran.stderr)) continue;
+        assert.equal(ran.code, 4, `${line.join(' ')}: ${ran.stderr}`);
+        assert.match(ran.stdout, said, line.join(' '));
+        assert.match(ran.stderr, /^kms: [^\n]*\bsealed\b[^\n]*; [^\n]*unseal[^\n]*\n$/, line.join(' '));
+        asked++;
+      }
+    }
+  }
+  assert.ok(asked >= 80, String(asked));
 });
 
 test('a sealed server is exit code 4, one that cannot write is 3', async () => {

@@ -274,7 +274,10 @@ test('an address with the wrong scheme is said to be one, with the right one', a
       [`http://localhost:${tlsPort}`, `expected plain HTTP from URL, got TLS; use https://localhost:${tlsPort}`],
       [`http://127.0.0.1:${proxyPort}`, `expected plain HTTP from URL, got TLS; use https://127.0.0.1:${proxyPort}`],
       // Neither: what it is cannot be known.
-      [`http://127.0.0.1:${silentPort}`, 'cannot reach URL: other side closed'],
+      [
+        `http://127.0.0.1:${silentPort}`,
+        'cannot reach URL: other side closed; see that the address is right, and that an appliance is served there',
+      ],
     ];
     for (const [server, said] of cases) {
       for (const line of ['keyring list', 'apikey validate', 'metrics']) {

@@ -25,7 +25,7 @@ import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
 import { say, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
-import { keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
+import { isOfFile, keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
 import { addressOf, optionsFor, placeOf } from '../target.ts';
 import { visible } from '../text.ts';
 
@@ -218,7 +218,7 @@ async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connect
   } catch (error) {
     // That it does not fit is said where it is used.
     if (named !== undefined) return named;
-    if (!(error instanceof KmsError)) throw error;
+    if (!isOfFile(error)) throw error;
     throw new KmsError(error.code, error.message, {
       hint: `set KMS_PRIVATE_KEY to the file that has the private key of ${of.ring}, or make an identity that names it`,
     });
