@@ -217,6 +217,14 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
   await rm(d.path('give key'));
   is(await d.kms('keyring list'), 4, /gave no master key: there is no such command/);
   is(await d.kms('init --data x --custodian exec'), 2, /--exec is missing/);
+  const none = `--exec ${d.path('none')}`;
+  is(await d.kms(`init --data x --custodian exec ${none}`), 1, /gave no master key: there is no such command; run it/);
+  await d.json('init --data y --json');
+  is(await d.kms(`master add-custodian exec --data y ${none}`), 1, /gave no master key: there is no such command/);
+  const other = await serving(d, ['--data', 'y']);
+  is(await d.kms(`master add-custodian exec --data y ${none}`), 1, /gave no master key: there is no such command/);
+  await other.stop();
+  assert.equal((await d.json<{ custodians: object[] }>('master list --data y --json')).custodians.length, 1);
 });
 
 test('the environment and a systemd credential', async () => {

@@ -56,7 +56,12 @@ export async function newCustodian(request: CustodianRequest): Promise<NewCustod
       return sharesCustodian(request);
     case 'exec': {
       const { command, args } = request.command;
-      return { slot: slotOf('exec', await execSecret(request.command), { command, args }), keep: nothing };
+      const secret = await execSecret(request.command).catch((error: unknown) => {
+        // Whoever has no key yet is sealed by nothing.
+        if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
+        throw new KmsError('refused', error.message, { hint: error.hint, cause: error });
+      });
+      return { slot: slotOf('exec', secret, { command, args }), keep: nothing };
     }
     case 'recovery-kit': {
       const secret = systemRandom(secretLength);
