@@ -9,6 +9,7 @@ import { contractMigrations } from '../store/contract.ts';
 import { prng } from '../support/prng.ts';
 import { openShared, sharedOptions, simShared } from '../support/shared-store.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
+import { until } from '../support/until.ts';
 
 type World = Parameters<typeof Nodes.join>[0];
 
@@ -97,10 +98,11 @@ test('a schema is changed only once all nodes that are there know it', async () 
   const ready = newer.allKnowSchemas({ retry: 5, told: (reason) => told.push(reason) }).then(() => {
     isReady = true;
   });
+  await until('it tells of both', () => told.length === 1);
   await wait(60);
   assert.equal(isReady, false);
   await older.close();
-  await wait(60);
+  await until('it tells of the one that is left', () => told.length === 2);
   assert.equal(isReady, false);
   await old.close();
   await ready;

@@ -14,6 +14,7 @@ import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { freePort } from '../support/free-port.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
+import { until } from '../support/until.ts';
 
 const programs = postgresPrograms();
 
@@ -51,16 +52,11 @@ if (!programs) {
     try {
       const port = await freePort();
       const options = { data, store, listen: `127.0.0.1:${port}`, logLevel: 'silent' } as const;
-      const ready = async (tries = 100): Promise<{ readonly status: number; readonly text: string }> => {
-        try {
-          const response = await fetch(`http://127.0.0.1:${port}/readyz`);
-          return { status: response.status, text: await response.text() };
-        } catch (error) {
-          if (tries === 0) throw error;
-          // It does not listen yet.
-          await wait(50);
-          return ready(tries - 1);
-        }
+      const ready = async (): Promise<{ readonly status: number; readonly text: string }> => {
+        const response = await until('it listens', () =>
+          fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined),
+        );
+        return { status: response.status, text: await response.text() };
       };
       const stopping = new AbortController();
       const ended = serve({ ...options, stopping: stopping.signal });

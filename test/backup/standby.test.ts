@@ -386,7 +386,8 @@ test('a fence that somebody without the keys made stops no server, and is looked
   const first = await p.serveFirst();
   await until('something arrived', p.hasArrived);
   const forged = { by: 'ab'.repeat(16), host: 'evil', at: 1, epoch: 2, keyEpoch: 1 };
-  writeFileSync(join(p.life(), 'kms.fence'), `${JSON.stringify(forged)}\t${'0'.repeat(64)}\n`);
+  writeFileSync(join(p.life(), 'forged'), `${JSON.stringify(forged)}\t${'0'.repeat(64)}\n`);
+  renameSync(join(p.life(), 'forged'), join(p.life(), 'kms.fence'));
   await delay(1500);
   assert.equal((await p.ask(first, '/readyz')).status, 200);
   await first.close();

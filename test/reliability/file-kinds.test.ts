@@ -23,6 +23,7 @@ import { serve } from '../../src/server/serve.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
 import { prng } from '../support/prng.ts';
 import { closeSegments } from '../support/segmented-appliance.ts';
+import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-file-kinds-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -261,7 +262,9 @@ before(async () => {
   for (const name of ['one', 'two', 'three']) {
     const body = JSON.stringify({ name });
     assert.equal((await fetch(`${serving.url}/ks/keyrings`, { method: 'POST', headers, body })).status, 200);
-    await new Promise((resolve) => setTimeout(resolve, 60));
+    const since = Date.now();
+    const { copies } = serving.appliance;
+    await until('it is shipped', () => (copies.status().shipping?.arrivedAt ?? 0) > since);
   }
   await serving.appliance.copies.backUpNow();
   assert.equal((await fetch(`${serving.url}/system/seal`, { method: 'POST', headers })).status, 200);

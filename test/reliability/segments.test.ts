@@ -3,7 +3,7 @@
 // file is served, and a file that is put back is found without a restart.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -37,6 +37,13 @@ async function faults(appliance: OpenAppliance) {
   return (await appliance.status()).tenants.flatMap(({ store }) => store.activityFaults);
 }
 
+/** In one step: who reads it meanwhile sees the one or the other. */
+function replace(file: string, bytes: Uint8Array): void {
+  const other = join(base, 'other');
+  writeFileSync(other, bytes, { mode: 0o600 });
+  renameSync(other, file);
+}
+
 /** Changes a bit of a segment. */
 const flipped = (at: (header: { rootLength: number; bytes: number }) => number) => (file: string) => {
   const bytes = readFileSync(file);
@@ -44,7 +51,7 @@ const flipped = (at: (header: { rootLength: number; bytes: number }) => number) 
   assert.ok(typeof header !== 'string');
   const where = at({ rootLength: header.rootLength, bytes: bytes.length });
   bytes[where] = (bytes[where] ?? 0) ^ 4;
-  writeFileSync(file, bytes);
+  replace(file, bytes);
 };
 
 interface Kind {
@@ -61,11 +68,11 @@ const all = { byTime: true, byTerm: true, byLook: true, leftOut: true };
 /** What is changed inside is found by whoever reads that part, or all of it. */
 const kinds: Readonly<Record<string, Kind>> = {
   missing: { ...all, damage: (file) => rmSync(file) },
-  'cut to half': { ...all, damage: (file) => writeFileSync(file, readFileSync(file).subarray(0, 300)) },
-  empty: { ...all, damage: (file) => writeFileSync(file, '') },
+  'cut to half': { ...all, damage: (file) => replace(file, readFileSync(file).subarray(0, 300)) },
+  empty: { ...all, damage: (file) => replace(file, new Uint8Array()) },
   grown: {
     ...all,
-    damage: (file) => writeFileSync(file, 'x', { flag: 'a' }),
+    damage: (file) => replace(file, Buffer.concat([readFileSync(file), Buffer.from('x')])),
     byTime: false,
     byTerm: false,
   },
@@ -85,7 +92,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'another segment': {
     ...all,
-    damage: (file) => cpSync(file.replace(first, second), file),
+    damage: (file) => replace(file, readFileSync(file.replace(first, second))),
     leftOut: readSize(first) !== readSize(second),
   },
   'a bit of the header': { ...all, damage: flipped(() => 30), leftOut: false },
@@ -166,7 +173,7 @@ describe('a segment of the activity log', () => {
 
         // Put back, it is found to be well without a restart.
         rmSync(fileOf(p), { recursive: true, force: true });
-        writeFileSync(fileOf(p), whole, { mode: 0o600 });
+        replace(fileOf(p), whole);
         await well(a);
         assert.equal((await a.ask('POST', '/auth/search/activity', { keyid, start: 1000, end: 1003 })).status, 200);
         assert.equal((await a.local('POST', '/local/activity/verify', {})).body.valid, true);
@@ -241,7 +248,7 @@ test('what changes while nobody reads it is found by the pass over the contents,
   assert.deepEqual([fault?.path, fault?.problem], [at, 'does not verify: block 0 was changed or cut']);
   await setTimeout(100);
   assert.equal(p.events.filter(({ message }) => message.includes(at)).length, 1, 'said once, however often it is read');
-  writeFileSync(fileOf(p), whole);
+  replace(fileOf(p), whole);
   await well(a);
   assert.match((await a.ask('GET', '/metrics')).body, /^kms_activity_verification_last_timestamp_seconds [1-9]/m);
 });
@@ -254,7 +261,7 @@ test('a file that is taken away while it is served is missed by the next look', 
   rmSync(fileOf(p));
   while ((await faults(a.appliance))[0]?.problem !== 'is missing') await setTimeout(5);
   assert.match((await a.ask('GET', '/readyz')).body.activity.segments[0], /is missing$/);
-  writeFileSync(fileOf(p), whole);
+  replace(fileOf(p), whole);
   await well(a);
 });
 
