@@ -8,6 +8,7 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
@@ -39,6 +40,22 @@ export interface Typist {
   readonly executable: string;
 }
 
+/** Those whose processes are to end with this one. */
+const open = new Set<Shell>();
+
+function killAll(): void {
+  for (const shell of open) shell.kill();
+}
+
+process.once('exit', killAll);
+for (const name of ['SIGTERM', 'SIGINT'] as const) {
+  process.once(name, () => {
+    killAll();
+    // As if nobody had listened, unless the test runner does.
+    if (process.listenerCount(name) === 0) process.kill(process.pid, name);
+  });
+}
+
 export class Shell {
   readonly #base: string;
   readonly #typist: Typist | undefined;
@@ -59,6 +76,8 @@ export class Shell {
     this.#ports = ports;
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: join(base, 'work'),
+      // A session of its own, by which everything is found that was started in it, in whichever way.
+      detached: true,
       ...typist?.user,
       // `>&3` is where the shell says that a command has ended.
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
@@ -76,7 +95,13 @@ export class Shell {
     // Cast: the fourth pipe is one to read from.
     this.#answers = createInterface({ input: this.#bash.stdio[3] as Readable });
     // Each server is a process group, so that it can be ended with all that it started.
-    this.#bash.stdin?.write('set -m\n');
+    this.#bash.stdin?.on('error', () => {}).write('set -m\n');
+    open.add(this);
+  }
+
+  /** The session of all that it starts. */
+  get session(): number {
+    return this.#bash.pid ?? 0;
   }
 
   /** In a home of its own, or in one that was used before. */
@@ -160,8 +185,22 @@ export class Shell {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopServers();
     this.#bash.stdin?.end();
-    if (this.#bash.exitCode === null) await once(this.#bash, 'exit');
+    const until = Date.now() + 5000;
+    while (inSession(this.session).includes(this.session) && Date.now() < until) await setTimeout(20);
+    this.kill();
+    open.delete(this);
     rmSync(this.#base, { recursive: true, force: true });
+  }
+
+  /** At once: whatever is left, such as what a command put into the background, or never ended. */
+  kill(): void {
+    for (const pid of inSession(this.session)) {
+      try {
+        process.kill(pid, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
   }
 
   #files(command: string): { script: string; output: string } {
@@ -177,10 +216,12 @@ export class Shell {
     this.#bash.stdin?.write(`${line}\n`);
     const inTime = new AbortController();
     const late = setTimeout(patience, 'late' as const, { signal: inTime.signal }).catch(() => 'in time' as const);
-    const ended = await Promise.race([answer, late]);
+    const gone = once(this.#bash, 'exit').then(() => 'gone' as const);
+    const ended = await Promise.race([answer, late, gone]);
     inTime.abort();
+    if (ended === 'gone') throw new Error(`it ends the shell: ${command}`);
     if (ended !== 'late') return String(ended[0]);
-    this.#bash.kill('SIGKILL');
+    this.kill();
     throw new Error(`it does not end: ${command}`);
   }
 
@@ -215,6 +256,23 @@ function clientPackage(): Promise<string> {
     return packClient(join(dir, 'client'), dir);
   })();
   return packed;
+}
+
+/** The processes of a session, but for those that have ended. */
+export function inSession(session: number): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => {
+      if (!/^[0-9]+$/.test(name)) return false;
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, 'utf8');
+        const [state, , , of] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+        return Number(of) === session && state !== 'Z';
+      } catch {
+        // It has ended meanwhile.
+        return false;
+      }
+    })
+    .map(Number);
 }
 
 function signal(group: number, name: NodeJS.Signals | 0): boolean {
