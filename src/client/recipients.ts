@@ -43,7 +43,8 @@ interface SealedToRings {
 
 /**
  * A new file key, sealed to each of the rings. Throws `refused` where the appliance has another public key than the
- * caller, `invalid` for no ring, too many, one twice, and an asset for more than one, and what `ask` throws.
+ * caller, `invalid` for no ring, too many, one twice, and an asset for more than one, and what `ask` throws. What is
+ * wrong with one of several names it.
  */
 export async function sealToRings({
   rings,
@@ -65,7 +66,11 @@ export async function sealToRings({
   const answers: AnswerTo<'encrypt'>[] = [];
   const stanzas: Stanza[] = [];
   for (const ringname of rings) {
-    const { share: told, ...answer } = await ask({ ringname, recipient: true, ...(asset && { asset }) });
+    const asked = ask({ ringname, recipient: true, ...(asset && { asset }) });
+    const { share: told, ...answer } = await asked.catch((error: unknown) => {
+      if (rings.length < 2 || !isOfOneRing(error)) throw error;
+      throw new KmsError(error.code, `${ringname}: ${error.message}`, { ...error, cause: error });
+    });
     const share = bytes32(told);
     // The flags of a header are its second byte: docs/formats.md.
     const flags = fromBase64Url(`${answer.header}`)?.[1] ?? 0;
@@ -92,7 +97,7 @@ async function checkedKey(publicKey: PublicKey, answered: AnsweredRing): Promise
   // A program without types may give anything.
   const known = typeof told === 'string' ? publicKeyBytes(told) : undefined;
   if (!known) {
-    throw new KmsError('invalid', 'publicKey: expected PEM or base64 of a public key', {
+    throw new KmsError('invalid', `publicKey: expected PEM or base64 of a public key, of ${answered.ringname}`, {
       hint: 'the ring shows it: `kms keyring show NAME`',
     });
   }
@@ -121,8 +126,12 @@ interface Opened {
   readonly fileKey: Uint8Array;
 }
 
-/** Of one ring, where another may still open the file. */
-const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'refused', 'corrupt'];
+const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'refused', 'quota', 'corrupt'];
+
+/** Not of the appliance: another ring may still open the file. */
+function isOfOneRing(error: unknown): error is KmsError {
+  return error instanceof KmsError && ofOneRing.includes(error.code);
+}
 
 /**
  * The file key, by the first ring for which there are the private key and the appliance's share. Of those that the
@@ -148,7 +157,7 @@ export async function openByRing(
       if (!fileKey) throw fileFault('wrong-key');
       return { answer, fileKey };
     } catch (error) {
-      if (!(error instanceof KmsError) || !ofOneRing.includes(error.code)) throw error;
+      if (!isOfOneRing(error)) throw error;
       failures.push(error);
     }
   }

@@ -30,7 +30,7 @@ import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { parsePublicKey, privateKeyToPkcs8 } from '../../src/crypto/x25519.ts';
-import { KmsError } from '../../src/errors.ts';
+import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { hex } from '../support/vectors.ts';
 import { cameOutAsTold, type FileVector, fileOf, fileVectors, isItsMessage } from './file-vectors.ts';
 import { collect, inPieces } from './streams.ts';
@@ -403,10 +403,29 @@ test('an appliance that puts in another public key is refused, and so is one tha
   };
   await assert.rejects(sealTo(['payroll', 'vault'], { publicKey }), /another public key for the keyring vault/);
   assert.deepEqual(told, ['payroll', 'vault']);
+  const one = (answered: { readonly ringname: string; readonly publicKey: string }) =>
+    answered.ringname === 'vault' ? 'nonsense' : answered.publicKey;
+  await assert.rejects(sealTo(['payroll', 'vault'], { publicKey: one }), /a public key, of vault$/);
   for (const changed of [{ header: null }, { header: 5 }, { share: 5 }]) {
     // What answers may be anything.
     await assert.rejects(sealTo('payroll', { client: hostile(changed) }), { code: 'unavailable' });
   }
+});
+
+test('what is wrong with one of several rings says with which', async () => {
+  const refusing = (code: ErrorCode): Pick<Client, 'encrypt'> => ({
+    encrypt: async (input) => {
+      if (input.ringname !== 'none') return client.encrypt(input);
+      throw new KmsError(code, 'what it says', { hint: 'what to do' });
+    },
+  });
+  const sealBoth = (code: ErrorCode) => sealTo(['payroll', 'none'], { client: refusing(code) });
+  for (const code of ['not-found', 'forbidden', 'quota'] as const) {
+    await assert.rejects(sealBoth(code), { code, message: 'none: what it says', hint: 'what to do' });
+  }
+  // What is about no ring stays as it is.
+  await assert.rejects(sealBoth('unavailable'), { code: 'unavailable', message: 'what it says' });
+  await assert.rejects(sealTo('none', { client: refusing('not-found') }), { message: 'what it says' });
 });
 
 test('neither version passes for the other', async () => {

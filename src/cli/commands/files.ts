@@ -97,20 +97,9 @@ async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: As
       rings,
       asset,
       publicKey: (answered) => named ?? knownPublicKey(cli, appliance, answered),
-      ask: (input) => client.encrypt(input).catch(rings.length > 1 ? about(input.ringname) : undefined),
+      ask: (input) => client.encrypt(input),
     });
     return { key: fileKey, header: stanzas, answers };
-  };
-}
-
-/** Of one ring among several. */
-const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'refused', 'quota', 'corrupt'];
-
-/** Says of which of several rings it was. */
-function about(ringname: string): (error: unknown) => never {
-  return (error) => {
-    const isOfIt = error instanceof KmsError && ofOneRing.includes(error.code);
-    throw isOfIt ? new KmsError(error.code, `${ringname}: ${error.message}`, { ...error, cause: error }) : error;
   };
 }
 
