@@ -5,6 +5,7 @@ import {
   constants,
   type FileHandle,
   link,
+  lstat,
   open,
   readFile,
   readlink,
@@ -267,9 +268,10 @@ function isWithoutLinks(error: unknown): boolean {
   return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(systemCode(error) ?? '');
 }
 
+/** A link to nowhere is there, too. */
 async function exists(path: string): Promise<boolean> {
   try {
-    await stat(path);
+    await lstat(path);
     return true;
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return false;

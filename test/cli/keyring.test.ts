@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
 import { generateRingKey, publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
@@ -198,6 +198,7 @@ test('create with a public key of ones own writes no private key', async () => {
 test('no ring is made whose private key could not be kept', async () => {
   await using d = await servedDesk();
   await writeFile(d.path('taken.pem'), 'mine');
+  await symlink('nowhere', d.path('link.pem'));
   await mkdir(d.path('config', 'kms', 'rings'), { recursive: true });
   await writeFile(d.path('config', 'kms', 'rings', 'old.key'), 'mine');
   const advice = 'move it away, or name another file with --private-key-out FILE';
@@ -206,6 +207,13 @@ test('no ring is made whose private key could not be kept', async () => {
       'keyring create r --private-key-out taken.pem',
       `${d.path('taken.pem')} exists already and is not overwritten; ${advice}`,
     ],
+    ...['keyring', 'asym'].map(
+      (group) =>
+        [
+          `${group} create r --private-key-out link.pem`,
+          `${d.path('link.pem')} exists already and is not overwritten; ${advice}`,
+        ] as const,
+    ),
     ['keyring create OLD', `${d.path('config/kms/rings/old.key')} exists already and is not overwritten; ${advice}`],
     [
       'keyring create r --private-key-out no/r.pem',
