@@ -86,9 +86,6 @@ const execArgv = [
   '--initial-old-space-size=32',
   // For src/server/idle-memory.ts.
   '--expose-gc',
-  // What a start leaves goes back a fifth of a second after it, in place of 30 s; that file puts V8's own time back.
-  '--gc-memory-reducer-start-delay-ms=200',
-  '--memory-reducer-delay-ms=200',
 ];
 
 async function makeExecutable(bundles: Bundles, executable: string): Promise<void> {

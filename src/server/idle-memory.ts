@@ -1,13 +1,11 @@
 // Memory goes back to the system when the process has little to do: what a collector keeps for the next burst of
-// requests, half of what a busy server has, is of no use until one comes. V8 does so too, by and by and once or twice;
-// the executable tells it to begin at once, so that what a start leaves goes first of all.
-import { setFlagsFromString } from 'node:v8';
+// requests, half of what a busy server has, is of no use until one comes.
 
 /** Milliseconds between looks at how much was done. */
 const lookEvery = 5_000;
-/** Milliseconds that a start takes, and how long V8 waits by itself. */
-const started = 4_000;
-const patienceOfV8 = 8_000;
+/** Milliseconds after which a start and its tests are over, and for how long nobody may have asked then. */
+const startTakes = 1_500;
+const quiet = 150;
 /** Of one core, meanwhile: less is little. */
 const little = 0.02;
 /** Microseconds of processor time since memory last went back: with less than this none has gathered. */
@@ -18,18 +16,18 @@ const times = 4;
 interface IdleWorld {
   /** Processor time of the process so far, in microseconds. */
   readonly used: () => number;
-  /** Collects all that can be; undefined where the runtime lets nobody ask for that. */
-  readonly collect: (() => void) | undefined;
+  /**
+   * Collects all that can be, `thoroughly` several times over in one pause; undefined where the runtime lets nobody ask
+   * for that.
+   */
+  readonly collect: ((thoroughly?: boolean) => void) | undefined;
   readonly every?: number;
 }
 
-/**
- * Collects, some 10 ms in which nobody is served, when nobody asks. Flavor `last-resort` collects several times over in
- * one pause of up to 70.
- */
-function collectAll(): (() => void) | undefined {
+/** When nobody asks: nobody is served meanwhile, some 10 ms; thoroughly, 30 to 70. */
+function collectAll(): IdleWorld['collect'] {
   const { gc } = globalThis;
-  return gc && (() => void gc({ type: 'major', flavor: 'regular', execution: 'sync' }));
+  return gc && ((thoroughly = false) => void gc({ type: 'major', flavor: thoroughly ? 'last-resort' : 'regular' }));
 }
 
 function processorTime(): number {
@@ -45,7 +43,7 @@ export function giveMemoryBack({
 }: Partial<IdleWorld> = {}): () => void {
   if (!collect) return () => {};
   let before = used();
-  // What a start leaves is worth it, however little time it took.
+  // What a start leaves is worth it, however little time it took, if it is still there.
   let after = Number.NEGATIVE_INFINITY;
   let due = 0;
   const timer = setInterval(() => {
@@ -59,10 +57,17 @@ export function giveMemoryBack({
     after = before = used();
   }, every);
   timer.unref();
-  // Between two bursts of requests it would make young memory small, which the second one has to make large again.
-  const patient = setTimeout(() => setFlagsFromString(`--memory-reducer-delay-ms=${patienceOfV8}`), started).unref();
+  // V8 by itself leaves what a start left for half a minute.
+  let first = setTimeout(() => {
+    const settled = used();
+    first = setTimeout(() => {
+      if (used() - settled >= quiet * 1000 * little) return;
+      collect(true);
+      after = before = used();
+    }, quiet).unref();
+  }, startTakes).unref();
   return () => {
     clearInterval(timer);
-    clearTimeout(patient);
+    clearTimeout(first);
   };
 }

@@ -1,9 +1,36 @@
-// Memory goes back when a process that started or worked has little to do, four times, and not while it works.
+// Memory goes back when a process that started or worked has little to do: after a start at once, where nobody asks,
+// after work four times, and not while it works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { giveMemoryBack } from '../../src/server/idle-memory.ts';
 
 const second = 1_000_000;
+
+test('what a start leaves goes back at once, unless somebody asks', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  for (const [asked, expected] of [
+    [second / 1000, [true]],
+    [second / 100, [false, false, false, false]],
+  ] as const) {
+    let used = 0;
+    const collections: boolean[] = [];
+    const collect = (thoroughly = false) => void collections.push(thoroughly);
+    const end = giveMemoryBack({ used: () => used, collect });
+    used += second / 3;
+    context.mock.timers.tick(1500);
+    used += asked;
+    context.mock.timers.tick(150);
+    assert.deepEqual(collections, expected[0] ? [true] : []);
+    for (let i = 0; i < 8; i++) context.mock.timers.tick(5000);
+    assert.deepEqual(collections, expected);
+    end();
+  }
+  // One that ends before is left alone.
+  const end = giveMemoryBack({ used: () => 0, collect: () => assert.fail() });
+  context.mock.timers.tick(1500);
+  end();
+  context.mock.timers.tick(60_000);
+});
 
 test('memory goes back four times after work', (context) => {
   context.mock.timers.enable({ apis: ['setInterval'] });
