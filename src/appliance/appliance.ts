@@ -102,8 +102,6 @@ export class HeldAppliance implements Appliance, Sealing {
       isOnPurpose: () => directory.seal.isOnPurpose(),
       open: () => this.#openAgain(),
       onEvent: (event) => options.onEvent?.(event),
-      now: () => performance.now(),
-      later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     });
   }
 

@@ -17,19 +17,23 @@ interface LookOutWorld {
   open(): Promise<void>;
   onEvent(event: ApplianceEvent): void;
   /** Milliseconds of a clock that is never set. */
-  now(): number;
-  later(milliseconds: number, run: () => void): void;
+  now?(): number;
+  later?(milliseconds: number, run: () => void): void;
 }
 
 export class LookOut {
-  readonly #world: LookOutWorld;
+  readonly #world: Required<LookOutWorld>;
   #reason: string | undefined;
   #failures = 0;
   #notBefore = Number.NEGATIVE_INFINITY;
   #hasEnded = false;
 
   constructor(world: LookOutWorld) {
-    this.#world = world;
+    const clock = {
+      now: () => performance.now(),
+      later: (milliseconds: number, run: () => void) => void setTimeout(run, milliseconds).unref(),
+    };
+    this.#world = { ...clock, ...world };
   }
 
   /** Why it is not open, where nobody wants it sealed. */
