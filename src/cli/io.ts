@@ -66,7 +66,19 @@ export function isBrokenPipe(error: unknown): boolean {
 
 /** A line for the person at the terminal, on stderr. */
 export function say(io: Io, line: string): Promise<void> {
-  return write(io.stderr, `kms: ${line}\n`);
+  return tell(io, `kms: ${line}\n`);
+}
+
+/**
+ * Writes to stderr, for whoever reads it. Nobody need: a reader that has gone away is no reason to stop what was
+ * asked for, nor is one that does not read a reason to wait once the command is told to end. Never throws.
+ */
+export async function tell({ stderr, signal }: Io, text: string): Promise<void> {
+  const done = Promise.withResolvers<unknown>();
+  signal.addEventListener('abort', done.resolve, { once: true });
+  stderr.write(text, done.resolve);
+  if (!signal.aborted) await done.promise;
+  signal.removeEventListener('abort', done.resolve);
 }
 
 /** `$XDG_CONFIG_HOME/kms`, else `~/.config/kms`. Throws `refused` where the user has no home. */

@@ -12,7 +12,7 @@ import {
   sentenceOf,
   withoutSecrets,
 } from './exit.ts';
-import { type Io, isBrokenPipe, write } from './io.ts';
+import { type Io, isBrokenPipe, say, tell, write } from './io.ts';
 import { program } from './program.ts';
 
 /** Runs one command line and says with which code to exit. Never throws. */
@@ -32,7 +32,7 @@ async function runCommand(session: Session): Promise<number> {
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (help.out.length > 0) await write(io.stdout, help.out.join(''));
-    if (help.err.length > 0) await write(io.stderr, help.err.join(''));
+    if (help.err.length > 0) await tell(io, help.err.join(''));
     return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
   }
   return session.exitCode;
@@ -40,7 +40,7 @@ async function runCommand(session: Session): Promise<number> {
 
 async function report(io: Io, error: unknown): Promise<number> {
   if (isInterruption(io, error)) {
-    await complain(io, `kms: ${error instanceof Interrupted ? error.message : 'interrupted'}\n`);
+    await say(io, error instanceof Interrupted ? error.message : 'interrupted');
     return interruptedBy(io.signal.reason);
   }
   // Who reads our output has had enough of it (`| head`): no reason to complain.
@@ -49,11 +49,7 @@ async function report(io: Io, error: unknown): Promise<number> {
   const defect = isOurs ? error.cause : error;
   const isShown = !!io.env.KMS_DEBUG && (defect instanceof TypeError || (!isOurs && defect instanceof Error));
   const trace = isShown ? `${defect.stack}\n` : '';
-  await complain(io, `kms: ${sentenceOf(error)}\n${trace}`);
+  // The exit code says it too, and holds where stderr cannot be written.
+  await tell(io, withoutSecrets(`kms: ${sentenceOf(error)}\n${trace}`));
   return isOurs ? exitCodeOf(error.code) : exitCodes.failed;
-}
-
-/** The exit code says it too, and holds where stderr cannot be written. */
-async function complain(io: Io, text: string): Promise<void> {
-  await write(io.stderr, withoutSecrets(text)).catch(() => {});
 }

@@ -11,7 +11,7 @@ import type { Cli, CliOf } from './command.ts';
 import { Interrupted, isInterruption } from './exit.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
-import { hasColour, pathFrom, write } from './io.ts';
+import { hasColour, pathFrom, tell, write } from './io.ts';
 
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
@@ -228,10 +228,10 @@ export async function* withProgress(
       if (now < next) continue;
       next = now + shownEvery;
       shown = true;
-      await write(stderr, `\r${progressLine(done, total, now - began)}${hasColour(cli.io, stderr) ? '\x1b[K' : '   '}`);
+      await tell(cli.io, `\r${progressLine(done, total, now - began)}${hasColour(cli.io, stderr) ? '\x1b[K' : '   '}`);
     }
   } finally {
-    if (shown) await write(stderr, '\n');
+    if (shown) await tell(cli.io, '\n');
   }
 }
 

@@ -153,7 +153,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   await stayOut(data, options.stopping);
   await hardenProcess();
   const where = await listening(options);
-  const { logger, flush } = createLog(options.logLevel);
+  const { logger, end: endLog } = createLog(options.logLevel);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
   const network = networkServer(gate, where, options.limits);
@@ -198,7 +198,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);
     else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();
-    flush();
+    await endLog();
   });
   const reload = (): Promise<boolean> => reloadTls(networks, options, logger);
   const begin = async (): Promise<Serving> => {

@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import type { CliOf } from '../command.ts';
 import { type Connection, withClient } from '../connect.ts';
 import type { keyringUpgrade } from '../grammar/keyring.ts';
-import { say, write } from '../io.ts';
+import { say, tell } from '../io.ts';
 import { type Pair, printThing } from '../output.ts';
 import {
   addHybridKey,
@@ -311,14 +311,14 @@ async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKey
   const { stderr } = cli.io;
   const { total } = await countKeys(client, ring);
   const progress = async (keys: number) => {
-    if (stderr.isTTY && total > 100) await write(stderr, `\r${keys} of ${total} keys`);
+    if (stderr.isTTY && total > 100) await tell(cli.io, `\r${keys} of ${total} keys`);
   };
   const {
     rewrapped,
     left,
     full = 0,
   } = await rewrapRing({ client, ring, privateKeys, progress }).finally(() =>
-    stderr.isTTY && total > 100 ? write(stderr, '\n') : undefined,
+    stderr.isTTY && total > 100 ? tell(cli.io, '\n') : undefined,
   );
   const pairs: Pair[] = [...ringPairs(ring), ['wrapped anew', rewrapped], ['left', left]];
   await printThing(cli, { ring, rewrapped, left }, pairs);

@@ -67,7 +67,7 @@ type PluginLog = ReturnType<typeof pluginLog>;
 function pluginLog(cli: Cli) {
   let last: { readonly line: string; readonly at: number } | undefined;
   let isLost = false;
-  const write = (line: string): void => void say(cli.io, line).catch(() => undefined);
+  const write = (line: string): void => void say(cli.io, line);
   return {
     failed(error: unknown): void {
       const [line, at] = [sentenceOf(error), performance.now()];
