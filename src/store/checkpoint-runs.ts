@@ -12,10 +12,14 @@ interface RunsWorld {
 }
 
 /**
- * Makes one, and drops the segments of activity up to record `dropTo` where that is given. Answers undefined where
- * there was nothing to be made, or others were at it.
+ * Makes one, and drops the segments of activity up to record `dropTo` where that is given; one that `yields` gives way
+ * to what is asked of the store. Answers undefined where there was nothing to be made, or others were at it.
  */
-type MakeCheckpoint<R, How> = (dropTo: number | undefined, how: How | undefined) => Promise<R | undefined>;
+type MakeCheckpoint<R, How> = (
+  dropTo: number | undefined,
+  how: How | undefined,
+  yields: boolean,
+) => Promise<R | undefined>;
 
 export class CheckpointRuns<R, How = never> {
   readonly #world: RunsWorld;
@@ -37,21 +41,25 @@ export class CheckpointRuns<R, How = never> {
     while (this.#running) await this.#running.catch(() => {});
   }
 
-  /** Starts one when the log has outgrown the snapshot. */
+  /** Starts one when the log has outgrown the snapshot; it yields unless the log has done so twice over. */
   startWhenDue(logBytes: number, snapshotBytes: number): void {
     const { limits, now } = this.#world;
-    if (this.#stopped || this.#running || logBytes <= Math.max(limits.checkpointBytes, snapshotBytes)) return;
-    if (now() < this.#notBefore) return;
-    this.run().catch(() => {});
+    const due = Math.max(limits.checkpointBytes, snapshotBytes);
+    if (this.#stopped || this.#running || logBytes <= due || now() < this.#notBefore) return;
+    this.#run(undefined, logBytes <= 2 * due).catch(() => {});
   }
 
   /** Runs one after the one under way. Throws `unavailable` once they are stopped. */
-  async run(how?: How): Promise<R | undefined> {
+  run(how?: How): Promise<R | undefined> {
+    return this.#run(how, false);
+  }
+
+  async #run(how: How | undefined, yields: boolean): Promise<R | undefined> {
     // Here, so that of several that wait one goes on alone.
     while (this.#running) await this.#running.catch(() => {});
     if (this.#stopped) throw storeClosed();
     const dropTo = this.#dropTo;
-    const running = this.#make(dropTo, how);
+    const running = this.#make(dropTo, how, yields);
     this.#running = running;
     try {
       const made = await running;

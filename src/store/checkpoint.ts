@@ -17,6 +17,8 @@ export interface CheckpointJob {
   readonly segmentRecords?: number;
   /** Segments of the activity log that hold no record behind this one are dropped. */
   readonly dropTo?: number;
+  /** Whether it gives way to what is asked of the server: nobody waits for it. */
+  readonly yields?: boolean;
 }
 
 export interface CheckpointResult {

@@ -72,7 +72,7 @@ export class Maintenance {
   constructor(world: MaintenanceWorld, service: Serving) {
     this.#world = world;
     this.#service = service;
-    this.checkpoints = new CheckpointRuns(world, (dropTo) => this.#checkpoint(dropTo));
+    this.checkpoints = new CheckpointRuns(world, (dropTo, _how, yields) => this.#checkpoint(dropTo, yields));
   }
 
   /**
@@ -94,7 +94,7 @@ export class Maintenance {
   }
 
   /** Puts what it makes in the place of the old files. */
-  async #checkpoint(dropTo: number | undefined): Promise<CheckpointResult | undefined> {
+  async #checkpoint(dropTo: number | undefined, yields: boolean): Promise<CheckpointResult | undefined> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     const { log, snapshot } = await this.#service.serving();
     const through = await log.rotate(dropTo !== undefined);
@@ -109,6 +109,7 @@ export class Maintenance {
       through,
       at,
       segmentRecords: limits.segmentRecords,
+      yields,
       ...(dropTo === undefined ? {} : { dropTo }),
     });
     // A write may have failed meanwhile: what is in service now was recovered from the old snapshot or from this one.

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { type PasswordWorkerOptions, passwordWorker } from '../../src/appliance/threads/passwords.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
+import { threadPriorities } from '../support/thread-priorities.ts';
 
 const cheap = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4';
 
@@ -59,14 +59,6 @@ test('on Linux the thread lets the serving thread go first', async () => {
   assert.equal(priorities[0], started, 'the serving thread');
   assert.ok(priorities.includes(Math.min(19, started + 10)), `nice values of the threads: ${priorities}`);
 });
-
-/** The nice values of this process's threads, of the first one first. */
-function threadPriorities(): number[] {
-  const threads = readdirSync('/proc/self/task').sort((a, b) => Number(a) - Number(b));
-  // proc_pid_stat(5): field 19, counted from behind the name, which is field 2 and may hold spaces.
-  const fields = (thread: string) => readFileSync(`/proc/self/task/${thread}/stat`, 'utf8').split(') ')[1]?.split(' ');
-  return threads.map((thread) => Number(fields(thread)?.[16]));
-}
 
 test('the queue is bounded, and empties', async () => {
   const { passwords } = setUp({ most: 3 });

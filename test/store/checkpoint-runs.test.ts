@@ -10,21 +10,23 @@ function setUp() {
   const clock = { now: 0 };
   const events: StoreEvent[] = [];
   const made: (number | undefined)[] = [];
+  const yielding: boolean[] = [];
   const state = { running: 0, most: 0, fails: false, answer: 'made' as string | undefined };
   const world = {
     limits: { checkpointBytes: 100, checkpointRetry: 60 },
     now: () => clock.now,
     onEvent: (event: StoreEvent) => void events.push(event),
   };
-  const runs = new CheckpointRuns<string>(world, async (dropTo) => {
+  const runs = new CheckpointRuns<string>(world, async (dropTo, _how, yields) => {
     state.most = Math.max(state.most, ++state.running);
     await turn();
     state.running--;
     made.push(dropTo);
+    yielding.push(yields);
     if (state.fails) throw new Error('no room');
     return state.answer;
   });
-  return { clock, events, made, state, runs };
+  return { clock, events, made, yielding, state, runs };
 }
 
 test('of several that are asked for at once each runs alone, also behind one that fails', async () => {
@@ -59,6 +61,18 @@ test('one starts when the log has outgrown the limit and the snapshot, and after
     events.map(({ kind, message }) => [kind, message]),
     Array(2).fill(['checkpoint-failed', 'a checkpoint failed, nothing is lost, the log grows on: no room']),
   );
+});
+
+test('one that is due gives way, unless the log is far ahead of it, and one that somebody waits for does not', async () => {
+  const { yielding, runs } = setUp();
+  for (const log of [501, 1000, 1001]) {
+    runs.startWhenDue(log, 500);
+    await turn();
+    await turn();
+  }
+  await runs.run();
+  await runs.drop(7);
+  assert.deepEqual(yielding, [true, true, false, false, false]);
 });
 
 test('what is to be dropped is asked for until one was made that did it', async () => {

@@ -19,7 +19,7 @@ import {
 } from './jobs.ts';
 
 /** Milliseconds. At full speed the next one comes sooner, and else its memory is wanted back. */
-const idleTimeout = 10_000;
+const idleTimeout = 20_000;
 
 /** Of stores in a database. */
 export type SharedCheckpoints = CheckpointThread<SharedCheckpointJob, SharedCheckpoint | undefined>;
@@ -29,6 +29,8 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
   readonly #queue = new SerialQueue();
   #worker: Worker | undefined;
   #leaving: NodeJS.Timeout | undefined;
+  /** Whether the thread has stepped back behind the others. Priority that is given up does not come back. */
+  #yields = false;
 
   private constructor(work: CheckpointWork | SharedCheckpointWork) {
     this.#work = work;
@@ -49,7 +51,10 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
   }
 
   async #run(keys: StoreKeys, job: J): Promise<R> {
+    const { yields = false } = job;
+    if (this.#yields && !yields) await this.end();
     clearTimeout(this.#leaving);
+    this.#yields = yields;
     this.#worker ??= startWorker(this.#work);
     const worker = this.#worker;
     worker.ref();
@@ -71,6 +76,7 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
     clearTimeout(this.#leaving);
     const worker = this.#worker;
     this.#worker = undefined;
+    this.#yields = false;
     await worker?.terminate();
   }
 }

@@ -122,14 +122,17 @@ function answerTo(request: Request): Answer {
  */
 const niceness = 10;
 
-/** For a thread whose work nobody's answer should wait behind. */
+let isLowered = false;
+
+/** For a thread whose work nobody's answer should wait behind; for good. */
 export function lowerPriority(): void {
   // On Linux 0 means the calling thread, elsewhere it would be the whole process.
-  if (process.platform !== 'linux') return;
+  if (isLowered || process.platform !== 'linux') return;
+  isLowered = true;
   try {
     setPriority(0, Math.min(19, getPriority(0) + niceness));
   } catch {
-    // Where that is forbidden, logins take a full share of the cores.
+    // Where that is forbidden, it takes a full share of the cores.
   }
 }
 

@@ -76,6 +76,7 @@ async function checkpoint(
   { root, wasm }: CheckpointWork,
   { keys, job }: CheckpointOrder<CheckpointJob>,
 ): Promise<CheckpointResult> {
+  if (job.yields) lowerPriority();
   try {
     return await writeCheckpoint(
       { files: nodeFiles(root, { ofItsOwner: true }), keys: keysFromData(keys), wasm, random: systemRandom },
@@ -90,6 +91,7 @@ async function sharedCheckpoint(
   { source, wasm }: SharedCheckpointWork,
   { keys, job }: CheckpointOrder<SharedCheckpointJob>,
 ): Promise<SharedCheckpoint | undefined> {
+  if (job.yields) lowerPriority();
   try {
     const engine = await reached(source);
     return await writeSharedCheckpoint({ engine, keys: keysFromData(keys), wasm, random: systemRandom }, job);

@@ -19,6 +19,8 @@ export interface SharedCheckpointJob {
   readonly segmentRecords: number;
   /** Segments of the activity log that hold no record behind this one are dropped. */
   readonly dropTo?: number;
+  /** Whether it gives way to what is asked of the server: nobody waits for it. */
+  readonly yields?: boolean;
   /** Whether the rows of the tables are counted. */
   readonly counted: boolean;
 }

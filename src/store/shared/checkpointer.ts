@@ -36,7 +36,7 @@ export class Checkpointer<T extends object> {
 
   constructor(world: CheckpointerWorld<T>) {
     this.#world = world;
-    this.runs = new CheckpointRuns(world, (dropTo, how) => this.#checkpoint(dropTo, how));
+    this.runs = new CheckpointRuns(world, (dropTo, how, yields) => this.#checkpoint(dropTo, yields, how));
   }
 
   /**
@@ -63,12 +63,12 @@ export class Checkpointer<T extends object> {
     live.adopt({ generation: header.generation, bytes: size, savedAt: manifest.savedAt });
   }
 
-  async #checkpoint(dropTo: number | undefined, how: How = {}): Promise<SharedCheckpoint | undefined> {
+  async #checkpoint(dropTo: number | undefined, yields: boolean, how: How = {}): Promise<SharedCheckpoint | undefined> {
     const { engine, uid } = this.#world;
     let made: SharedCheckpoint | undefined;
     const done = await engine.alone(storeIdOf(uid), async () => {
       await this.adoptNewer();
-      made = await this.#write(dropTo, how);
+      made = await this.#write(dropTo, yields, how);
     });
     if (!done) await this.adoptNewer();
     return made;
@@ -76,6 +76,7 @@ export class Checkpointer<T extends object> {
 
   async #write(
     dropTo: number | undefined,
+    yields: boolean,
     { counted = false, keep = this.#world.limits.keepRows }: How,
   ): Promise<SharedCheckpoint | undefined> {
     const { engine, uid, now, onEvent, limits, runCheckpoint } = this.#world;
@@ -85,7 +86,7 @@ export class Checkpointer<T extends object> {
     if (through <= snapshot.generation && dropTo === undefined) return undefined;
     const at = now();
     const dropping = dropTo === undefined ? {} : { dropTo };
-    const made = await runCheckpoint({ uid, through, at, segmentRecords, counted, ...dropping });
+    const made = await runCheckpoint({ uid, through, at, segmentRecords, counted, yields, ...dropping });
     if (!made) return undefined;
     const dir = storeIdOf(uid);
     const { segments, dropped, snapshotBytes } = made;
