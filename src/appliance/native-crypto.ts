@@ -9,14 +9,15 @@ import {
   createPublicKey,
   type KeyObject,
 } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { CryptoInUse } from '../api/local/status.ts';
 import { ed25519FromSpki, ed25519ToSpki, expectSignatures } from '../crypto/ed25519.ts';
-import { type Primitives, putIn } from '../crypto/primitives.ts';
-import { selfTest } from '../crypto/self-test.ts';
+import { native, type Primitives, putIn } from '../crypto/primitives.ts';
+import { type SelfTests, selfTest, selfTests } from '../crypto/self-test.ts';
 import { p256ToSpki } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from './events.ts';
-import { nodeAgreement, plain, privateKeyFrom } from './native-agreement.ts';
+import { nodeAgreement, plain, privateKeyFrom, startAgreement } from './native-agreement.ts';
 
 export type CryptoChoice = 'node' | 'noble';
 
@@ -181,29 +182,26 @@ export function takeCrypto(choice: CryptoChoice): void {
 }
 
 /**
- * Tests noble and what is offered, and puts that in, for this thread and those that are started from here on.
- * Signatures and key agreement stay with noble until the function that it answers is called, since their test takes
- * longer than a start should. What fails is reported, and noble does all. Throws `internal` where noble itself gives a
- * wrong answer.
+ * Tests what is offered and puts it in, for this thread and those that are started from here on: all but signatures,
+ * which stay with noble until the function that it answers has tested the rest. Of noble only what nothing else does is
+ * tested at once, since its first calls take tens of milliseconds; the rest by that function, one primitive after the
+ * other, while others have their turn. What fails is reported, and noble does all. Throws `internal` where noble itself
+ * gives a wrong answer in something that is needed of it.
  */
 export function startCrypto(
   choice: CryptoChoice,
   onEvent: (event: ApplianceEvent) => void,
   offered: Partial<Primitives> = nodePrimitives,
-): () => void {
+): () => Promise<void> {
   inUse = { by: 'noble' };
   putIn({});
   expectSignatures(choice === 'noble' ? 'many' : 'few');
-  if (choice === 'noble') return () => {};
-  const wrong = selfTest('quick');
-  if (wrong !== undefined) {
-    throw new KmsError('internal', `noble failed its self-test: ${wrong}`, {
-      hint: 'nothing that this program writes on this machine could be relied on: try another one',
-    });
-  }
-  const take = (primitives: Partial<Primitives>, which: 'quick' | 'slow'): void => {
+  if (choice === 'noble') return async () => {};
+  needNoble('quick');
+  inUse = { by: 'node', openssl: process.versions.openssl };
+  const take = (primitives: Partial<Primitives>, ...tests: readonly SelfTests[]): void => {
     putIn(primitives);
-    const problem = selfTest(which);
+    const [problem] = tests.flatMap((which) => selfTest(which) ?? []);
     if (problem === undefined) return;
     putIn({});
     inUse = { by: 'noble', problem };
@@ -211,16 +209,35 @@ export function startCrypto(
     const message = `node:crypto failed its self-test, so noble does what it was to do, slower: ${problem}`;
     onEvent({ level: 'error', message });
   };
-  inUse = { by: 'node', openssl: process.versions.openssl };
   const { ed25519Sign, ed25519PublicKey, ed25519Verify, p256Sign, p256Verify, ...others } = offered;
-  const { x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...quick } = others;
-  take(quick, 'quick');
-  return () => {
+  const { x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...most } = others;
+  take(most, 'quick', 'costly');
+  if (cryptoInUse().by === 'noble') needNoble('costly');
+  // Where it is wrong, noble agrees on keys, and the test to come says so.
+  else startAgreement(others);
+  const taken = native();
+  return async () => {
     if (inUse.by === 'noble') return;
-    const wrongByNoble = selfTest('slow');
+    let wrongByNoble: string | undefined;
+    for (const test of [...selfTests('costly'), ...selfTests('slow')]) {
+      putIn({});
+      wrongByNoble ??= test();
+      putIn(taken);
+      await setImmediate();
+      // Others were put in meanwhile.
+      if (native() !== taken) return;
+    }
     if (wrongByNoble !== undefined) {
       onEvent({ level: 'error', message: `noble failed its self-test, and is not used for it: ${wrongByNoble}` });
     }
     take(offered, 'slow');
   };
+}
+
+function needNoble(which: SelfTests): void {
+  const wrong = selfTest(which);
+  if (wrong === undefined) return;
+  throw new KmsError('internal', `noble failed its self-test: ${wrong}`, {
+    hint: 'nothing that this program writes on this machine could be relied on: try another one',
+  });
 }

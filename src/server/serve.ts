@@ -230,7 +230,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     const sealed = await started.start();
     if (!socket.listening) await openSocket(socket, data, logger);
     gate.open(started);
-    later = setTimeout(finishCrypto, 1000).unref();
+    later = setTimeout(() => void finishCrypto(), 1000).unref();
     return {
       address,
       url,
