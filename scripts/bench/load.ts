@@ -34,13 +34,16 @@ interface Side extends Omit<Load, 'seconds'> {
   readonly cpu?: () => number;
 }
 
-/** Each of them in each round, and once before, for a second, to warm up; by side, then by round. */
+/** Seconds until V8 has compiled what is hot. */
+const warmUp = 5;
+
+/** Each of them in each round, and once before, to warm up; by side, then by round. */
 export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<Measured[][]> {
   const all: Measured[][] = sides.map(() => []);
   for (let round = 0; round <= rounds; round++) {
     for (const [at, { cpu = () => 0, ...side }] of sides.entries()) {
       const before = cpu();
-      const duration = round === 0 ? 1 : seconds;
+      const duration = round === 0 ? warmUp : seconds;
       const measured = await load(1, { ...side, seconds: duration });
       const used = ((cpu() - before) * 1e6) / (measured.perSecond * duration);
       if (round > 0) all[at]?.push({ ...measured, cpu: used });
