@@ -71,6 +71,10 @@ for (const [line, code, stderr] of [
   ['serve --listen 0.0.0.0:0', 1, /^kms: plain HTTP .*--tls-cert.*\n$/],
   ['serve --tls-cert x', 2, /^kms: .*--tls-key.*\n$/],
   ['serve --body-limit much', 2, /^kms: --body-limit: .*\n$/],
+  ['serve --body-limit 0', 2, /^kms: --body-limit: expected at least 4096, got 0; see `kms serve --help`\n$/],
+  ['serve --body-limit 4095', 2, /^kms: --body-limit: expected at least 4096, got 4095; .*\n$/],
+  ['serve --ship-to . --ship-every 25d', 2, /^kms: --ship-every: expected at most 24d, got "25d"; .*\n$/],
+  ['upgrade x --trusted-key y --time-limit 25d', 2, /^kms: --time-limit: expected at most 24d, got "25d"; .*\n$/],
   ['status', 3, /^kms: nothing to talk to: .*\n$/],
 ] as const) {
   test(`refused, and nothing made: ${line}`, async () => {

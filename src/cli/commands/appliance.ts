@@ -202,7 +202,6 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
-  if (keep < 1) throw cli.wrong('--backup-keep: expected at least 1');
   await checkPlace(to);
   return { to, schedule, keep };
 }

@@ -3,6 +3,7 @@ import { custodianKindsByName } from '../../model/custodian-kinds.ts';
 import { kemNames } from '../../model/kems.ts';
 import {
   alternatives,
+  atLeast,
   command,
   directory,
   duration,
@@ -13,6 +14,7 @@ import {
   path,
   text,
   toggle,
+  wait,
 } from './declaration.ts';
 import { custodian } from './option-sets.ts';
 
@@ -33,13 +35,16 @@ export const upgrading = {
       '--trusted-key': path('FILE', 'the public key, as minisign has it, of whoever hands out the releases'),
       '--stop': text('COMMAND', 'ends the server where systemd does not run it; a line for /bin/sh'),
       '--start': text('COMMAND', 'starts it, and returns'),
-      '--time-limit': duration('TIME', 'how long each start, stop and check may take (default: 2m)'),
+      '--time-limit': wait('TIME', 'how long each start, stop and check may take (default: 2m)'),
       '--allow-downgrade': toggle('take a version that is older than this one, too'),
       '--resume': toggle('end an upgrade that was cut off: what had passed stays, anything else is taken back'),
       '--status': toggle('say how far an upgrade is that is under way or was cut off'),
     },
   ),
 };
+
+/** What encrypts that name 100 known keys, hybrid public keys and long passwords need, in bytes, and some room. */
+const leastBodyLimit = 4096;
 
 /** How an appliance is served, at once or by a standby that took over. */
 export const serving = {
@@ -56,7 +61,10 @@ export const serving = {
     'CIDR',
     'an address or block that may ask at --tang-listen (default: loopback and private networks)',
   ),
-  '--body-limit': integer('BYTES', 'the largest body of a request (default: 1048576)'),
+  '--body-limit': atLeast(
+    leastBodyLimit,
+    integer('BYTES', `the largest body of a request (default: 1048576; at least ${leastBodyLimit})`),
+  ),
   '--access-ttl': duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d (default: 1h)'),
   '--session-max': duration('TIME', 'how long a login can be refreshed (default: 12h)'),
   '--invite-ttl': duration('TIME', 'how long an invite can be completed (default: 7d)'),
@@ -92,9 +100,12 @@ export const serving = {
   ]),
   '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),
   '--backup-schedule': text('CRON', 'when, as a cron expression in UTC (default: "0 3 * * *")'),
-  '--backup-keep': integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
+  '--backup-keep': atLeast(
+    1,
+    integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
+  ),
   '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
-  '--ship-every': duration('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
+  '--ship-every': wait('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
   '--ship-window': duration('TIME', 'how long earlier states can be restored from there (default: 1d)'),
   '--activity-retention': duration(
     'TIME',

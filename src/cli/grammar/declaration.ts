@@ -2,7 +2,7 @@
 // each. Help, manual page, completion and the types of what the command reads all come from the one declaration.
 import { type ExactJson, numberProblemIn, parseExactly } from '../../api/exact-json.ts';
 import { KmsError } from '../../errors.ts';
-import { parseAge } from '../../model/ages.ts';
+import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
 
@@ -130,6 +130,18 @@ export const integer = option((given, place) => {
   throw wrong(place, `expected a whole number, got "${given}"`);
 });
 
+/** An integer below which the command cannot work. */
+export function atLeast(least: number, kind: Kind<number | undefined>): Kind<number | undefined> {
+  return {
+    ...kind,
+    read(given, place) {
+      const value = kind.read(given, place);
+      if (value === undefined || value >= least) return value;
+      throw wrong(place, `expected at least ${least}, got ${value}`);
+    },
+  };
+}
+
 /** The most that there may be of something; null lifts the limit. */
 export const limit = option((given, place) => {
   if (given === 'none') return null;
@@ -171,10 +183,22 @@ function readTime(given: string, { name }: Place, others: string): number {
 const longest = 3650 * 86_400_000;
 
 /** How long something lasts, as people write it: `30s`, `15m`, `12h`, `7d`. In milliseconds. */
-export const duration = option((given, place) => {
+export const duration = option(readDuration);
+
+function readDuration(given: string, place: Place): number {
   const milliseconds = parseAge(given);
   if (milliseconds !== undefined && milliseconds <= longest) return milliseconds;
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
+}
+
+/** Timers count milliseconds in 31 bits, which is a little more; for a longer time they would not wait at all. */
+const longestWait = 24 * 86_400_000;
+
+/** A duration for which a timer is set. */
+export const wait = option((given, place) => {
+  const milliseconds = readDuration(given, place);
+  if (milliseconds <= longestWait) return milliseconds;
+  throw wrong(place, `expected at most ${ageText(longestWait)}, got "${given}"`);
 });
 
 /** A time to come: a date, milliseconds since 1970, an age from now on, or null for `never`. */
