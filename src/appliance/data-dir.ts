@@ -1,17 +1,17 @@
 // A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
-// and who besides its owner can reach it, which nobody may. Opens no store.
-import type { Stats } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+// and who besides its owner can reach it, which nobody may. And how one is made. Opens no store.
+import { existsSync, type Stats } from 'node:fs';
+import { chmod, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
-import { lockFile, pidFile } from '../store/lock.ts';
-import { notFile } from '../store/node-files.ts';
+import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../store/lock.ts';
+import { makeDirs, notFile } from '../store/node-files.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
 
 /** For commands too, which know no store. */
-export { makeDirs } from '../store/node-files.ts';
+export { makeDirs };
 
 export const sealFile = 'kms.seal';
 /**
@@ -103,6 +103,47 @@ export async function dataDirState(data: string): Promise<DataDirState> {
   if (names.includes(restoreMark)) return 'unrestored';
   if (names.includes(initMark)) return 'unfinished';
   return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
+}
+
+/** A directory that this process has for itself, and may have made for that. */
+export interface DirectoryHold {
+  readonly lock: DirectoryLock;
+  /** Lets go, and takes away what was made, unless there is more than that by now. */
+  giveUp(): Promise<void>;
+}
+
+/** Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it. */
+export async function makeAndHold(data: string): Promise<DirectoryHold> {
+  try {
+    const root = resolve(data);
+    const topmost = await makeDirs(root);
+    // A volume may belong to somebody else, who set its mode.
+    await chmod(root, 0o700).catch(() => {});
+    await needPrivateDirectory(root);
+    const isLockNew = !existsSync(inDir(root, lockFile));
+    const lock = lockDirectory(root);
+    return {
+      lock,
+      async giveUp() {
+        try {
+          // While it is held: what another process has in there by then is not taken away.
+          if ((await dataDirState(root).catch(() => 'missing')) !== 'empty') return;
+          if (isLockNew) for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
+          if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
+        } finally {
+          lock.release();
+        }
+      },
+    };
+  } catch (error) {
+    throw systemError(error, data);
+  }
+}
+
+/** `dir` and those above it up to `topmost`. Throws for one that is not empty. */
+async function removeEmptyDirs(dir: string, topmost: string): Promise<void> {
+  await rmdir(dir);
+  if (dir !== topmost) await removeEmptyDirs(dirname(dir), topmost);
 }
 
 /** Throws unless an appliance is in the directory. */

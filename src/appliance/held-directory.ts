@@ -34,9 +34,8 @@ export class HeldDirectory {
     const root = resolve(data);
     if (!store) return new HeldDirectory(root, lockDirectory(root));
     // Nothing of it is loaded where it is not used.
-    const { makeNodeDirectory, SharedNode } = await import('./shared-node.ts');
-    await makeNodeDirectory(root);
-    const lock = lockDirectory(root);
+    const { holdNodeDirectory, SharedNode } = await import('./shared-node.ts');
+    const { lock, giveUp } = await holdNodeDirectory(root);
     let node: SharedNode | undefined;
     try {
       node = await SharedNode.connect(store);
@@ -46,7 +45,7 @@ export class HeldDirectory {
       return new HeldDirectory(root, lock, node);
     } catch (error) {
       await node?.close();
-      lock.release();
+      await giveUp();
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 // Makes an appliance: data directory, master key, the appliance's own store, the tenant `default` with its first
 // account and API key. The seal is written last: until then the directory counts as unfinished, and the next `init`
 // starts over.
-import { chmod, rm, rmdir } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { FullApiKey } from '../api/apikeys.ts';
 import { bootstrap } from '../core/set-up.ts';
@@ -10,8 +10,7 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { type Seal, sealFor } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
-import { lockDirectory, lockFile } from '../store/lock.ts';
-import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import { nodeFiles } from '../store/node-files.ts';
 import { defaultKeyFile } from './custody/key-file.ts';
 import { credentialSource, environmentSource, type KeySources } from './custody/key-sources.ts';
 import { type CustodianRequest, type NewCustodian, newCustodian, recoveryKitText } from './custody/new-custodian.ts';
@@ -21,8 +20,8 @@ import {
   inDir,
   initMark,
   isStandby,
+  makeAndHold,
   moved,
-  needPrivateDirectory,
   ofNode,
   sealFile,
   systemDir,
@@ -79,18 +78,14 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
   const hosts = options.hosts?.length ? hostList(options.hosts) : [anyHost];
   if (options.store) return initShared(options.store, data, hosts, options);
   await refuseUnlessNew(data);
-  const made = await makeDirectory(data);
+  const { lock, giveUp } = await makeAndHold(data);
   try {
-    const lock = lockDirectory(data);
-    try {
-      await refuseUnlessNew(data);
-      return await fill(data, hosts, await custodiansFor(data, options));
-    } finally {
-      lock.release();
-    }
+    await refuseUnlessNew(data);
+    const made = await fill(data, hosts, await custodiansFor(data, options));
+    lock.release();
+    return made;
   } catch (error) {
-    // Only a directory without anything but the lock goes.
-    if (made) await removeEmpty(data);
+    await giveUp();
     throw systemError(error, data);
   }
 }
@@ -107,18 +102,6 @@ export async function refuseUnlessNew(data: string): Promise<void> {
   throw new KmsError('refused', `${data}: is initialised already; nothing was changed`, {
     hint: 'serve it with `kms serve`, or give another directory with --data',
   });
-}
-
-async function makeDirectory(data: string): Promise<boolean> {
-  try {
-    const made = await makeDirs(data);
-    // A volume may belong to somebody else, who set its mode.
-    await chmod(data, 0o700).catch(() => {});
-    await needPrivateDirectory(data);
-    return made !== undefined;
-  } catch (error) {
-    throw systemError(error, data);
-  }
 }
 
 interface FirstCustodians {
@@ -147,11 +130,9 @@ async function initShared(
   hosts: readonly string[],
   options: InitOptions,
 ): Promise<Initialised> {
-  const { beginNode, makeNodeDirectory, readNode, SharedNode } = await import('./shared-node.ts');
+  const { beginNode, holdNodeDirectory, readNode, SharedNode } = await import('./shared-node.ts');
   const { SharedStores } = await import('./shared-stores.ts');
-  const isNew = (await dataDirState(data)) === 'missing';
-  await makeNodeDirectory(data);
-  const lock = lockDirectory(data);
+  const { lock, giveUp } = await holdNodeDirectory(data);
   try {
     const files = nodeFiles(data);
     const known = await readNode(files);
@@ -183,9 +164,7 @@ async function initShared(
       await node.close();
     }
   } catch (error) {
-    // Only a directory without anything but the lock goes.
-    lock.release();
-    if (isNew) await removeEmpty(data);
+    await giveUp();
     throw systemError(error, data);
   } finally {
     lock.release();
@@ -268,12 +247,6 @@ async function makeStores(
     .transaction(({ tenants }) => tenants.insert({ ...tenant, dir, limits: {}, createdAt: now, updatedAt: now }))
     .finally(() => system.close());
   return { tenant, accountId: first.account.id, apiKey: first.apiKey };
-}
-
-async function removeEmpty(data: string): Promise<void> {
-  if ((await dataDirState(data).catch(() => 'missing')) !== 'empty') return;
-  await rm(inDir(data, lockFile), { force: true });
-  await rmdir(data).catch(() => {});
 }
 
 /** What an earlier try left. There is no seal, so that no key to it exists. */

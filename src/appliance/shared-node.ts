@@ -1,13 +1,13 @@
 // SharedNode is this process as one of several equal nodes of an appliance in a database: the way to that, the
 // directory for what is the node's own (lock, socket, how far the stores were), and the seal that all of them share.
-import { chmod } from 'node:fs/promises';
 import { equalBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
-import { KmsError, systemError } from '../errors.ts';
+import { KmsError } from '../errors.ts';
 import { parseHeader } from '../seal/header.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
-import { makeDirs, nodeFiles } from '../store/node-files.ts';
+import { lockDirectory } from '../store/lock.ts';
+import { nodeFiles } from '../store/node-files.ts';
 import type { SharedCheckpoint, SharedCheckpointJob } from '../store/shared/checkpoint.ts';
 import type { SharedEngine } from '../store/shared/engine.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
@@ -16,8 +16,10 @@ import type { StoreKeys } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
 import {
+  type DirectoryHold,
   dataDirState,
   foreign,
+  makeAndHold,
   moved,
   needPrivateDirectory,
   nodeFile,
@@ -244,20 +246,20 @@ export async function beginNode(files: Pick<Files, 'replace'>, appliance: string
   await files.replace(nodeFile, utf8(`${JSON.stringify(record)}\n`));
 }
 
-/** Makes the directory, unless it is there. Throws `refused` where it holds anything but a node's files. */
-export async function makeNodeDirectory(root: string): Promise<void> {
+/**
+ * Takes hold of the directory, which it makes unless it is there. Throws `refused` where it holds anything but a node's
+ * files.
+ */
+export async function holdNodeDirectory(root: string): Promise<DirectoryHold> {
   const state = await dataDirState(root);
   if (state === 'foreign') throw foreign(root);
   if (state === 'unrestored') throw unrestored(root);
   if (state === 'moved') throw moved(root);
   if (state === 'whole' || state === 'unfinished') throw notOfNode(root);
-  try {
-    if (state === 'missing') await makeDirs(root);
-    if (state !== 'node') await chmod(root, 0o700).catch(() => {});
-  } catch (error) {
-    throw systemError(error, root);
-  }
+  if (state !== 'node') return makeAndHold(root);
   await needPrivateDirectory(root);
+  const lock = lockDirectory(root);
+  return { lock, giveUp: async () => lock.release() };
 }
 
 /** The file in a database whose appliance was moved to a directory: it must not serve beside it. */

@@ -1,7 +1,7 @@
 // Nodes of one appliance in a PostgreSQL as the commands show them: `status` lists them, `doctor` says what there is to
 // say of the database, `metrics` counts turns; and what a start refuses.
 import assert from 'node:assert/strict';
-import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { version } from '../../src/version.ts';
 import { freePort } from '../support/free-port.ts';
@@ -26,6 +26,22 @@ interface Report {
   readonly activities: number;
   readonly findings: readonly { readonly severity: string; readonly name: string; readonly subject: string }[];
 }
+
+test('a database out of reach leaves nothing behind, and takes nothing away that was there', async () => {
+  await using d = await desk();
+  await mkdir(d.path('volume'));
+  await mkdir(d.path('locked'));
+  await writeFile(d.path('locked', 'kms.lock'), '');
+  const before = await readdir(d.dir, { recursive: true });
+  const env = { KMS_STORE: `postgres://kms@127.0.0.1:${await freePort()}/kms` };
+  for (const command of ['serve --listen 127.0.0.1:0 --log-level silent', 'init', 'keyring list', 'status']) {
+    for (const data of ['deep/in/it', 'volume', 'locked']) {
+      const { code, stderr } = await d.kms(`${command} --data ${data}`, { env });
+      assert.equal(code, 3, `${command} --data ${data}: ${stderr}`);
+      assert.deepEqual(await readdir(d.dir, { recursive: true }), before, `${command} --data ${data}`);
+    }
+  }
+});
 
 if (!programs) {
   test('nodes on PostgreSQL as the commands show them', (context) => {
@@ -148,6 +164,16 @@ if (!programs) {
       careless.end();
     }
     assert.equal((await d.kms('doctor --data first', { env })).code, 0);
+  });
+
+  test('a database without an appliance leaves no directory behind', async () => {
+    await using d = await desk();
+    postgres.createDatabase('bare');
+    const { code, stderr } = await d.kms('serve --listen 127.0.0.1:0 --log-level silent', {
+      env: { KMS_STORE: urlOf('bare') },
+    });
+    assert.deepEqual([code, await readdir(d.dir)], [3, []]);
+    assert.match(stderr, /^kms: there is no appliance in the database; /);
   });
 
   test('a password that is wrong is told of with what to do, and shows nowhere', async () => {
