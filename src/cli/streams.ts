@@ -1,17 +1,19 @@
 // The bytes that commands read and write: files or the standard streams, in constant memory, with progress on long
 // ones. What was not finished leaves nothing behind, and nothing is overwritten.
-import { createReadStream } from 'node:fs';
+import { constants, createReadStream, openSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
+import { Socket } from 'node:net';
 import { addAbortSignal } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { plainBlockLength } from '../client/chunked.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
 import { Interrupted, isInterruption } from './exit.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
-import { hasColour, pathFrom, tell, write } from './io.ts';
+import { hasColour, type Io, pathFrom, tell, write } from './io.ts';
 
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
@@ -33,6 +35,10 @@ export async function openInput(cli: Cli, name: string | undefined): Promise<Inp
   const path = pathFrom(cli.io, name);
   let file: FileHandle;
   try {
+    if (await isPipe(path)) {
+      const source = openPipe(cli.io, path, constants.O_RDONLY);
+      return { source: named(source, path), size: undefined, close: async () => void source.destroy() };
+    }
     file = await open(path, 'r');
   } catch (error) {
     throw fileError('read', path, error);
@@ -86,8 +92,9 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
     return toStream(cli);
   }
   const path = pathFrom(cli.io, name);
+  if (await isPipe(path)) return toPipe(cli.io, path);
   const info = await stat(path).catch(() => undefined);
-  // A device or a pipe is written to as it is; there is nothing in it to overwrite.
+  // A device is written to as it is, as a pipe is; there is nothing in it to overwrite.
   return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path);
 }
 
@@ -146,6 +153,61 @@ async function toDevice(path: string): Promise<Output> {
     },
     commit: () => handle.close(),
     discard: () => handle.close(),
+    get left() {
+      return left;
+    },
+  };
+}
+
+async function isPipe(path: string): Promise<boolean> {
+  return stat(path).then(
+    (info) => info.isFIFO(),
+    () => false,
+  );
+}
+
+/**
+ * One end of a pipe that has a name. As a file it would be opened, read and written by a thread that waits for the
+ * other end, and until that comes the process could not end, whoever asks. Throws ENXIO where nobody reads what is to
+ * be written.
+ */
+function openPipe({ signal }: Io, path: string, access: number): Socket {
+  const fd = openSync(path, access | constants.O_NONBLOCK);
+  const writable = access === constants.O_WRONLY;
+  return new Socket({ fd, readable: !writable, writable, signal });
+}
+
+const readerPause = 50;
+
+async function toPipe(io: Io, path: string): Promise<Output> {
+  let pipe: Socket | undefined;
+  while (!pipe) {
+    try {
+      pipe = openPipe(io, path, constants.O_WRONLY);
+    } catch (error) {
+      if (systemCode(error) !== 'ENXIO') throw fileError('write', path, error);
+      await setTimeout(readerPause, undefined, { signal: io.signal });
+    }
+  }
+  const opened = pipe;
+  // A reader that goes away fails the write that meets it; the event itself has nothing to add.
+  opened.on('error', () => undefined);
+  // What was written is the reader's by then.
+  const close = async (): Promise<void> => void opened.destroy();
+  let left = false;
+  return {
+    async write(bytes) {
+      left = true;
+      try {
+        await new Promise<void>((resolve, reject) => {
+          opened.write(bytes, (error) => (error ? reject(error) : resolve()));
+        });
+      } catch (error) {
+        throw fileError('write', path, error);
+      }
+    },
+    commit: close,
+    discard: close,
     get left() {
       return left;
     },

@@ -1,8 +1,10 @@
 // A world that is not as one would have it: no directory to be in, no home, full disks, names that are no text,
 // certificates that nobody knows, and signals.
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, constants, openSync } from 'node:fs';
+import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createServer } from 'node:https';
 import net, { type AddressInfo } from 'node:net';
@@ -202,6 +204,76 @@ test('a signal ends a command that waits for stdin', async () => {
   await until('it waits for stdin', () => waitsFor(child.pid ?? 0, 0));
   child.kill('SIGTERM');
   assert.deepEqual(await end, [143, '', 'kms: interrupted\n']);
+});
+
+/** A desk with two named pipes, at whose other ends nobody is. */
+async function pipesDesk(): Promise<Desk> {
+  const d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json --private-key-out r.key');
+  execFileSync('mkfifo', [d.path('in'), d.path('out')]);
+  return d;
+}
+
+/** The writing end of a pipe, once somebody has the other. */
+function writingEnd(path: string): Promise<number> {
+  return until('somebody reads it', () => {
+    try {
+      return openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
+    } catch {
+      return undefined;
+    }
+  });
+}
+
+test('a signal ends a command that waits for the other end of a pipe', async () => {
+  await using d = await pipesDesk();
+  const before = await readdir(d.dir);
+  for (const output of ['out.kms', 'out']) {
+    const child = typed(d, `encrypt --ring r --private-key r.key -o ${output} in`);
+    const end = ended(child);
+    const descriptor = await writingEnd(d.path('in'));
+    child.kill('SIGTERM');
+    const [code, stdout, stderr] = await end;
+    closeSync(descriptor);
+    assert.deepEqual([code, stdout], [143, '']);
+    assert.match(stderr, /^kms: interrupted(; nothing was left behind)?\n$/);
+    assert.deepEqual(await readdir(d.dir), before, output);
+  }
+});
+
+test('a signal ends a command whose output nobody takes from the pipe', async () => {
+  await using d = await pipesDesk();
+  await writeFile(d.path('file'), Buffer.alloc(1 << 20));
+  const descriptor = openSync(d.path('out'), constants.O_RDONLY | constants.O_NONBLOCK);
+  try {
+    const child = typed(d, 'encrypt --ring r --private-key r.key -o out file');
+    const end = ended(child);
+    const { pid = 0 } = child;
+    await until('it waits for the reader', async () => {
+      const open = await readdir(`/proc/${pid}/fd`);
+      const links = await Promise.all(open.map((name) => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
+      const at = links.indexOf(d.path('out'));
+      return at >= 0 && waitsFor(pid, Number(open[at]));
+    });
+    child.kill('SIGINT');
+    assert.deepEqual(await end, [130, '', 'kms: interrupted; what was written is not whole\n']);
+  } finally {
+    closeSync(descriptor);
+  }
+});
+
+test('what goes from pipe to pipe comes back as it was', async () => {
+  await using d = await pipesDesk();
+  const bytes = randomBytes(3 << 20);
+  const through = async (line: string, input: Uint8Array): Promise<Buffer> => {
+    const run = d.kms(line);
+    const [output] = await Promise.all([readFile(d.path('out')), writeFile(d.path('in'), input)]);
+    assert.deepEqual(await run, { code: 0, stdout: '', stderr: '', bytes: Buffer.alloc(0) });
+    return output;
+  };
+  const encrypted = await through('encrypt --ring r --private-key r.key -o out in', bytes);
+  assert.deepEqual(await through('decrypt --private-key r.key -o out in', encrypted), bytes);
 });
 
 test('a certificate is trusted with --ca-file, and said to be unknown without', async () => {
