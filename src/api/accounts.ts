@@ -1,5 +1,6 @@
 // Accounts on the wire: what they are, and the endpoints that make, read, change and delete them.
 import { z } from 'zod';
+import { longestUid } from '../model/names.ts';
 import { safeApiKey } from './apikeys.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
@@ -15,7 +16,8 @@ const uid = requiredText
   // Nobody could ask for such an Account: as a part of a path it means something else.
   .refine((value) => value !== '.' && value !== '..', 'expected a name')
   .meta({
-    description: 'the name under which your own programs know the Account; unique, upper and lower case differ',
+    description: `the name under which your own programs know the Account, in at most ${longestUid} characters; unique, upper and lower case differ`,
+    maxLength: longestUid,
     pattern: '^(?:[^.\\x00]|\\.[^.\\x00]|\\.\\.[^\\x00])[^\\x00]*$',
     examples: ['billing'],
   });

@@ -1,9 +1,10 @@
 // Accounts, which own API keys: make, find, list, change and delete them.
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
-import { fieldsError, KmsError } from '../errors.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
+import { longestUid } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
@@ -22,7 +23,7 @@ export async function findAccount(tables: Pick<Tables, 'accounts'>, ref: Account
 }
 
 export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
-  await needFreeUid(ctx.tx, input.uid);
+  await checkUid(ctx.tx, input.uid);
   await needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
   const account = await makeAccount(ctx, input);
   ctx.note({ object: accountThing(account) });
@@ -57,7 +58,7 @@ export async function updateAccount(
 ): Promise<Account> {
   const account = await findAccount(tx, input.account);
   const { uid = account.uid, notes = account.notes, props = account.props } = input;
-  if (uid !== account.uid) await needFreeUid(tx, uid);
+  if (uid !== account.uid) await checkUid(tx, uid);
   const change = { uid, notes, props };
   const updated = { ...account, ...change, updatedAt: world.now() };
   await tx.accounts.update(updated);
@@ -102,7 +103,9 @@ export function accountAnswer(account: Omit<Row, 'seq'>): Account {
   };
 }
 
-async function needFreeUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): Promise<void> {
+/** Throws `invalid` for one that is too long, `conflict` for one that is taken. Longer ones from before stay. */
+async function checkUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): Promise<void> {
+  if ([...uid].length > longestUid) throw invalidField('uid', `expected at most ${longestUid} characters`);
   if (!(await accounts.byUid(uid))) return;
   throw fieldsError('conflict', [{ field: 'uid', message: 'another account has this uid' }]);
 }

@@ -1,9 +1,12 @@
-// Names that all rooms share: which ones rings and tenants can have, the HTTP headers of this service, and the
-// two messages that a program goes by.
+// Names that all rooms share: which ones rings, tenants and accounts can have, the HTTP headers of this service, and
+// the two messages that a program goes by.
 import { invalidField } from '../errors.ts';
 
 const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 const tenantName = /^[a-z0-9][a-z0-9._-]{0,63}$/;
+
+/** Characters of the uid of a new account. */
+export const longestUid = 256;
 
 /** Carries how far the appliance is, for whoever has a known credential. */
 export const stateHeader = 'Kms-State';

@@ -235,6 +235,25 @@ test('paths and texts of garbage are refused, never a failure', async () => {
   }
 });
 
+test('the uid of an account has at most 256 characters, and one from before that stays', async () => {
+  const a = await testAppliance();
+  const [longest, longer] = ['\u{1f511}'.repeat(256), 'a'.repeat(257)];
+  assert.equal((await a.call('POST', '/auth/accounts', { uid: longest })).status, 200);
+  const refused = await a.call('POST', '/auth/accounts', { uid: longer });
+  isInvalid(refused, 'uid');
+  assert.match(refused.body.message, /expected at most 256 characters/);
+  const path = `/auth/accounts/${longer}?uid=true`;
+  assert.equal((await a.call('GET', path)).status, 404);
+  await a.tenants[0]?.handle.store.transaction(({ accounts }) =>
+    accounts.insert({ id: 'acct_earlier', uid: longer, notes: '', props: {}, createdAt: 0, updatedAt: 0 }),
+  );
+  assert.equal((await a.call('GET', path)).body.uid, longer);
+  const kept = await a.call('PATCH', '/auth/accounts/acct_earlier', { uid: longer, notes: 'n' });
+  assert.deepEqual([kept.status, kept.body.uid, kept.body.notes], [200, longer, 'n']);
+  isInvalid(await a.call('PATCH', '/auth/accounts/acct_earlier', { uid: `${longer}a` }), 'uid');
+  assert.equal((await a.call('DELETE', path)).status, 200);
+});
+
 test('whatever a user or an account is called, a path can ask for it', async () => {
   const a = await testAppliance();
   const printable = Array.from({ length: 95 }, (_, n) => `a${String.fromCharCode(32 + n)}b${n}`);
