@@ -33,7 +33,7 @@ export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise
 /** Against clients that are slow, or too many. Times are milliseconds. */
 export interface HttpLimits {
   readonly maxHeaderSize: number;
-  /** Until the headers, and the whole request, must be in. */
+  /** Until the headers, and the whole request, must be in; until the handshake of TLS is over, as long as headers. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
   /** Between two requests of a connection. */
@@ -162,7 +162,10 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     else answer(incoming, outgoing);
   };
   const inTurn = oneByOne(handle);
-  const server = tls ? createTlsServer({ ...limits, ...secure(tls) }, inTurn) : createServer(limits, inTurn);
+  const handshakeTimeout = limits.headersTimeout;
+  const server = tls
+    ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
+    : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
   // Whoever waits to be told to send its body is told when the body is asked for.
   server.on('checkContinue', inTurn);
@@ -302,6 +305,9 @@ type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 /** Answers what Node would refuse without a word, or with none that a program can read. */
 function refuseBelowApp(server: Server, dialect: Dialect, letGo: LetGo): void {
   const listings = new WeakMap<Duplex, Listing>();
+  // Without a handshake there is nobody to answer: an answer would wait for it, and hold the connection and the
+  // server's end up for ever. Ahead of Node's own listener, which makes a `clientError` of it.
+  server.prependListener('tlsClientError', (_error, socket: Duplex) => socket.destroy());
   server.on('clientError', (error, socket) => {
     const listing = listings.get(socket);
     if (listing) return listing.more(packetOf(error));

@@ -4,7 +4,9 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
-import { endServer, type HttpLimits, httpServer, listen } from '../../src/server/http-server.ts';
+import { connect as connectTls } from 'node:tls';
+import { type Certificate, endServer, type HttpLimits, httpServer, listen } from '../../src/server/http-server.ts';
+import { certificate, privateKey } from '../support/localhost-certificate.ts';
 
 const short: Partial<HttpLimits> = {
   headersTimeout: 150,
@@ -14,7 +16,7 @@ const short: Partial<HttpLimits> = {
   silence: 400,
 };
 
-async function server(limits: Partial<HttpLimits>) {
+async function server(limits: Partial<HttpLimits>, tls?: Certificate) {
   const answer = async (request: Request): Promise<Response> => {
     if (new URL(request.url).pathname === '/endless') {
       const chunk = new Uint8Array(65_536);
@@ -22,7 +24,7 @@ async function server(limits: Partial<HttpLimits>) {
     }
     return Response.json({ length: (await request.text()).length });
   };
-  const made = httpServer(answer, { env: () => ({}), limits });
+  const made = httpServer(answer, { env: () => ({}), limits, tls });
   await listen(made, { host: '127.0.0.1', port: 0 });
   after(() => {
     made.closeAllConnections();
@@ -79,6 +81,50 @@ test('who says nothing at all, or nothing more, is let go', async () => {
   assert.match(await until(connect(port, '127.0.0.1')), /^(HTTP\/1\.1 408 .*)?$/s);
   const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'));
   assert.match(await until(socket), /^HTTP\/1\.1 200 OK/);
+});
+
+/** The first bytes of a handshake, as a client sends them. */
+const hello = Buffer.from('1603010200010001fc0303', 'hex');
+const secure = { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
+
+test('a handshake of TLS that is not begun, left hanging, or trickles in is cut, and others are served meanwhile', async () => {
+  const { port } = await server(short, secure);
+  const silent = Array.from({ length: 50 }, () => until(connect(port, '127.0.0.1')));
+  const half = Array.from({ length: 50 }, () => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(hello));
+    return until(socket);
+  });
+  const slow = Array.from({ length: 10 }, () => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(hello));
+    drip(socket, () => 'x');
+    return until(socket);
+  });
+  const other = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }, () =>
+    other.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'),
+  );
+  assert.match(await until(other), /^HTTP\/1\.1 200 OK/);
+  for (const said of await Promise.all([...silent, ...half, ...slow])) assert.equal(said, '');
+});
+
+test('handshakes that hang do not hold the end of a server up', async () => {
+  const { made, port } = await server(short, secure);
+  const gone = [];
+  for (const bytes of ['', hello]) {
+    const accepted = once(made, 'connection');
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    gone.push(until(socket));
+    await accepted;
+  }
+  await endServer(made);
+  assert.deepEqual(await Promise.all(gone), ['', '']);
+});
+
+test('what is no TLS is cut at once', async () => {
+  const { port } = await server({}, secure);
+  for (const bytes of ['GET / HTTP/1.1\r\nHost: a\r\n\r\n', 'SSH-2.0-a\r\n', Buffer.alloc(5000, 0xff)]) {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes));
+    assert.doesNotMatch(await until(socket), /HTTP/);
+  }
 });
 
 test('who does not read the answer is let go', async () => {
