@@ -11,6 +11,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
+import { createServer as createPlainServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseTarget, parseWebhookSecrets } from '../../src/appliance/streaming/target.ts';
@@ -297,6 +298,46 @@ test('an answer without end is not read to its end, and one that never comes end
   while (silent.all.length === 0) await delay(5);
   waiting.drop();
   await assert.rejects(sent, { code: 'unavailable' });
+});
+
+/** What a receiver may send in place of an answer, and the kind of failure that it is. */
+const oddAnswers: readonly (readonly [what: string, bytes: string, kind: string])[] = [
+  ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\nConnection: Upgrade\r\n\r\n', 'answer'],
+  ['another protocol, and words of it', 'HTTP/1.1 101 S\r\nUpgrade: a\r\nConnection: Upgrade\r\n\r\nabc', 'answer'],
+  ['another protocol that has no name', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', 'answer'],
+  ['no HTTP', 'hello\r\n', 'broken'],
+  ['nothing but hints', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'broken'],
+  ['half a head', 'HTTP/1.1 200 OK\r\nContent-', 'broken'],
+  ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab', 'broken'],
+  ['a head without end', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}`, 'broken'],
+  ['status 0', 'HTTP/1.1 000 Nothing\r\nContent-Length: 0\r\n\r\n', 'answer'],
+  ['nothing', '', 'broken'],
+];
+
+test('whatever stands in place of an answer is a failure, and the next try is one like the first', async (context) => {
+  for (const [what, bytes, kind] of oddAnswers) {
+    let isWell = false;
+    const well = 'HTTP/1.1 204 No Content\r\n\r\n';
+    const server = createPlainServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (data) => {
+        if (data.includes('{"tenant"')) socket.end(isWell ? well : bytes);
+      });
+    }).listen(0, '127.0.0.1');
+    context.after(() => server.close());
+    await once(server, 'listening');
+    const address = server.address();
+    const receiver = receiverOf(`http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/`);
+    const late = delay(5000, 'nothing came of it', { ref: false });
+    const sent = receiver.send({ tenant, records: [chained] }).then(
+      () => 'it was taken',
+      (error) => error.kind,
+    );
+    assert.equal(await Promise.race([sent, late]), kind, what);
+    isWell = true;
+    await receiver.send({ tenant, records: [chained] });
+    receiver.drop();
+  }
 });
 
 test('a webhook that nobody vouches for gets nothing', async () => {

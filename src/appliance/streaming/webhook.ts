@@ -88,6 +88,13 @@ export class WebhookReceiver implements Receiver {
           isStale = request.reusedSocket;
           reject(error);
         });
+        // 101, which nobody asked for: Node gives it to whoever listens for it, or else says nothing at all.
+        request.on('upgrade', ({ statusCode }, socket) => {
+          socket.destroy();
+          resolve(statusCode ?? 0);
+        });
+        // Whatever came of the request: past its time there is an end.
+        signal.addEventListener('abort', () => reject(signal.reason), { once: true });
         request.end(body);
       });
     try {
