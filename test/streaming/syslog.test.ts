@@ -1,6 +1,8 @@
 // Activity to syslog servers over real TCP and TLS: all of it, in order, through servers that are killed, that read
 // nothing, and that are not who they should be.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
@@ -120,6 +122,45 @@ test('nobody there: said once, counted, and tried again later and later', async 
   await using again = await listening({ port });
   await until('it is there again', async () => (await at.status()).fault === undefined);
   assert.equal(again.records[0].seq, 1);
+});
+
+test('a server that bears little at a time is sent less, until it has everything', async (context) => {
+  const bears = 400_000;
+  const seqs = new Set<number>();
+  let broken = 0;
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    let text = '';
+    socket.on('error', () => {});
+    socket.on('data', (data) => {
+      text += data;
+      if (text.length <= bears || socket.destroyed) return;
+      broken++;
+      socket.destroy();
+    });
+    socket.on('end', () => {
+      for (const [, seq] of text.matchAll(/ seq="(\d+)"/g)) seqs.add(Number(seq));
+      socket.end();
+    });
+  }).listen(0, '127.0.0.1');
+  context.after(() => server.close());
+  await once(server, 'listening');
+  await using at = await streamedAppliance();
+  await at.open();
+  for (let n = 0; n < 40; n++) {
+    const activity = { action: 'own.action', props: { filler: 'x'.repeat(60_000) } };
+    assert.equal((await at.local('POST', '/auth/validate', { key: at.apiKey, activity })).status, 200);
+  }
+  await at.close();
+  const { port } = server.address() as AddressInfo;
+  // By its size alone is it confirmed.
+  const pace = { unconfirmed: 60_000, idle: 1000 };
+  await at.open(streamingTo([`syslog+tcp://127.0.0.1:${port}`], { from: 'start', pace }));
+  await until('all have arrived', async () => (await at.status()).lagRecords === 0);
+  assert.deepEqual(
+    [...seqs],
+    Array.from({ length: seqs.size }, (_, index) => index + 1),
+  );
+  assert.ok(seqs.size >= 80 && broken > 0 && broken < 10, `${seqs.size} records, broken off ${broken} times`);
 });
 
 /** Where the server is to be given up, in milliseconds. */

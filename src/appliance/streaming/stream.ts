@@ -52,6 +52,9 @@ interface StreamDeps {
   readonly pace: Pace;
 }
 
+/** What is not confirmed is never kept to less than this, about a batch. */
+const leastUnconfirmed = 128 * 1024;
+
 export interface StreamStatus {
   readonly kind: TargetKind;
   /** The target's name. */
@@ -77,6 +80,11 @@ export class Stream {
   #notBefore = 0;
   /** What was handed over and is not confirmed. */
   #unconfirmed: { readonly since: number; last: number; bytes: number } | undefined;
+  /**
+   * So many bytes are handed over before they are confirmed: fewer once a receiver did not confirm as many. A slow one
+   * would else be sent for ever what it cannot read in time.
+   */
+  #mostUnconfirmed: number;
   #savedAt = 0;
   #saidUnsaved = false;
   /** What was said of failures since it last worked. */
@@ -89,6 +97,7 @@ export class Stream {
     this.#target = target;
     this.#receiver = receiver;
     this.#deps = deps;
+    this.#mostUnconfirmed = deps.pace.unconfirmedBytes;
   }
 
   get status(): StreamStatus {
@@ -199,10 +208,10 @@ export class Stream {
 
   async #confirmWhenDue(): Promise<void> {
     if (!this.#unconfirmed) return;
-    const { idle, unconfirmed, unconfirmedBytes } = this.#deps.pace;
+    const { idle, unconfirmed } = this.#deps.pace;
     const { since, last, bytes } = this.#unconfirmed;
     const now = performance.now();
-    if (now - last >= idle || now - since >= unconfirmed || bytes >= unconfirmedBytes) await this.#confirm();
+    if (now - last >= idle || now - since >= unconfirmed || bytes >= this.#mostUnconfirmed) await this.#confirm();
   }
 
   async #confirm(): Promise<void> {
@@ -210,6 +219,7 @@ export class Stream {
       await this.#receiver.confirm?.();
       this.#unconfirmed = undefined;
       this.#acknowledge([...this.#lanes.values()].filter((lane) => lane.hasUnconfirmed));
+      if (this.status.lagRecords === 0) this.#mostUnconfirmed = this.#deps.pace.unconfirmedBytes;
     } catch (error) {
       await this.#failed(error);
     }
@@ -236,6 +246,7 @@ export class Stream {
     } else {
       this.#fault = fault;
       this.#notBefore = now + this.#pauseAfter(++this.#failures);
+      if (this.#unconfirmed) this.#mostUnconfirmed = Math.max(leastUnconfirmed, this.#unconfirmed.bytes / 2);
       this.#unconfirmed = undefined;
       this.#receiver.drop();
       for (const each of this.#lanes.values()) await each.rewind();
