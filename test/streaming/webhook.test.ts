@@ -307,6 +307,7 @@ const oddAnswers: readonly (readonly [what: string, bytes: string, kind: string]
   ['another protocol that has no name', 'HTTP/1.1 101 Switching Protocols\r\n\r\n', 'answer'],
   ['no HTTP', 'hello\r\n', 'broken'],
   ['nothing but hints', 'HTTP/1.1 103 Early Hints\r\n\r\n', 'broken'],
+  ['hints without end', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(1000), 'answer'],
   ['half a head', 'HTTP/1.1 200 OK\r\nContent-', 'broken'],
   ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab', 'broken'],
   ['a head without end', `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(100_000)}`, 'broken'],

@@ -23,6 +23,8 @@ interface WebhookSettings {
 const answerTimeout = 30_000;
 /** Of an answer's body so much is read, and thrown away, before the connection is closed. */
 const mostAnswer = 64 * 1024;
+/** So many answers may come ahead of the one that counts (1xx): reading them costs as much as serving. */
+const mostHints = 16;
 
 export class WebhookReceiver implements Receiver {
   readonly #url: URL;
@@ -87,6 +89,10 @@ export class WebhookReceiver implements Receiver {
         request.on('error', (error) => {
           isStale = request.reusedSocket;
           reject(error);
+        });
+        let hints = 0;
+        request.on('information', () => {
+          if (++hints > mostHints) request.destroy(new DeliveryFault('answer', 'it answered 1xx again and again'));
         });
         // 101, which nobody asked for: Node gives it to whoever listens for it, or else says nothing at all.
         request.on('upgrade', ({ statusCode }, socket) => {
