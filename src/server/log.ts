@@ -1,5 +1,6 @@
 // The server's own log: JSON lines on stderr. What may hold a secret never gets here; `redact` is the second net.
 import { constants, openSync, write, writeSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
 import { environment } from '../appliance/environment.ts';
@@ -59,20 +60,26 @@ const mostHeld = 4 * 1024 * 1024;
 /** Milliseconds. */
 const interval = 100;
 const untilRoom = 10;
+const lineFeed = 0x0a;
 const lastWait = 1000;
 
+interface Written {
+  readonly error: NodeJS.ErrnoException | null;
+  readonly written: number;
+}
+
 /**
- * Lines to a file, terminal or pipe, written beside the event loop. What a slow reader leaves no room for is counted
- * and left out; once the reader is gone, so is every line. pino's own destination repeats for ever, at the process's
- * end, a write that such readers refuse.
+ * Lines to a file, terminal or pipe, written beside the event loop. What finds no room, since its reader is slow or the
+ * disk full, or no reader at all, is counted and left out. pino's own destination repeats for ever, at the process's
+ * end, a write that is refused.
  */
 class Lines {
   readonly #file: number;
   readonly #timer: NodeJS.Timeout;
   #held = '';
   #lost = 0;
-  /** The writing of what is no longer held; false once nobody can read. */
-  #writing: Promise<void> | undefined | false;
+  /** The writing of what is no longer held. */
+  #writing: Promise<void> | undefined;
 
   constructor(file: number) {
     this.#file = file;
@@ -81,7 +88,6 @@ class Lines {
   }
 
   write(line: string): void {
-    if (this.#writing === false) return;
     if (this.#held.length + line.length > mostHeld) {
       this.#lost++;
       return;
@@ -91,10 +97,10 @@ class Lines {
   }
 
   async end(): Promise<void> {
-    const late = Promise.withResolvers<false>();
-    const timer = setTimeout(late.resolve, lastWait, false);
-    while (await Promise.race([this.#step(), late.promise]));
-    clearTimeout(timer);
+    const over = new AbortController();
+    const late = setTimeout(lastWait, false, { signal: over.signal }).catch(() => false);
+    while (await Promise.race([this.#step(), late]));
+    over.abort();
     clearInterval(this.#timer);
     process.off('exit', this.#atExit);
   }
@@ -103,7 +109,7 @@ class Lines {
   async #step(): Promise<boolean> {
     this.#flush();
     await this.#writing;
-    return this.#held !== '' && this.#writing !== false;
+    return this.#held !== '';
   }
 
   /** However the process ends. Nothing can be put behind a write that is under way. */
@@ -120,16 +126,13 @@ class Lines {
     if (this.#writing !== undefined || this.#held === '') return;
     const lines = Buffer.from(this.#held + this.#loss());
     this.#held = '';
-    this.#writing = this.#write(lines).then(
-      () => {
-        this.#writing = undefined;
-        if (this.#held.length >= enough) this.#flush();
-      },
-      () => {
-        this.#writing = false;
-        this.#held = '';
-      },
-    );
+    this.#writing = this.#write(lines).then((written) => {
+      this.#lost += lines.subarray(written).toString('latin1').split('\n').length - 1;
+      // What comes next is not to go on in the middle of a line.
+      if (written > 0 && lines[written - 1] !== lineFeed) this.#held = `\n${this.#held}`;
+      this.#writing = undefined;
+      if (this.#held.length >= enough) this.#flush();
+    });
   }
 
   #loss(): string {
@@ -139,22 +142,23 @@ class Lines {
       level: 'warn',
       time,
       lost: this.#lost,
-      msg: 'nobody read the log: lines were left out',
+      msg: 'the log found no room or no reader: lines were left out',
     });
     this.#lost = 0;
     return `${line}\n`;
   }
 
-  async #write(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.length; ) {
-      at += await new Promise<number>((resolve, reject) => {
-        write(this.#file, bytes, at, (error, written) => {
-          if (!error) resolve(written);
-          // Full: room comes with the reader.
-          else if (error.code === 'EAGAIN') setTimeout(resolve, untilRoom, 0).unref();
-          else reject(error);
-        });
+  /** How many of them could be. */
+  async #write(bytes: Uint8Array): Promise<number> {
+    for (let at = 0; ; ) {
+      if (at === bytes.length) return at;
+      const { error, written } = await new Promise<Written>((resolve) => {
+        write(this.#file, bytes, at, (error, written) => resolve({ error, written }));
       });
+      if (!error) at += written;
+      else if (error.code !== 'EAGAIN') return at;
+      // Room comes with the reader.
+      else await setTimeout(untilRoom, undefined, { ref: false });
     }
   }
 }

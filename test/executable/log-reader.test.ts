@@ -1,10 +1,13 @@
-// Who reads the log may go away or stop reading: the server serves on, holds only so much for that reader, and ends
-// when it is told to.
+// Who reads the log may go away or stop reading, and the disk that it is written to may be full: the server serves on,
+// holds only so many lines, and ends when it is told to.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { after, test } from 'node:test';
+import { smallDisks } from '../support/small-disk.ts';
 import { until } from '../support/until.ts';
 import { executable, workDirectory } from './kms.ts';
 
@@ -14,27 +17,34 @@ interface Watched {
   readonly ended: Promise<number | null | 'still there'>;
 }
 
-/** A server that logs each request; its log is not read any further. */
-async function serveWatched(): Promise<Watched & { readonly stderr: Readable }> {
+/** A server that logs each request. */
+function start(stderr: 'pipe' | number): Omit<Watched, 'port'> {
   const cwd = workDirectory();
   const child = spawn(executable, ['serve', '--listen', '127.0.0.1:0', '--log-level', 'info'], {
     cwd,
     env: { PATH: process.env.PATH, HOME: cwd },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', stderr],
   });
   after(() => child.kill('SIGKILL'));
-  const ended = new Promise<number | null>((resolve) => child.on('exit', resolve));
-  let text = '';
-  const port = await new Promise<number>((resolve, reject) => {
-    child.on('exit', () => reject(new Error(`the server ended: ${text}`)));
-    child.stderr.on('data', (chunk) => {
-      text += chunk;
-      const [, found] = /listening on http:\S+?:(\d+)\n/.exec(text) ?? [];
-      if (found) resolve(Number(found));
-    });
+  return { child, ended: new Promise<number | null>((resolve) => child.on('exit', resolve)) };
+}
+
+function portIn(said: string): number | undefined {
+  const [, port] = /listening on http:\S+?:(\d+)\n/.exec(said) ?? [];
+  return port === undefined ? undefined : Number(port);
+}
+
+/** Its log is not read any further. */
+async function serveWatched(): Promise<Watched & { readonly stderr: Readable }> {
+  const { child, ended } = start('pipe');
+  const stderr = child.stderr ?? assert.fail();
+  let said = '';
+  stderr.on('data', (chunk) => {
+    said += chunk;
   });
-  child.stderr.removeAllListeners('data').pause();
-  return { child, port, ended, stderr: child.stderr };
+  const port = await until('it listens', () => portIn(said));
+  stderr.removeAllListeners('data').pause();
+  return { child, port, ended, stderr };
 }
 
 async function ask(port: number, count: number): Promise<void> {
@@ -86,3 +96,32 @@ test('a reader that comes back is told how many lines it missed, and reads what 
   assert.equal(asked + lines[lost].lost, 30_001);
   assert.ok(asked < 30_000 && lines.length > lost + 1);
 });
+
+// Others find some room when they seem to be full.
+const disk = smallDisks(2).find(({ kind }) => kind === 'tmpfs');
+if (disk) {
+  test('a disk that is full for a while', async (context) => {
+    const { path, unmount } = disk.mount();
+    const [log, filler] = [join(path, 'log'), join(path, 'filler')];
+    const file = openSync(log, 'a');
+    const server = start(file);
+    context.after(() => {
+      server.child.kill('SIGKILL');
+      closeSync(file);
+      unmount();
+    });
+    const written = (): string => readFileSync(log, 'utf8');
+    const port = await until('it listens', () => portIn(written()));
+    assert.throws(() => writeFileSync(filler, Buffer.alloc(4 * 1024 * 1024)), { code: 'ENOSPC' });
+    await ask(port, 5000);
+    const full = written().length;
+    rmSync(filler);
+    await until('lines are written again', async () => {
+      await ask(port, 1);
+      return /"lost":[1-9]/.test(written().slice(full));
+    });
+    await ask(port, 1);
+    assert.equal(await terminate({ ...server, port }), 0);
+    for (const line of written().slice(full).split('\n').slice(1, -1)) JSON.parse(line);
+  });
+}
