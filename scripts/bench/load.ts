@@ -1,6 +1,6 @@
 // One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints
 // JSON of `Measured`.
-import autocannon from 'autocannon';
+import autocannon, { type Result } from 'autocannon';
 import { type Core, start } from './process.ts';
 
 export interface Load {
@@ -13,7 +13,7 @@ export interface Load {
 
 export interface Measured {
   readonly perSecond: number;
-  /** Milliseconds. */
+  /** Milliseconds, to a quarter. */
   readonly p50: number;
   readonly p99: number;
   /** Answers other than 2xx, and failures of the connection. */
@@ -57,13 +57,40 @@ export function throughput(rounds: readonly Measured[]): number {
   return rounds.reduce((sum, { perSecond }) => sum + perSecond, 0) / rounds.length;
 }
 
+/** Of times in milliseconds. */
+class Quarters {
+  readonly #counts: number[] = [];
+  #total = 0;
+
+  add(milliseconds: number): void {
+    const quarter = Math.round(milliseconds * 4);
+    this.#counts[quarter] = (this.#counts[quarter] ?? 0) + 1;
+    this.#total++;
+  }
+
+  /** Below which `share` of them are. */
+  quantile(share: number): number {
+    let below = 0;
+    for (const [quarter, count = 0] of this.#counts.entries()) {
+      below += count;
+      if (below >= share * this.#total) return quarter / 4;
+    }
+    return Number.NaN;
+  }
+}
+
 if (import.meta.main) {
   const { seconds, ...request }: Load = JSON.parse(process.argv[2] ?? '');
-  const result = await autocannon({ ...request, connections: 64, duration: seconds });
+  const times = new Quarters();
+  const result = await new Promise<Result>((resolve, reject) => {
+    const done = (error: unknown, measured: Result): void => (error ? reject(error) : resolve(measured));
+    const running = autocannon({ ...request, connections: 64, duration: seconds }, done);
+    running.on('response', (_client, _status, _bytes, milliseconds) => times.add(milliseconds));
+  });
   const measured: Measured = {
     perSecond: result.requests.total / result.duration,
-    p50: result.latency.p50,
-    p99: result.latency.p99,
+    p50: times.quantile(0.5),
+    p99: times.quantile(0.99),
     failed: result.non2xx + result.errors,
     cpu: 0,
   };
