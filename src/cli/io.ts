@@ -47,12 +47,17 @@ export function hasColour(io: Io, stream: OutputStream): boolean {
   return stream.isTTY === true && !io.env.NO_COLOR && io.env.TERM !== 'dumb';
 }
 
-/** Writes all of `text`, waiting for a slow reader. Throws `EPIPE` where the reader has gone away, else `refused`. */
+/** Writes all of it, waiting for a slow reader. Throws what the platform says. */
+export function written(stream: Writable, text: string | Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) => {
+    stream.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** The same for our own output. Throws `EPIPE` where the reader has gone away, else `refused`. */
 export async function write(stream: OutputStream, text: string | Uint8Array): Promise<void> {
   try {
-    await new Promise<void>((resolve, reject) => {
-      stream.write(text, (error) => (error ? reject(error) : resolve()));
-    });
+    await written(stream, text);
   } catch (error) {
     if (isBrokenPipe(error)) throw error;
     throw fileError('write to', stream.fd === 2 ? 'stderr' : 'stdout', error);

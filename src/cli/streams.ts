@@ -3,7 +3,7 @@
 import { constants, createReadStream, openSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { addAbortSignal } from 'node:stream';
+import { addAbortSignal, type Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -13,7 +13,7 @@ import type { Cli, CliOf } from './command.ts';
 import { Interrupted, isInterruption } from './exit.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
-import { hasColour, type Io, pathFrom, tell, write } from './io.ts';
+import { hasColour, type Io, pathFrom, tell, written } from './io.ts';
 
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
@@ -89,7 +89,7 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
     if (cli.globals.isTyped('--json')) {
       throw cli.wrong('--json needs -o FILE: stdout takes the file itself');
     }
-    return toStream(cli);
+    return toReader(cli.io.stdout, (error) => fileError('write to', 'stdout', error));
   }
   const path = pathFrom(cli.io, name);
   if (await isPipe(path)) return toPipe(cli.io, path);
@@ -103,19 +103,20 @@ export function writesToStdout(cli: CliOf<typeof output>): boolean {
   return name === undefined || name === '-';
 }
 
-function toStream({ io }: Cli): Output {
+/** What was written there is the reader's. `failure`: what a write's error is told as. */
+function toReader(stream: Writable, failure: (error: unknown) => Error, close?: () => void): Output {
   let left = false;
   return {
     async write(bytes) {
       left = true;
       try {
-        await write(io.stdout, bytes);
+        await written(stream, bytes);
       } catch (error) {
-        throw fileError('write to', 'stdout', error);
+        throw failure(error);
       }
     },
-    commit: async () => undefined,
-    discard: async () => undefined,
+    commit: async () => close?.(),
+    discard: async () => close?.(),
     get left() {
       return left;
     },
@@ -192,26 +193,11 @@ async function toPipe(io: Io, path: string): Promise<Output> {
   const opened = pipe;
   // A reader that goes away fails the write that meets it; the event itself has nothing to add.
   opened.on('error', () => undefined);
-  // What was written is the reader's by then.
-  const close = async (): Promise<void> => void opened.destroy();
-  let left = false;
-  return {
-    async write(bytes) {
-      left = true;
-      try {
-        await new Promise<void>((resolve, reject) => {
-          opened.write(bytes, (error) => (error ? reject(error) : resolve()));
-        });
-      } catch (error) {
-        throw fileError('write', path, error);
-      }
-    },
-    commit: close,
-    discard: close,
-    get left() {
-      return left;
-    },
-  };
+  return toReader(
+    opened,
+    (error) => fileError('write', path, error),
+    () => void opened.destroy(),
+  );
 }
 
 async function writeAll(handle: FileHandle, bytes: Uint8Array, path: string): Promise<void> {

@@ -76,6 +76,11 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   const [cert, key] = await Promise.all([readPem(tlsCert, 'a certificate'), readPem(tlsKey, 'its private key')]);
   const info = await stat(tlsKey);
   if (info.isFile()) refuseExposed(tlsKey, info, "the certificate's private key", 'get another certificate');
+  if (/^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
+    throw new KmsError('refused', `${tlsKey} is a private key with a passphrase, which nobody could enter`, {
+      hint: `give one without, in a file that only its owner may read: openssl pkey -in ${tlsKey} -out NEW`,
+    });
+  }
   try {
     createSecureContext({ cert, key });
   } catch (error) {

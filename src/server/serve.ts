@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
 import { hasTakenOver, Standby } from '../appliance/backup/standby.ts';
 import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
+import { validityOf, whyNotValid } from '../appliance/certificate.ts';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
@@ -21,6 +22,7 @@ import { tangAddresses } from '../http/tang.ts';
 import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type AppFetch,
+  type Certificate,
   clientAddress,
   endServer,
   type HttpLimits,
@@ -154,6 +156,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   await hardenProcess();
   const where = await listening(options);
   const { logger, end: endLog } = createLog(options.logLevel);
+  if (where.tls) warnOfInvalid(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
   const network = networkServer(gate, where, options.limits);
@@ -318,10 +321,17 @@ async function reloadTls(servers: readonly Server[], options: ListenOptions, log
     if (!certificate) return false;
     for (const server of servers) replaceCertificate(server, certificate);
     logger.info({ file: options.tlsCert }, 'the certificate was read again');
+    warnOfInvalid(certificate, options, logger);
   } catch (err) {
     logger.error({ err }, 'the certificate could not be read again; the one in use stays');
   }
   return true;
+}
+
+/** It is served with all the same: some clients pin it, and the clock may be what is wrong. */
+function warnOfInvalid({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
+  const wrong = whyNotValid(validityOf(cert), Date.now());
+  if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
 }
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {

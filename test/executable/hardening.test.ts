@@ -2,12 +2,13 @@
 // it carries of others.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { chmodSync, copyFileSync, readFileSync, statSync } from 'node:fs';
+import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
+import { selfSigned } from '../../src/appliance/self-signed.ts';
 import { until } from '../support/until.ts';
 import { kms, serve, workDirectory } from './kms.ts';
 
@@ -86,6 +87,16 @@ test('a certificate is read again at SIGHUP', async () => {
   copyFileSync(next.key, key);
   process.kill(pidOf(cwd), 'SIGHUP');
   await until('the next certificate is shown', async () => (await shown()) === next.fingerprint);
+  assert.equal(await server.end('SIGTERM'), 0);
+});
+
+test('a certificate whose time is over is served with, and the log says so', async () => {
+  const cwd = workDirectory();
+  const { cert, key } = await selfSigned(['localhost'], 30, new Date('2020-01-01'));
+  writeFileSync(join(cwd, 'old.pem'), cert);
+  writeFileSync(join(cwd, 'old.key'), key, { mode: 0o600 });
+  const server = await serve(cwd, ['--tls-cert', 'old.pem', '--tls-key', 'old.key']);
+  assert.match(server.output(), /"level":"warn".*no client takes the certificate: it was valid until 2020-01-31T/);
   assert.equal(await server.end('SIGTERM'), 0);
 });
 

@@ -165,6 +165,24 @@ test('a client that trusts this certificate and the next notices no change, what
   }
 });
 
+test('a private key with a passphrase is refused by what it is', async () => {
+  const { cert, key } = await selfSigned(['localhost'], 30, now);
+  writeFileSync(files.tlsCert, cert);
+  const passphrase = 'secret';
+  for (const encrypted of [
+    createPrivateKey(key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase }),
+    createPrivateKey(key).export({ type: 'sec1', format: 'pem', cipher: 'aes-256-cbc', passphrase }),
+  ]) {
+    writeFileSync(files.tlsKey, encrypted);
+    const data = join(base, 'locked');
+    await assert.rejects(serve({ data, listen: '127.0.0.1:0', logLevel: 'silent', ...files }), (error: unknown) => {
+      assert.ok(error instanceof KmsError);
+      assert.match(error.message, /key\.pem is a private key with a passphrase/);
+      return error.code === 'refused';
+    });
+  }
+});
+
 test('without TLS there is nothing to read again', async () => {
   const serving = await serve({ data: join(base, 'plain'), listen: '127.0.0.1:0', logLevel: 'silent' });
   try {

@@ -2,7 +2,6 @@
 // do, and whether key files are where they are looked for, guarded, and apart from the data. And the certificates that
 // `serve` was given: whether they are valid, how long still, and who can read their key.
 
-import { X509Certificate } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { KmsError } from '../../errors.ts';
@@ -12,6 +11,7 @@ import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { openBackup, sealOf } from '../backup/read.ts';
 import { parseShippedDirectory } from '../backup/ship-journal.ts';
+import { validityOf, whyNotValid } from '../certificate.ts';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
 import { exposureOf, modeText, refusePipe, sealFile } from '../data-dir.ts';
 import { readSealFile } from '../seal-keeper.ts';
@@ -148,27 +148,26 @@ export async function examineCertificates(
 
 async function examineCertificate(file: string, now: number, find: Find): Promise<void> {
   const renew = 'renew it, then send the server SIGHUP';
-  let certificate: X509Certificate;
+  let validity: ReturnType<typeof validityOf>;
   try {
     refusePipe(file, await stat(file), 'a certificate');
-    certificate = new X509Certificate(await readFile(file));
+    validity = validityOf(await readFile(file));
   } catch {
     find('error', 'certificate-unreadable', file, 'there is no certificate that can be read', renew);
     return;
   }
-  const from = Date.parse(certificate.validFrom);
-  const to = Date.parse(certificate.validTo);
-  const until = new Date(to).toISOString();
-  if (now > to) find('error', 'certificate-expired', file, `it was valid until ${until}`, renew);
-  else if (now < from) {
-    const message = `it is valid from ${new Date(from).toISOString()} on`;
-    find('error', 'certificate-not-yet-valid', file, message, 'check the clock');
+  const { to } = validity;
+  const wrong = whyNotValid(validity, now);
+  if (wrong !== undefined) {
+    const isExpired = now > to;
+    const code = isExpired ? 'certificate-expired' : 'certificate-not-yet-valid';
+    find('error', code, file, wrong, isExpired ? renew : 'check the clock');
   } else if (to - now < soon) {
     find(
       'warning',
       'certificate-expiring',
       file,
-      `it is valid until ${until}, ${Math.floor((to - now) / day)} days`,
+      `it is valid until ${new Date(to).toISOString()}, ${Math.floor((to - now) / day)} days`,
       renew,
     );
   }
