@@ -2,7 +2,10 @@
 // after work four times, and not while it works.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { giveMemoryBack } from '../../src/server/idle-memory.ts';
+import { setTimeout } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { giveMemoryBack, trimHeap } from '../../src/server/idle-memory.ts';
 
 const second = 1_000_000;
 
@@ -15,32 +18,39 @@ test('what a start leaves goes back at once, unless somebody asks', (context) =>
     let used = 0;
     const collections: boolean[] = [];
     const collect = (thoroughly = false) => void collections.push(thoroughly);
-    const end = giveMemoryBack({ used: () => used, collect });
+    let trims = 0;
+    const end = giveMemoryBack({ used: () => used, collect, trim: () => void trims++ });
     used += second / 3;
     context.mock.timers.tick(1500);
     used += asked;
     context.mock.timers.tick(150);
     assert.deepEqual(collections, expected[0] ? [true] : []);
+    assert.equal(trims, 0, 'what is collected is not free at once');
+    context.mock.timers.tick(100);
+    assert.equal(trims, expected[0] ? 1 : 0);
     for (let i = 0; i < 8; i++) context.mock.timers.tick(5000);
     assert.deepEqual(collections, expected);
+    assert.equal(trims, expected.length);
     end();
   }
   // One that ends before is left alone.
-  const end = giveMemoryBack({ used: () => 0, collect: () => assert.fail() });
+  const end = giveMemoryBack({ used: () => 0, collect: () => assert.fail(), trim: () => assert.fail() });
   context.mock.timers.tick(1500);
   end();
   context.mock.timers.tick(60_000);
 });
 
 test('memory goes back four times after work', (context) => {
-  context.mock.timers.enable({ apis: ['setInterval'] });
+  context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
   let used = 0;
   let collections = 0;
+  let trims = 0;
+  const trim = () => void trims++;
   const collect = () => {
     collections++;
     used += second / 20;
   };
-  const end = giveMemoryBack({ used: () => used, collect, every: 10_000 });
+  const end = giveMemoryBack({ used: () => used, collect, trim, every: 10_000 });
   const pass = (work: number): number => {
     used += work;
     context.mock.timers.tick(10_000);
@@ -56,6 +66,7 @@ test('memory goes back four times after work', (context) => {
   for (let i = 0; i < 5; i++) assert.equal(pass(second / 20), 8, 'little was done since');
   assert.equal(pass(second / 20), 9, 'a little, for long');
   assert.equal(pass(second), 9, 'it works');
+  assert.equal(trims, 9);
   end();
   assert.equal(pass(0), 9, 'it has ended');
 });
@@ -65,4 +76,21 @@ test('where the runtime lets nobody collect, nothing is done', (context) => {
   assert.equal(globalThis.gc, undefined, 'these tests run without --expose-gc');
   giveMemoryBack()();
   assert.equal(timer.mock.callCount(), 0);
+});
+
+test('what the C library keeps between what is in use goes back', async () => {
+  const megabytes = (): number => process.memoryUsage.rss() / 1024 ** 2;
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  let pieces = Array.from({ length: 6000 }, () => Buffer.allocUnsafeSlow(20_000).fill(1));
+  pieces = pieces.filter((_, place) => place % 50 === 0);
+  collect();
+  await setTimeout(200);
+  const kept = megabytes();
+  trimHeap();
+  const { glibcVersionRuntime } = Object(process.report.getReport()).header;
+  // Other C libraries, and other systems, have no such call.
+  if (glibcVersionRuntime !== undefined) assert.ok(kept - megabytes() > 50, `${kept} MB, then ${megabytes()}`);
+  assert.equal(pieces.length, 120);
 });
