@@ -200,7 +200,7 @@ export function notOfNode(data: string): KmsError {
 
 export function foreign(data: string): KmsError {
   return new KmsError('refused', `${data}: holds other files and no ${sealFile}: not a data directory of kms`, {
-    hint: 'give an empty or a new directory; if this was a data directory, restore it from a backup',
+    hint: 'if this was a data directory, restore it from a backup; otherwise give an empty or a new directory',
   });
 }
 

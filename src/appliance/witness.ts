@@ -43,7 +43,8 @@ function sealWitness(keys: TenantKeys, noted: Noted, random: (length: number) =>
 
 function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
   const head = bytes.subarray(0, headLength);
-  if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic)) throw damaged('it is no such file');
+  if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic))
+    throw damaged('it does not begin as one does');
   const view = new DataView(head.buffer, head.byteOffset, headLength);
   if (view.getUint16(8) !== version || view.getUint16(10) !== cipher) {
     throw damaged(`format version ${view.getUint16(8)}, this program reads ${version}`);

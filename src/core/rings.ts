@@ -207,7 +207,7 @@ export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'ke
   if (hybrid) return { kem: 'mlkem768-x25519', publicKey: toBase64(hybridKeyToSpki(hybrid)) };
   throw invalidField(
     field,
-    'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
+    'expected a public key of X25519 or MLKEM768-X25519: base64 SPKI DER, PEM, base64 of the bytes, or of the latter a JWK',
   );
 }
 

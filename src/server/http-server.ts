@@ -155,6 +155,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   };
   const handle: RequestListener = (incoming, outgoing) => {
     prepare?.(incoming);
+    if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) nameHost(incoming);
     if (!isForApp(incoming, outgoing, dialect, letGo)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     const waiting = opening?.();
@@ -282,6 +283,16 @@ function peerAddress(socket: Socket): string | undefined {
   const address = plainAddress(socket.remoteAddress ?? '');
   if (address !== undefined) peers.set(socket, address);
   return address;
+}
+
+/**
+ * A request of HTTP/1.0 need not say whom it is for (RFC 9112 §3.2), and probes of load balancers do not: it is for the
+ * address that it came to.
+ */
+function nameHost({ headers, rawHeaders, socket }: IncomingMessage): void {
+  const address = plainAddress(socket.localAddress ?? '') ?? 'localhost';
+  headers.host = address.includes(':') ? `[${address}]` : address;
+  rawHeaders.push('Host', headers.host);
 }
 
 /** Puts X-Forwarded-Host in the place of Host, since a request's tenant goes by that. */

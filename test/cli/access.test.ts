@@ -211,6 +211,14 @@ test('API keys with a name, an end and addresses', async () => {
   assert.match(list[2] ?? '', /^apik_\S+ +evening +expired +2020-01-01T00:00:00.000Z +never +acct_/);
 });
 
+test('of a key that may do nothing it is said', async () => {
+  await using d = await servedDesk();
+  const made = await d.kms('apikey create --account admin --json');
+  const { keyid }: Key = JSON.parse(made.stdout);
+  const [first] = made.stderr.split('\n');
+  assert.equal(first, `kms: the key may do nothing yet: kms apikey update ${keyid} --flag FLAG`);
+});
+
 test('an API key is handed to another user', async () => {
   await using d = await servedDesk();
   const { keyid } = await d.json<Key>('apikey create --account admin --json');

@@ -131,6 +131,10 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'kms: --max-encrypt-count: expected a whole number, got "-1"; see `kms keyring config --help`\n',
   ],
   [
+    'keyring config r --max-encrypt-count 0',
+    'kms: --max-encrypt-count: expected at least 1, got 0; see `kms keyring config --help`\n',
+  ],
+  [
     'keyring config r --max-encrypt-count 1e3',
     'kms: --max-encrypt-count: expected a whole number, got "1e3"; see `kms keyring config --help`\n',
   ],

@@ -19,8 +19,8 @@ async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
   };
   const made = httpServer(
     async (request, { remoteAddress }) => {
-      const { pathname, search } = new URL(request.url);
-      return Response.json({ served: request.method, target: pathname + search, remoteAddress });
+      const { pathname, search, hostname: host } = new URL(request.url);
+      return Response.json({ served: request.method, target: pathname + search, remoteAddress, host });
     },
     { env, dialect, tls },
   );
@@ -62,7 +62,7 @@ function rawAt(at: Server, parts: readonly string[], isTls = false): Promise<str
 const host = 'Host: kms.example\r\n';
 const refusals: readonly (readonly [name: string, request: string, status: number, message: RegExp])[] = [
   ['no Host', 'GET /ks/keyrings HTTP/1.1\r\nAccept: */*\r\n\r\n', 400, /^the header Host is missing$/],
-  ['no Host, HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 400, /^the header Host is missing$/],
+  ['an empty Host, HTTP/1.0', 'GET / HTTP/1.0\r\nHost:\r\n\r\n', 400, /^the header Host is missing$/],
   ['an empty Host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n', 400, /^the header Host is missing$/],
   ['two Hosts', `GET / HTTP/1.1\r\n${host}hOST: b\r\n\r\n`, 400, /^the header Host is there more than once$/],
   ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405, /takes CONNECT/],
@@ -137,6 +137,14 @@ for (const [name, request, status, message] of refusals) {
   });
 }
 
+test('HTTP/1.0 without a Host is for the address that it came to, at each listener', async () => {
+  for (const at of [server, vault, tang]) {
+    const answer = await rawAt(at, ['GET /healthz HTTP/1.0\r\n\r\n']);
+    assert.match(answer, /^HTTP\/1\.1 200 /);
+    assert.match(answer, /"served":"GET","target":"\/healthz","remoteAddress":"127\.0\.0\.1","host":"127\.0\.0\.1"/);
+  }
+});
+
 test('OPTIONS * asks about the server itself', async () => {
   const answer = await raw(`OPTIONS * HTTP/1.1\r\n${host}Connection: close\r\n\r\n`);
   assert.match(answer, /^HTTP\/1\.1 204 No Content\r\nAllow: [A-Z, ]+\r\n/);
@@ -199,6 +207,7 @@ test('LIST is GET with list=true where clients send it, on a connection that end
       served: target.startsWith('/first') ? 'POST' : 'GET',
       target,
       remoteAddress: '127.0.0.1',
+      host: 'kms.example',
     }));
     assert.deepEqual(bodies, served, JSON.stringify(parts));
     assert.equal(answer.match(/HTTP\/1\.1 200 /g)?.length, targets.length);

@@ -37,6 +37,9 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     const { key: secret, ...safe } = key;
     if (file && failure === undefined) await printThing(cli, safe, apiKeyPairs(key));
     else await printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
+    if (granted(key) === '') {
+      await say(cli.io, `the key may do nothing yet: kms apikey update ${key.keyid} --flag FLAG`);
+    }
     if (path === undefined) {
       await say(
         cli.io,

@@ -1,6 +1,6 @@
 // The commands about keyrings of the key service, `kms keyring …`.
 import { kemNames } from '../../model/kems.ts';
-import { age, argument, boolean, command, integer, object, oneOf, path, toggle } from './declaration.ts';
+import { age, argument, atLeast, boolean, command, integer, object, oneOf, path, toggle } from './declaration.ts';
 import { byId, destroying, paged } from './option-sets.ts';
 
 export const keyring = {
@@ -57,7 +57,7 @@ export const keyring = {
     ['kms keyring config payroll', 'kms keyring config payroll --max-encrypt-count 1000000 --rotate-after 90d'],
     {
       '<NAME>': argument('ring'),
-      '--max-encrypt-count': integer('N', 'how many encrypts a key serves before the ring rotates'),
+      '--max-encrypt-count': atLeast(1, integer('N', 'how many encrypts a key serves before the ring rotates')),
       '--rotate-after': age('AGE', 'how old a key gets before the ring rotates, such as 12h or 90d, or never'),
       '--offline-decrypt': boolean(
         'true|false',

@@ -29,7 +29,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
         {
           field: 'publicKey',
           message:
-            'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
+            'expected a public key of X25519 or MLKEM768-X25519: base64 SPKI DER, PEM, base64 of the bytes, or of the latter a JWK',
         },
       ],
     },
@@ -119,7 +119,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
         {
           field: 'config.publicKey',
           message:
-            'expected an X25519 or MLKEM768-X25519 public key: base64 SPKI DER, PEM, JWK, or base64 of the raw bytes',
+            'expected a public key of X25519 or MLKEM768-X25519: base64 SPKI DER, PEM, base64 of the bytes, or of the latter a JWK',
         },
         { field: 'config.replaces', message: 'goes with config.publicKey' },
         { field: 'config.replaces', message: 'the keyring has another public key by now: read it again' },
