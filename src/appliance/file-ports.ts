@@ -39,13 +39,18 @@ class AppendFileInPlace implements AppendFile {
     return this.#file.size;
   }
 
-  append(bytes: Uint8Array): Promise<void> {
-    return this.#file.append(bytes);
+  append(bytes: Uint8Array, room?: number): Promise<void> {
+    return this.#file.append(bytes, room);
   }
 
   async sync(): Promise<void> {
     await this.#file.sync();
     this.#needInPlace();
+  }
+
+  async trim(): Promise<void> {
+    this.#needInPlace();
+    await this.#file.trim();
   }
 
   truncate(size: number): Promise<void> {

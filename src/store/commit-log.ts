@@ -109,6 +109,13 @@ export class CommitLog {
     this.#closed = this.#closed.filter((log) => log.generation > generation);
   }
 
+  /** Waits for what is under way, and leaves the file without the room behind its records. */
+  async trim(): Promise<void> {
+    while (this.#running) await this.#running;
+    // The next start takes it away else.
+    if (!this.#failure) await this.#writer.trim().catch(() => {});
+  }
+
   /** Waits for what is under way, then lets go of the file. */
   async close(): Promise<void> {
     while (this.#running) await this.#running;
@@ -156,6 +163,7 @@ export class CommitLog {
     const { sequence, chain, runs } = place;
     let next: LogWriter;
     try {
+      await this.#writer.trim();
       next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain, runs });
     } catch (cause) {
       // The old file may go on only where it is certain that no new one follows it.

@@ -2,12 +2,19 @@
 // simulated disk that loses what was not synced, tears writes and fills up. Names are relative to the data directory.
 
 export interface AppendFile {
-  /** Bytes in the file. */
+  /** Bytes in the file, without the room behind them. */
   readonly size: number;
-  /** Appends all of `bytes`; on failure an unknown part of them may be in the file. */
-  append(bytes: Uint8Array): Promise<void>;
+  /**
+   * Appends all of `bytes`; on failure an unknown part of them may be in the file. Where they make it longer, it may
+   * become longer by `room` bytes more, zeros that the next ones are written over: that is synced in less time,
+   * since the file system has nothing to note then. What a disk has no room for is left out.
+   */
+  append(bytes: Uint8Array, room?: number): Promise<void>;
   /** Resolves once everything appended so far survives a loss of power. */
   sync(): Promise<void>;
+  /** Takes away the room behind what was appended, durably, unless somebody else has changed the file's size. */
+  trim(): Promise<void>;
+  /** The room behind `size` goes as well. */
   truncate(size: number): Promise<void>;
   close(): Promise<void>;
 }

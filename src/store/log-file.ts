@@ -5,6 +5,7 @@ import { type Run, withRun } from '../model/store-mark.ts';
 import { type AppendFile, type Files, isFull } from './files.ts';
 import {
   damageAt,
+  endOfContent,
   type LogPlace,
   logHeaderLength,
   logHeaderVerifies,
@@ -50,7 +51,7 @@ export interface Applied {
 
 interface LogEnd extends LogPlace {
   readonly header: FileHeader;
-  /** Bytes after `offset` that belong to no whole record: a write that was never acknowledged. */
+  /** Bytes after `offset`, up to the last that is not zero, of a write that was never acknowledged. */
   readonly torn: number;
 }
 
@@ -129,7 +130,7 @@ export async function readLog(
       const file = await files.read(name);
       const damage = damageAt(file, offset, length, sealer);
       if (damage !== undefined) throw corrupt(name, offset, damage);
-      return { ...place, header, torn: file.length - offset };
+      return { ...place, header, torn: endOfContent(file, offset) - offset };
     }
     const { transactions, begins } = apply(payload, name, offset);
     const { sequence, runs } = place;
@@ -162,6 +163,10 @@ function readLogHeader(name: string, file: Uint8Array, keys: StoreKeys, start: L
   }
   return header;
 }
+
+/** Bytes: as many as the file has already, between these. */
+const leastRoom = 4 * 1024;
+const mostRoom = 1024 * 1024;
 
 export class LogWriter {
   readonly generation: number;
@@ -208,7 +213,7 @@ export class LogWriter {
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
     const { offset, sequence, runs } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
-    await this.#file.append(record);
+    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom));
     const written = performance.now();
     await this.#sync();
     const syncMs = performance.now() - written;
@@ -230,6 +235,11 @@ export class LogWriter {
       this.#syncFailed ||= !isFull(error);
       throw error;
     }
+  }
+
+  /** Takes away the room behind the last record, as nothing may stand there once a file follows this one. */
+  async trim(): Promise<void> {
+    await this.#file.trim();
   }
 
   /** Best effort after a failed append: takes away what was not acknowledged. */

@@ -7,7 +7,7 @@
 //
 // One append is under way at a time and the next starts after its fsync, so only the last record of the last file can
 // be torn. Of an append that was not synced a crash leaves any of its sectors, zeros in place of the others, and maybe
-// a shorter file.
+// a shorter file. Behind the records of the last file there may be zeros besides, room for more.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/fast-hash.ts';
@@ -153,7 +153,7 @@ export function damageAt(
   if (length !== undefined) {
     const end = offset + prefixLength + length;
     if (end > file.length) return undefined;
-    if (end < file.length) return 'a record does not verify, and more follows it';
+    if (endOfContent(file, end) > end) return 'a record does not verify, and more follows it';
     return zeroSector(file, offset, end) ? undefined : 'the last record does not verify';
   }
   const prefixEnd = offset + prefixLength;
@@ -161,6 +161,12 @@ export function damageAt(
   if (!zeroSector(file, offset, Math.min(sectorEnd, file.length))) return "a record's length does not verify";
   const next = nextRecord(file, prefixEnd, sealer);
   return next === undefined ? undefined : `a record is missing; the next one is at offset ${next}`;
+}
+
+/** The last place from `start` on that has more than zeros before it. */
+export function endOfContent(file: Uint8Array, start: number): number {
+  const last = file.subarray(start).findLastIndex((byte) => byte !== 0);
+  return start + last + 1;
 }
 
 /** Whether some sector's part of the range holds nothing but zeros. */

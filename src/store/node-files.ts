@@ -1,10 +1,10 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
 // are made with mode 0600, directories with 0700.
-import { constants, fdatasync, fstatSync, ftruncate, type Stats, write } from 'node:fs';
+import { constants, fdatasync, fstatSync, ftruncate, type Stats, write, writev } from 'node:fs';
 import { type FileHandle, lchown, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
-import type { AppendFile, Files } from './files.ts';
+import { type AppendFile, type Files, isFull } from './files.ts';
 
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK, O_NOFOLLOW } = constants;
 
@@ -116,10 +116,16 @@ class NodeAppendFile implements AppendFile {
   #size: number;
   /** Appended and not written yet. */
   readonly #pending: Uint8Array[] = [];
+  /** Where the file ends, behind the room. */
+  #end: number;
+  /** What the next write may make; none on a disk that had too little. */
+  #room = 0;
+  #hasRoom = true;
 
   constructor(handle: FileHandle, size: number) {
     this.#handle = handle;
     this.#size = size;
+    this.#end = size;
   }
 
   get size(): number {
@@ -130,9 +136,10 @@ class NodeAppendFile implements AppendFile {
    * Kept until the sync that follows: the file is opened so that one write is both, which spares a round through the
    * thread pool.
    */
-  async append(bytes: Uint8Array): Promise<void> {
+  async append(bytes: Uint8Array, room = 0): Promise<void> {
     this.#pending.push(bytes);
     this.#size += bytes.length;
+    this.#room = this.#hasRoom && this.#size > this.#end ? room : 0;
   }
 
   async sync(): Promise<void> {
@@ -140,11 +147,37 @@ class NodeAppendFile implements AppendFile {
     // Nothing of its own to write: what an earlier process wrote may not be durable.
     if (pieces.length === 0) return called((done) => fdatasync(this.#handle.fd, done));
     let end = this.#size - pieces.reduce((sum, piece) => sum + piece.length, 0);
-    for (const piece of pieces) {
-      await this.#write(piece, end);
+    for (const [at, piece] of pieces.entries()) {
+      const isLast = at === pieces.length - 1;
+      await this.#write(piece, end, isLast && this.#room > 0 ? await this.#writeRoom(piece, end, this.#room) : 0);
       end += piece.length;
     }
+    this.#end = Math.max(this.#end, end);
     this.#needName();
+  }
+
+  /** Answers how many of the bytes were written, which may be none. */
+  async #writeRoom(bytes: Uint8Array, position: number, room: number): Promise<number> {
+    const { fd } = this.#handle;
+    this.#room = 0;
+    let written = 0;
+    try {
+      written = await new Promise<number>((resolve, reject) => {
+        const done = (error: Error | null, length = 0): void => (error ? reject(error) : resolve(length));
+        writev(fd, [bytes, ...zeros(room)], position, done);
+      });
+    } catch (error) {
+      if (!isFull(error)) throw error;
+    }
+    if (written === bytes.length + room) {
+      this.#end = position + written;
+      return bytes.length;
+    }
+    // Others need what is left of the disk.
+    this.#hasRoom = false;
+    const own = Math.min(written, bytes.length);
+    await called((done) => ftruncate(fd, position + own, done));
+    return own;
   }
 
   /** What has no name any more is lost with the descriptor, however durable it is. */
@@ -155,7 +188,9 @@ class NodeAppendFile implements AppendFile {
     });
   }
 
-  #write(bytes: Uint8Array, position: number): Promise<void> {
+  /** All behind the first `written` bytes. */
+  async #write(bytes: Uint8Array, position: number, written: number): Promise<void> {
+    if (written === bytes.length) return;
     // The callback API on the descriptor takes about half the time of the handle's methods.
     const { fd } = this.#handle;
     return new Promise((resolve, reject) => {
@@ -166,13 +201,19 @@ class NodeAppendFile implements AppendFile {
           else resolve();
         });
       };
-      step(0);
+      step(written);
     });
+  }
+
+  async trim(): Promise<void> {
+    if (this.#pending.length > 0) await this.sync();
+    if (this.#end > this.#size && fstatSync(this.#handle.fd).size === this.#end) await this.truncate(this.#size);
   }
 
   async truncate(size: number): Promise<void> {
     this.#pending.length = 0;
     await called((done) => ftruncate(this.#handle.fd, size, done));
+    this.#end = size;
     await called((done) => fdatasync(this.#handle.fd, done));
     this.#size = size;
   }
@@ -237,6 +278,14 @@ export async function makeDirs(path: string): Promise<string | undefined> {
     if (systemCode(error) !== 'EEXIST') throw error;
   });
   return above ?? whole;
+}
+
+const someZeros = new Uint8Array(64 * 1024);
+
+/** As many, in pieces. */
+function zeros(length: number): Uint8Array[] {
+  const whole = Array.from({ length: Math.floor(length / someZeros.length) }, () => someZeros);
+  return [...whole, someZeros.subarray(0, length % someZeros.length)];
 }
 
 function called(run: (done: FileCallback) => void): Promise<void> {

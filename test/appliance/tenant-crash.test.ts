@@ -40,8 +40,9 @@ function watched(files: Files, before: () => void): Files {
         get size() {
           return file.size;
         },
-        append: first((bytes) => file.append(bytes)),
+        append: first((bytes, room) => file.append(bytes, room)),
         sync: () => file.sync(),
+        trim: first(() => file.trim()),
         truncate: first((size) => file.truncate(size)),
         close: () => file.close(),
       };

@@ -1,12 +1,12 @@
 // kill -9 at random moments under load, again and again: what was answered is there after the next start. The moments
-// come from a seed, which a failure shows; KMS_SEED replays it.
+// come from a seed, which a failure shows; KMS_SEED replays it, KMS_KILL_ROUNDS sets how many kills there are.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { prng } from '../support/prng.ts';
 import { kms, serve, workDirectory } from './kms.ts';
 
-const rounds = 12;
+const rounds = Number(process.env.KMS_KILL_ROUNDS ?? 12);
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 test(`nothing that was answered is lost by ${rounds} kills (KMS_SEED=${seed})`, async () => {

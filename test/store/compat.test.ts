@@ -1,8 +1,9 @@
-// The files of `test/compat/store-1` to `store-4` were made by earlier programs and must open for ever: test keys of
+// The files of `test/compat/store-1` to `store-5` were made by earlier programs and must open for ever: test keys of
 // epoch 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs.
 // Those of 1 have each record of activity as its canonical line, those of 2 share what is alike in a group, those of 3
-// addresses too; those of 4 are without the first three records, which retention dropped. KMS_WRITE_FIXTURE=1 writes
-// the newest where there are none.
+// addresses too; those of 4 are without the first three records, which retention dropped; those of 5 were left by a
+// crash, the last log with room behind its records and, in that, with a write of which one sector is missing.
+// KMS_WRITE_FIXTURE=1 writes the newest where there are none.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -13,15 +14,15 @@ import { openShared, sharedOptions, sharedUid, simShared } from '../support/shar
 import { Inode, SimDisk } from '../support/sim-disk.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 import { SimFiles } from '../support/sim-files.ts';
-import { keptStore } from '../support/store-sample.ts';
+import { crashedStore } from '../support/store-sample.ts';
 import { activityInput } from './contract.ts';
 
 const rootOf = (number: number): string => fileURLToPath(new URL(`../compat/store-${number}`, import.meta.url));
-const newest = rootOf(4);
+const newest = rootOf(5);
 
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(newest)) {
   mkdirSync(newest, { recursive: true });
-  for (const [name, bytes] of await keptStore()) writeFileSync(`${newest}${name.slice(testDir.length)}`, bytes);
+  for (const [name, bytes] of await crashedStore()) writeFileSync(`${newest}${name.slice(testDir.length)}`, bytes);
 }
 
 const withoutAddresses = 'rpdxqFGZS8aXN_005UPh_PFeULWTXs9xLhQJc7N_UlE';
@@ -33,6 +34,7 @@ for (const [number, head, dropped = 0] of [
   [2, withoutAddresses],
   [3, withAddresses],
   [4, withAddresses, 3],
+  [5, withAddresses],
 ] as const) {
   test(`the store ${number} opens, and goes on`, () => opens(rootOf(number), head, dropped));
 }

@@ -123,8 +123,8 @@ test('a file with something added is found', async () => {
     for (const added of [new Uint8Array(64), new Uint8Array(600).fill(7)]) {
       const damaged = changed(content, name, (bytes) => Uint8Array.from([...bytes, ...added]));
       const isLast = name.includes('/log-0000000003');
-      // Zeros at the end of the last log are what a crash leaves of a write that never reached the disk.
-      if (isLast && added[0] === 0) assert.equal((await look(damaged)).events[0]?.kind, 'torn-tail');
+      // Zeros at the end of the last log are room for what would have come next.
+      if (isLast && added[0] === 0) assert.deepEqual((await look(damaged)).events, []);
       else await assert.rejects(look(damaged), isCorrupt(name), name);
     }
   }
@@ -183,7 +183,7 @@ test('a record that another life of the same store wrote in the same place is fo
   const life = async (value: string) => {
     const { store, files } = await simStore();
     await writeNote(store, 0, value);
-    const middle = await files.size(name);
+    const middle = store.status().logBytes;
     await writeNote(store, 1);
     await store.close();
     return { bytes: await files.read(name), middle, files };

@@ -70,8 +70,10 @@ for (const [step, code] of [
 test('a full disk refuses with the reason until there is space again, without a restart', async () => {
   const { store, files, kinds, retry, later } = await setUp();
   await add(store, 'before');
-  files.capacity = files.disk.used;
-  await assert.rejects(add(store, 'a'), { code: 'internal', message: /could not be made durable/ });
+  // Less than there is already, so that what the log gives back is no room either; what it has is used up first.
+  files.capacity = 100;
+  await add(store, 'in the room');
+  await assert.rejects(add(store, 'a'.repeat(5000)), { code: 'internal', message: /could not be made durable/ });
   await retry();
   assert.equal(store.status().writable, false);
   assert.match(store.status().reason ?? '', /the disk is full/);
@@ -85,10 +87,10 @@ test('a full disk refuses with the reason until there is space again, without a 
   assert.equal(store.status().writable, true);
   assert.equal(store.status().reason, undefined);
   await add(store, 'c');
-  assert.deepEqual(await names(store), ['before', 'c']);
+  assert.deepEqual(await names(store), ['before', 'in the room', 'c']);
   assert.equal(kinds()[0], 'write-failed');
   assert.equal(kinds().at(-1), 'recovered');
-  assert.equal(store.status().activityCount, 2);
+  assert.equal(store.status().activityCount, 3);
   await store.close();
 });
 

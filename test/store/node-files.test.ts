@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   chownSync,
   mkdtempSync,
   readdirSync,
@@ -19,6 +20,7 @@ import { createEmbedded } from '../../src/store/embedded.ts';
 import { makeDirs, nodeFiles } from '../../src/store/node-files.ts';
 import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
+import { smallDisks } from '../support/small-disk.ts';
 import { activityInput, storeContract } from './contract.ts';
 
 function temporary(): { root: string; remove: () => void } {
@@ -110,6 +112,64 @@ test('appends go to the end, also after a truncation', async () => {
   assert.equal(await files.size('log'), 4);
   remove();
 });
+
+test('a file has room behind what was appended, which is written over and taken away again', async () => {
+  const { root, remove } = temporary();
+  const path = join(root, 'log');
+  const files = nodeFiles(root);
+  const file = await files.openAppend('log', true);
+  const add = async (byte: number, length: number, room?: number): Promise<void> => {
+    await file.append(new Uint8Array(length).fill(byte), room);
+    await file.sync();
+  };
+  const all = Uint8Array.from({ length: 200_030 }, (_, at) => (at < 10 ? 1 : at < 30 ? 2 : 3));
+  await add(1, 10, 20);
+  assert.deepEqual([...readFileSync(path)], [...all.subarray(0, 10), ...new Uint8Array(20)]);
+  assert.equal(file.size, 10);
+  await add(2, 20, 20);
+  assert.equal(readFileSync(path).length, 30, 'what was there was enough');
+  await add(3, 200_000, 150_000);
+  assert.ok(readFileSync(path).equals(Buffer.concat([all, new Uint8Array(150_000)])));
+  assert.equal(file.size, all.length);
+  // Another one that goes on has to say where.
+  const other = await files.openAppend('log', false);
+  assert.equal(other.size, 350_030);
+  await other.close();
+  await file.trim();
+  assert.ok(readFileSync(path).equals(all));
+  await file.trim();
+  await add(4, 1, 5);
+  await file.truncate(10);
+  assert.equal(readFileSync(path).length, 10);
+  await add(2, 1, 5);
+  assert.deepEqual([...readFileSync(path)], [...all.subarray(0, 11), 0, 0, 0, 0, 0]);
+  // Whoever made it longer meanwhile keeps what he wrote.
+  appendFileSync(path, 'more');
+  await file.trim();
+  assert.equal(readFileSync(path).length, 20);
+  await file.close();
+  remove();
+});
+
+for (const { kind, mount } of smallDisks(4)) {
+  test(`a disk without room for more takes what was appended all the same: ${kind}`, async () => {
+    const disk = mount();
+    const files = nodeFiles(disk.path);
+    const file = await files.openAppend('log', true);
+    await file.append(new Uint8Array(1000).fill(1), 100 * 1024 * 1024);
+    await file.sync();
+    assert.equal(file.size, 1000);
+    await file.append(new Uint8Array(9000).fill(2), 100 * 1024 * 1024);
+    await file.sync();
+    const bytes = readFileSync(join(disk.path, 'log'));
+    assert.ok(bytes.subarray(0, 10_000).equals(Buffer.concat([Buffer.alloc(1000, 1), Buffer.alloc(9000, 2)])));
+    assert.ok(bytes.subarray(10_000).every((byte) => byte === 0));
+    await file.trim();
+    assert.equal(await files.size('log'), 10_000);
+    await file.close();
+    disk.unmount();
+  });
+}
 
 test('a replaced file is the new one whole, and nothing else stays', async () => {
   const { root, remove } = temporary();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concatBytes } from '../../src/crypto/bytes.ts';
-import { damageAt, prefixLength, RecordSealer, sectorLength } from '../../src/store/log-format.ts';
+import { damageAt, endOfContent, prefixLength, RecordSealer, sectorLength } from '../../src/store/log-format.ts';
 import { prng } from '../support/prng.ts';
 
 const generator = prng(1);
@@ -22,6 +22,11 @@ function verdict(file: Uint8Array, offset: number): string | undefined {
   const whole = length !== undefined && offset + prefixLength + length <= file.length;
   if (whole && sealer.open(file.subarray(offset), length, { offset, sequence: 0, chain })) return 'it is whole';
   return damageAt(file, offset, length, sealer);
+}
+
+/** The same with room for more behind it, as there is in the file that is being written. */
+function withRoom(file: Uint8Array): Uint8Array {
+  return concatBytes(file, new Uint8Array(1500));
 }
 
 /** Where records end, so where the next ones start: 8 to 504 bytes into a sector, or at its start. */
@@ -45,11 +50,10 @@ test('every loss of sectors is a torn end', () => {
         if ((lost >> sector) & 1)
           torn.fill(0, Math.max(offset, (first + sector) * sectorLength), (first + sector + 1) * sectorLength);
       }
-      assert.equal(
-        verdict(torn, offset),
-        undefined,
-        `offset ${offset}, length ${file.length - offset}, lost ${lost.toString(2)}`,
-      );
+      for (const found of [torn, withRoom(torn)]) {
+        const what = `offset ${offset}, length ${found.length - offset}, lost ${lost.toString(2)}`;
+        assert.equal(verdict(found, offset), undefined, what);
+      }
     }
   }
 });
@@ -85,9 +89,23 @@ test('no changed or zeroed byte of a whole record is a torn end', () => {
         if (change === byte) continue;
         const damaged = file.slice();
         damaged[at] = change;
-        assert.notEqual(verdict(damaged, offset), undefined, `offset ${offset}, byte ${at}`);
+        for (const found of [damaged, withRoom(damaged)]) {
+          assert.notEqual(verdict(found, offset), undefined, `offset ${offset}, byte ${at}, of ${found.length}`);
+        }
       }
     }
+  }
+});
+
+test('room without a record in it is no damage, and a byte in it is', () => {
+  for (const offset of offsets) {
+    const room = withRoom(new Uint8Array(offset).fill(1));
+    assert.equal(verdict(room, offset), undefined);
+    assert.equal(endOfContent(room, offset), offset);
+    const file = withRoom(fileWith(offset, 20));
+    file[offset + 90] = (file[offset + 90] ?? 0) ^ 1;
+    file[file.length - 1] = 1;
+    assert.notEqual(verdict(file, offset), undefined, `${offset}`);
   }
 });
 

@@ -51,6 +51,7 @@ export class MemoryFiles implements Files {
       },
       append: async (bytes) => set(Buffer.concat([get(), bytes])),
       sync: async () => {},
+      trim: async () => {},
       truncate: async (size) => set(get().slice(0, size)),
       close: async () => {},
     };

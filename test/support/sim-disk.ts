@@ -14,12 +14,16 @@ export class Inode {
   readonly #forgotten = new Set<number>();
 
   append(bytes: Uint8Array): void {
-    const start = this.data.length;
-    const grown = new Uint8Array(start + bytes.length);
+    this.write(this.data.length, bytes);
+  }
+
+  write(start: number, bytes: Uint8Array): void {
+    const end = start + bytes.length;
+    const grown = new Uint8Array(Math.max(this.data.length, end));
     grown.set(this.data);
     grown.set(bytes, start);
     this.data = grown;
-    this.#touch(start, grown.length);
+    this.#touch(start, end);
   }
 
   truncate(size: number): void {

@@ -2,7 +2,7 @@
 // takes a seeded number of turns of the event loop.
 import type { AppendFile, Files } from '../../src/store/files.ts';
 import type { Prng } from './prng.ts';
-import { Inode, SimDisk } from './sim-disk.ts';
+import { Inode, SimDisk, sectorLength } from './sim-disk.ts';
 
 export type Step = 'append' | 'sync' | 'truncate' | 'create' | 'rename' | 'remove' | 'syncDir' | 'read';
 
@@ -103,25 +103,55 @@ export class SimFiles implements Files {
       });
     }
     const inode = await this.#step('read', () => this.#inode(name));
+    let end = inode.data.length;
+    const truncate = (size: number): Promise<void> =>
+      this.#step('truncate', () => {
+        inode.truncate(size);
+        end = size;
+      });
     return {
       get size() {
-        return inode.data.length;
+        return end;
       },
-      append: (bytes) => this.#append(inode, bytes),
+      append: async (bytes, room = 0) => {
+        await this.#write(inode, end, bytes, room);
+        end += bytes.length;
+      },
       sync: () => this.#sync(inode),
-      truncate: (size) => this.#step('truncate', () => inode.truncate(size)),
+      trim: async () => {
+        if (inode.data.length === end) return;
+        await truncate(end);
+        await this.#sync(inode);
+      },
+      truncate,
       close: async () => {},
     };
   }
 
   async #append(inode: Inode, bytes: Uint8Array): Promise<void> {
-    const part = () => inode.append(bytes.subarray(0, this.#prng.int(bytes.length + 1)));
+    await this.#write(inode, inode.data.length, bytes, 0);
+  }
+
+  /** Bytes at a place, and zeros behind them where the file becomes longer and the disk has room for all of them. */
+  async #write(inode: Inode, at: number, bytes: Uint8Array, room: number): Promise<void> {
+    const longer = at + bytes.length - inode.data.length;
+    const free = this.capacity - this.disk.used;
+    const zeros = longer > 0 && longer + room <= free ? room : 0;
+    const whole = new Uint8Array(bytes.length + zeros);
+    whole.set(bytes);
+    const part = () => {
+      const end = at + this.#prng.int(whole.length + 1);
+      // Inside of what is there already, a sector is written whole or not at all.
+      const isInside = end < inode.data.length;
+      const cut = isInside ? Math.max(at, Math.floor(end / sectorLength) * sectorLength) : end;
+      inode.write(at, whole.subarray(0, cut - at));
+    };
     await this.#step(
       'append',
       () => {
-        const free = this.capacity - this.disk.used;
-        inode.append(bytes.subarray(0, Math.max(0, free)));
-        if (free < bytes.length) throw Object.assign(new Error('ENOSPC: simulated'), { code: 'ENOSPC' });
+        const fits = Math.min(whole.length, whole.length - Math.max(0, longer) - zeros + Math.max(0, free));
+        inode.write(at, whole.subarray(0, fits));
+        if (fits < bytes.length) throw Object.assign(new Error('ENOSPC: simulated'), { code: 'ENOSPC' });
       },
       part,
     );

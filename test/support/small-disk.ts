@@ -8,6 +8,7 @@ export interface SmallDisk {
   readonly kind: string;
   /** Where it is mounted. */
   readonly path: string;
+  remount(mode: 'ro' | 'rw'): void;
   unmount(): void;
 }
 
@@ -29,7 +30,8 @@ function mountDisk(kind: 'tmpfs' | 'ext4', megabytes: number): SmallDisk | undef
     rmSync(base, { recursive: true, force: true });
   };
   const mounted = kind === 'tmpfs' ? mountTmpfs(path, megabytes) : mountExt4(base, path, megabytes);
-  if (mounted) return { kind, path, unmount };
+  const remount = (mode: 'ro' | 'rw'): void => void (run('mount', '-o', `remount,${mode}`, path) || fail(kind));
+  if (mounted) return { kind, path, remount, unmount };
   rmSync(base, { recursive: true, force: true });
   return undefined;
 }

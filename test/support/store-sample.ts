@@ -5,6 +5,7 @@ import type { Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
 import { simStore } from './embedded-store.ts';
 import { prng } from './prng.ts';
+import { sectorLength } from './sim-disk.ts';
 import { testStoreKeys } from './store-keys.ts';
 import { sqlWasm } from './wasm.ts';
 
@@ -39,15 +40,24 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
   return { content, names: [...content.keys()].sort() };
 }
 
-/** The same notes, the first seven in the snapshot; retention dropped the first segment, and the second is there. */
-export async function keptStore(seed = 1): Promise<Content> {
+/** The same notes, the first four in the snapshot, as a crash leaves them in the middle of a write that is torn. */
+export async function crashedStore(seed = 1): Promise<Content> {
   const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
-  for (let i = 0; i < 7; i++) await writeNote(store, i);
+  for (let i = 0; i < 4; i++) await writeNote(store, i);
   await store.checkpoint();
-  await store.dropActivity?.(3);
-  for (let i = 7; i < 9; i++) await writeNote(store, i);
+  for (let i = 4; i < 9; i++) await writeNote(store, i);
+  const end = store.status().logBytes;
+  await writeNote(store, 9, 'x'.repeat(1500));
+  const content = new Map([...files.disk.names].map(([name, inode]) => [name, inode.data.slice()]));
+  const log =
+    [...content.keys()]
+      .filter((name) => name.includes('/log-'))
+      .sort()
+      .at(-1) ?? '';
+  const sector = Math.ceil(end / sectorLength) * sectorLength;
+  content.get(log)?.fill(0, sector, sector + sectorLength);
   await store.close();
-  return new Map([...files.disk.names].map(([name, inode]) => [name, inode.data]));
+  return content;
 }
 
 /** Adds a note with its record of activity. */

@@ -1,6 +1,7 @@
 // A real small disk that another program fills up under a serving appliance.
 import assert from 'node:assert/strict';
-import { closeSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { reserveFile } from '../../../src/appliance/data-dir.ts';
@@ -116,3 +117,16 @@ async function granted(
   const { body } = await call('POST', '/auth/search/activity?limit=10000', { action: 'keyring.decrypt' });
   return body.data.filter(({ status }) => status === 200).length;
 }
+
+test('the reserve is made with the start, not by the first of the usual looks', async () => {
+  const base = mkdtempSync(join(tmpdir(), 'kms-reserve-'));
+  const data = join(base, 'data');
+  const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent', space: { every: 1e9, reserve } });
+  try {
+    const size = (): number => statSync(join(data, reserveFile), { throwIfNoEntry: false })?.size ?? 0;
+    await until('the reserve is made', () => size() === reserve);
+  } finally {
+    await serving.close();
+    rmSync(base, { recursive: true, force: true });
+  }
+});
