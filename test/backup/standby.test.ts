@@ -1,7 +1,17 @@
 // A standby in this process, of an appliance that ships: what it answers, what it takes and what it keeps, how it takes
 // over, and what the one before is then told, and may do.
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
@@ -496,4 +506,99 @@ test('what has not shown yet is waited for, and is not called complete', async (
   assert.ok(whole.length > 0);
   assert.equal(taken.isComplete, true);
   await first.close();
+});
+
+/** A copy of the first life as it is now, restored beside it, as somebody does who tries a copy out. */
+async function trial(p: Place): Promise<string> {
+  const data = `${p.first}-trial`;
+  cpSync(p.shipped, `${p.shipped}-copy`, { recursive: true });
+  await restoreAppliance({ from: `${p.shipped}-copy`, data, keys: { keyFile: p.key, env } });
+  return data;
+}
+
+test('a trial of a restored copy that ships to the same place takes nothing over', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await p.ask(first, '/ks/keyrings', { name: 'before' });
+  await first.close();
+  const tried = await p.serveFirst({ data: await trial(p) });
+  const laterEpoch = (await (await p.ask(tried, '/readyz')).json()).epoch;
+  const isThere = (end: string) =>
+    readdirSync(p.shipped).some((name) => name.endsWith(end) && existsSync(join(p.shipped, name, 'points.kms')));
+  await until('the trial shipped', () => isThere(`-${laterEpoch}`));
+  const again = await p.serveFirst();
+  const journal = () => statSync(join(p.life(), 'points.kms')).size;
+  const before = journal();
+  await p.ask(again, '/ks/keyrings', { name: 'after' });
+  await until('it ships on', () => journal() > before);
+  const copies = async () => Object((await locally(p.first, 'GET', '/local/status')).body.copies).shipping;
+  await until('the first one says so', async () => (await copies()).laterEpoch === laterEpoch);
+  assert.match((await copies()).error, /^a later life of this appliance \(epoch \d+\) ships to the same directory/);
+  assert.equal((await (await p.ask(again, '/readyz')).json()).shipping.ok, false);
+  const life = p.life();
+
+  const standing = await p.standby();
+  const status = async () => Object((await locally(p.second, 'GET', '/local/status')).body.standby);
+  await until('the standby says so', async () => /^an earlier life of the appliance/.test((await status()).problem));
+  assert.equal((await (await p.ask(standing, '/readyz')).json()).standby.ok, false);
+  assert.equal((await status()).epoch, laterEpoch, 'it follows the later one all the same');
+  const refused = await promote(p.second);
+  assert.equal(refused.status, 400);
+  assert.ok(String(refused.body.message).includes(`--from ${life}`), String(refused.body.message));
+  assert.equal((await p.ask(again, '/readyz')).status, 200, 'nobody was stopped for it');
+  const into = { data: `${p.second}-restored`, keys: { keyFile: p.key, env } };
+  await assert.rejects(
+    restoreAppliance({ ...into, from: p.shipped }),
+    (error: KmsError) => error.code === 'refused' && error.hint?.includes(`kms restore ${life}`) === true,
+  );
+  await standing.close();
+
+  const named = await p.offline(p.key, life);
+  const taken = await named.takeOver(quick);
+  assert.equal(taken.isComplete, true);
+  assert.ok(taken.epoch > laterEpoch);
+  await until('the trial stops too', async () => (await p.ask(tried, '/readyz')).status === 503);
+  assert.equal((await p.ask(again, '/ks/keyrings', { name: 'late' })).status, 503);
+  const { serving } = await served(p);
+  assert.deepEqual((await p.names(serving)).toSorted(), ['after', 'before']);
+  assert.equal((await (await p.ask(serving, '/readyz')).json()).shipping.ok, true);
+  await restoreAppliance({ ...into, from: p.shipped });
+});
+
+test('a later life that is named takes over, and the earlier one stops', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await until('something arrived', p.hasArrived);
+  const tried = await p.serveFirst({ data: await trial(p) });
+  const { epoch } = await (await p.ask(tried, '/readyz')).json();
+  const later = (): string => readdirSync(p.shipped).find((name) => name.endsWith(`-${epoch}`)) ?? '';
+  await until('the trial shipped', () => existsSync(join(p.shipped, later() || '-', 'points.kms')));
+  await p.ask(first, '/ks/keyrings', { name: 'lost' });
+  await tried.close();
+  const standby = await p.offline(p.key, join(p.shipped, later()));
+  await standby.takeOver({ ...quick, wait: 100 });
+  await until('the first one stops', async () => (await p.ask(first, '/ks/keyrings', { name: 'x' })).status === 503);
+});
+
+test('after a disaster the standby follows the restored copy, and is promoted without a word', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  await p.ask(first, '/ks/keyrings', { name: 'before' });
+  await first.close();
+  const standing = await p.standby();
+  const ready = async () => (await (await p.ask(standing, '/readyz')).json()).standby;
+  await until('it follows the first', async () => (await ready()).ok && (await ready()).epoch === 1);
+  const data = `${p.first}-restored`;
+  await restoreAppliance({ from: p.shipped, data, keys: { keyFile: p.key, env } });
+  const restored = await p.serveFirst({ data });
+  const { epoch } = await (await p.ask(restored, '/readyz')).json();
+  await p.ask(restored, '/ks/keyrings', { name: 'after' });
+  await until('it follows the copy', async () => {
+    const { ok, behind, epoch: followed, provenAt, shippedAt } = await ready();
+    return ok && followed === epoch && behind?.transactions === 0 && provenAt === shippedAt;
+  });
+  const taken = await promote(p.second);
+  assert.deepEqual([taken.status, taken.body.isComplete], [200, true], JSON.stringify(taken.body));
+  assert.deepEqual((await p.names(await standing.tookOver)).toSorted(), ['after', 'before']);
+  await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
 });

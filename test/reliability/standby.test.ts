@@ -110,6 +110,10 @@ function takesOver(place: Place, follower: Follower, pause: () => Promise<unknow
       world: testWorld({ now: 3_000_000 }, generator.int(1e6)),
       source: () => shipped,
       copy: (name) => below(data, `${copiesDir}/${name}`),
+      from: 'shipped',
+      directories: async () => [],
+      all: async () => [],
+      openBeside: async () => assert.fail('there is no other life'),
     },
     { wait: 1000, fence: true, acceptOlder: false },
   );

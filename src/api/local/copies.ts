@@ -27,7 +27,12 @@ export const copiesStatus = z.object({
   lastVerified: verifiedBackup.optional().meta({ description: 'the last backup that was kept and found to restore' }),
   backupAge: z.number().optional().meta({ description: 'seconds' }),
   shipping: z
-    .object({ to: z.string(), arrivedAt: epochMilliseconds.optional(), error: z.string().exactOptional() })
+    .object({
+      to: z.string(),
+      arrivedAt: epochMilliseconds.optional(),
+      error: z.string().exactOptional(),
+      laterEpoch: z.int().exactOptional().meta({ description: 'of a later life of it that ships there too' }),
+    })
     .optional(),
   shippingAge: z.number().optional().meta({ description: 'seconds' }),
 });

@@ -19,7 +19,7 @@ import type { ApplianceEvent } from '../events.ts';
 import type { SystemStore } from '../stores.ts';
 import type { Tenants } from '../tenants.ts';
 import { isCount, isHex, parseJson } from './format.ts';
-import { journalFile, type PointKeys } from './ship-journal.ts';
+import { journalFile, type PointKeys, parseShippedDirectory } from './ship-journal.ts';
 
 export interface Fence {
   /** Who took over: the random id of the standby, hexadecimal. */
@@ -251,7 +251,7 @@ interface TakingBack {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly world: World;
   readonly from: Fence | undefined;
-  /** Where the one that took over would ship to. */
+  /** Where the one that took over would ship to, and every other life of it. */
   readonly successors: readonly Fenced[];
   readonly host: string;
 }
@@ -272,6 +272,7 @@ export async function takeBack({ files, system, tenants, world, from, successors
   }
   const fence = { by: toHex(world.random(16)), host, at: world.now(), epoch: number };
   for (const successor of successors) {
+    if ((parseShippedDirectory(successor.directory)?.epoch ?? number) >= number) continue;
     // Where it cannot be told, it has to be stopped by hand, as everybody is told who takes back.
     if (await successor.files.exists(journalFile).catch(() => false))
       await raiseFence(successor, fence).catch(() => {});

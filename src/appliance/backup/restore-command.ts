@@ -1,18 +1,17 @@
 // `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
-import { chmod, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { KmsError, systemError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
-import { lockDirectory } from '../../store/lock.ts';
-import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import { nodeFiles } from '../../store/node-files.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
-import { dataDirState } from '../data-dir.ts';
+import { dataDirState, inDir, makeAndHold } from '../data-dir.ts';
 import { systemWorld } from '../environment.ts';
 import { sqlWasm } from '../program-files.ts';
 import { openBackup, sealOf, sourceOf } from './read.ts';
-import { type RestoredAppliance, type RestoreSource, restoreInto } from './restore.ts';
+import { type RestoredAppliance, type RestoreSource, restoredNames, restoreInto } from './restore.ts';
 import { shippedSource } from './ship-source.ts';
 
 export interface RestoreOptions extends KeyOptions {
@@ -42,18 +41,23 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   await refuseUnlessNew(data);
   const { unsealed, source } = await findSource(options, data);
   try {
-    await makeDirs(data);
-    await chmod(data, 0o700).catch(() => {});
-    const lock = lockDirectory(data);
+    const { lock, giveUp } = await makeAndHold(data);
+    const made: string[] = [];
     try {
-      await refuseUnlessNew(data);
+      const state = await refuseUnlessNew(data);
       // A recovery kit belongs in a safe, not beside the data.
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
+      if (key.keyFile !== undefined && key.keyFileMade) made.push(key.keyFile);
+      // What a restore left that was cut off says so, and stays.
+      if (state === 'empty') made.push(...restoredNames.map((name) => inDir(data, name)));
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
-      return { ...restored, ...key, ...ofSeal(unsealed), data, madeAt: source.origin.madeAt };
-    } finally {
       lock.release();
+      return { ...restored, ...key, ...ofSeal(unsealed), data, madeAt: source.origin.madeAt };
+    } catch (error) {
+      // Why it failed is what has to be said, also where this does.
+      await giveUp(made).catch(() => {});
+      throw error;
     }
   } catch (error) {
     throw systemError(error, data);
@@ -66,9 +70,10 @@ export function ofSeal({ seal }: OpenedSeal): Pick<RestoreResult, 'applianceId' 
   return { applianceId: seal.applianceId, oldSlots: oldSlots(seal.slots) };
 }
 
-async function refuseUnlessNew(data: string): Promise<void> {
+/** Answers what it is. */
+async function refuseUnlessNew(data: string): Promise<'missing' | 'empty' | 'unrestored'> {
   const state = await dataDirState(data);
-  if (state === 'missing' || state === 'empty' || state === 'unrestored') return;
+  if (state === 'missing' || state === 'empty' || state === 'unrestored') return state;
   throw new KmsError('refused', `${data}: is not empty; nothing was changed`, {
     hint: 'restore into a new directory with --data NEWDIR, then serve that one',
   });

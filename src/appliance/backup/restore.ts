@@ -33,6 +33,9 @@ export interface RestoredAppliance {
   readonly proof: Proof;
 }
 
+/** What there is in the directory until the seal is; the mark says that as the last of them. */
+export const restoredNames: readonly string[] = [systemDir, 'tenants', `${restoreMark}.tmp`, restoreMark];
+
 /**
  * `stores.root` is empty or holds what a restore before left. Everything is proven before it counts. `number`: of the
  * epoch that begins, where somebody was told already; a later one than that of the copy.

@@ -11,6 +11,7 @@ import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealFile, sealName, systemDir } from '../data-dir.ts';
 import { listedFiles } from '../file-ports.ts';
 import { pieces } from './format.ts';
+import { lifeBeside, parted } from './lives.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
 import type { RestoredFile, RestoreSource } from './restore.ts';
 import {
@@ -26,7 +27,10 @@ import {
   shippedSeal,
 } from './ship-journal.ts';
 
-/** `path` is what was given to `--ship-to`, or one of the directories in it. */
+/**
+ * `path` is what was given to `--ship-to`, or one of the directories in it. Throws `refused` where two lives shipped to
+ * the first, and it is not said which counts.
+ */
 export async function shippedSource(
   path: string,
   keys: KeyOptions,
@@ -34,7 +38,8 @@ export async function shippedSource(
 ): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
   const { root, directories } = await findDirectories(path);
   let earliest: number | undefined;
-  for (const { name } of directories) {
+  for (const directory of directories) {
+    const { name } = directory;
     const files = nodeFiles(join(root, name));
     // Nothing arrived there yet, and somebody may have raised a fence.
     if (!(await files.exists(sealFile))) continue;
@@ -49,7 +54,12 @@ export async function shippedSource(
       unsealed = await opened(seal);
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
-    if (upTo.length > 0) return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
+    if (upTo.length > 0) {
+      const beside = await lifeBeside((each) => nodeFiles(join(root, each)), directories, directory);
+      if (beside) unsealed.seal.wipe();
+      if (beside) throw parted(beside, directory, root, 'kms restore');
+      return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
+    }
     earliest = points[0]?.at ?? earliest;
     unsealed.seal.wipe();
   }

@@ -2,6 +2,7 @@
 // snapshot, so that a disk that dies takes no more than the interval with it. The serving thread reads and copies small
 // pieces; no request waits.
 
+import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { concatBytes, equalBytes } from '../../crypto/bytes.ts';
@@ -14,10 +15,12 @@ import { sealName, systemDir } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
+import { laterLife } from './lives.ts';
 import {
   firstOfSegment,
   isLog,
   type Point,
+  parseShippedDirectory,
   type ShippedPlace,
   samePlace,
   sealDigest,
@@ -209,6 +212,12 @@ export function shippedTo(to: string, seal: Seal, epoch: number): Fenced {
   return { files: nodeFiles(join(to, directory)), directory, keys: seal.keysFor(systemDir) };
 }
 
+/** The same of all its lives. */
+export async function livesShippedTo(to: string, seal: Seal): Promise<readonly Fenced[]> {
+  const found = (await readdir(to).catch(() => [])).map(parseShippedDirectory);
+  return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
+}
+
 export const defaultShipEvery = 5000;
 export const defaultShipWindow = 24 * 60 * 60 * 1000;
 
@@ -219,8 +228,10 @@ export interface ShippingStatus {
   readonly to: string;
   /** Epoch milliseconds: everything that was durable then has arrived. */
   readonly arrivedAt: number | undefined;
-  /** Why the last try failed. */
+  /** Why the last try failed, or what is wrong although everything arrived. */
   readonly error?: string;
+  /** Of a later life of the appliance that ships there too, which is then what is wrong. */
+  readonly laterEpoch?: number;
 }
 
 export class Shipping {
@@ -230,6 +241,7 @@ export class Shipping {
   readonly #shipper: Shipper;
   #arrivedAt: number | undefined;
   #error: string | undefined;
+  #laterEpoch: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -249,7 +261,12 @@ export class Shipping {
 
   get status(): ShippingStatus {
     const { to } = this.#settings;
-    return { to, arrivedAt: this.#arrivedAt, ...(this.#error === undefined ? {} : { error: this.#error }) };
+    return {
+      to,
+      arrivedAt: this.#arrivedAt,
+      ...(this.#error !== undefined && { error: this.#error }),
+      ...(this.#laterEpoch !== undefined && { laterEpoch: this.#laterEpoch }),
+    };
   }
 
   /** The first time at once; nobody waits for it. */
@@ -293,17 +310,35 @@ export class Shipping {
     try {
       await makeDirs(this.#settings.to);
       await this.#shipper.ship();
-      if (this.#error !== undefined) this.#onEvent({ level: 'info', message: 'shipping works again' });
       this.#arrivedAt = at;
-      this.#error = undefined;
+      const problem = await this.#laterLife();
+      if (problem !== undefined && problem !== this.#error) this.#onEvent({ level: 'warn', message: problem });
+      if (problem === undefined && this.#error !== undefined)
+        this.#onEvent({ level: 'info', message: 'shipping works again' });
+      this.#error = problem;
     } catch (cause) {
       const error = systemError(cause, this.#settings.to);
       const message = error instanceof Error ? error.message : String(error);
+      this.#laterEpoch = undefined;
       // Once, not at each try.
       if (message !== this.#error) {
         this.#onEvent({ level: 'error', message: `shipping to ${this.#settings.to} failed: ${message}`, cause });
       }
       this.#error = message;
     }
+  }
+
+  /** Two lives of one appliance part from each other, and only a person knows which is to go on. */
+  async #laterLife(): Promise<string | undefined> {
+    const { to } = this.#settings;
+    const { seal, epoch } = this.#deps;
+    const life = { appliance: seal.current.applianceId, epoch };
+    const later = await laterLife((name) => nodeFiles(join(to, name)), await readdir(to), life);
+    this.#laterEpoch = later?.epoch;
+    if (!later) return undefined;
+    return (
+      `a later life of this appliance (epoch ${later.epoch}) ships to the same directory: it was restored from a copy; ` +
+      `stop the one that is not to go on; where that is the later one, move ${join(to, later.name)} away`
+    );
   }
 }

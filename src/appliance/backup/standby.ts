@@ -15,14 +15,15 @@ import { type DirectoryLock, lockDirectory, lockFile } from '../../store/lock.ts
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
-import { dataDirState, inDir, needPrivateDirectory, standbyMark } from '../data-dir.ts';
+import { dataDirState, inDir, needPrivateDirectory, sealFile, standbyMark } from '../data-dir.ts';
 import { systemWorld } from '../environment.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { sqlWasm } from '../program-files.ts';
 import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
 import { isHex, parseJson } from './format.ts';
+import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
-import { type Point, parseShippedDirectory } from './ship-journal.ts';
+import { type Point, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, type ShippedStores, shippedStores } from './ship-source.ts';
 import {
   clearStandby,
@@ -31,6 +32,7 @@ import {
   newestArrived,
   type Places,
   type Stopped,
+  standbyNames,
   stopTheOther,
   type TakingOver,
   takeOver,
@@ -150,7 +152,7 @@ export class Standby {
     const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
     try {
       const taken = await takeOver(
-        { ...this.#stopping(follower), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+        { ...this.#stopping(follower, keys), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
         how,
       );
       // A recovery kit belongs in a safe, not beside the data.
@@ -199,9 +201,19 @@ export class Standby {
     return stopTheOther(this.#stopping(this.#follower), how, newestArrived);
   }
 
-  #stopping(follower: Follower) {
+  #stopping(follower: Follower, { keys, data = this.data }: StandbyOptions['keys'] = this.#options.keys) {
+    const { askPassphrase: _, ...sources } = keys;
+    const root = rootOf(this.#mark.from);
     return {
       ...this.#places,
+      from: this.#mark.from,
+      directories: () => this.#directories(),
+      all: async () => (await findDirectories(root)).directories,
+      // Nobody is asked once more for what opens the one that is followed.
+      openBeside: async (name: string) => {
+        const bytes = await nodeFiles(join(root, name)).read(sealFile);
+        return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
+      },
       ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
       pause: (milliseconds: number) => setTimeout(milliseconds),
     };
@@ -232,14 +244,22 @@ export class Standby {
     };
   }
 
+  async #directories(): Promise<readonly ShippedDirectory[]> {
+    return (await findDirectories(this.#mark.from)).directories;
+  }
+
   #newFollower(keys: StandbyOptions['keys']): Follower {
     const root = join(this.data, copiesDir);
+    // Whoever names one life means that one, also where a later one was followed so far.
+    const named = parseShippedDirectory(basename(this.#mark.from));
+    const isMeant = ({ name }: ShippedDirectory): boolean => named === undefined || named.name === name;
     const { directory = '', point } = this.#mark.proven ?? {};
     const proven = parseShippedDirectory(directory);
     return new Follower(
       {
-        directories: async () => (await findDirectories(this.#mark.from)).directories,
-        copies: async () => (await findDirectories(root).catch(() => ({ directories: [] }))).directories,
+        directories: () => this.#directories(),
+        copies: async () =>
+          (await findDirectories(root).catch(() => ({ directories: [] }))).directories.filter(isMeant),
         ...this.#places,
         async drop(name, which) {
           for (const each of await readdir(root).catch(() => [])) {
@@ -254,7 +274,7 @@ export class Standby {
           await writeMark(this.data, this.#mark);
         },
       },
-      proven && point && { directory: proven, point },
+      proven && point && isMeant(proven) ? { directory: proven, point } : undefined,
     );
   }
 
@@ -271,7 +291,7 @@ export class Standby {
   async #look(): Promise<void> {
     try {
       await this.#follower.look();
-      this.#problem = undefined;
+      this.#problem = await this.#partedFrom();
     } catch (error) {
       this.#problem = reasonOf(error);
     }
@@ -281,6 +301,15 @@ export class Standby {
     if (this.#problem === undefined) onEvent?.({ level: 'info', message: `following ${this.#mark.from}` });
     else onEvent?.({ level: 'warn', message: `following ${this.#mark.from}: ${this.#problem}` });
     this.#said = this.#problem;
+  }
+
+  /** It follows all the same: of the lives that ship there the latest. */
+  async #partedFrom(): Promise<string | undefined> {
+    const { directory } = this.#follower.shipped ?? {};
+    const beside = directory && (await lifeBeside(this.#places.source, await this.#directories(), directory));
+    if (!directory || !beside) return undefined;
+    const { message, hint } = parted(beside, directory, this.#mark.from, standbyNames);
+    return `${message}; ${hint}`;
   }
 }
 

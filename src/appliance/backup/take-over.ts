@@ -10,8 +10,9 @@ import type { Files } from '../../store/files.ts';
 import { systemDir } from '../data-dir.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
 import type { Follower, Proven, ShippedState } from './follow.ts';
+import { lifeBeside, parted } from './lives.ts';
 import { type RestoreSource, restoreInto } from './restore.ts';
-import { shippedSeal } from './ship-journal.ts';
+import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
 import { sourceAt } from './ship-source.ts';
 
 /** What of one shipped directory lies where. */
@@ -21,6 +22,14 @@ export interface Places {
 }
 
 interface TakeOverDeps extends Places {
+  /** What was named to follow: of several lives in it the latest. */
+  readonly from: string;
+  /** All of them; of one that was named itself, that one. */
+  directories(): Promise<readonly ShippedDirectory[]>;
+  /** All that lies beside the one that is followed, and that one. */
+  all(): Promise<readonly ShippedDirectory[]>;
+  /** The newest seal in such a directory. Throws where it does not open. */
+  openBeside(directory: string): Promise<Seal>;
   /** The directory that becomes the appliance's, and its files. */
   readonly root: string;
   readonly data: Files;
@@ -73,6 +82,7 @@ export async function stopTheOther<S extends ShippedState>(
   const { follower, world } = deps;
   // What does not verify is found before anybody is stopped for it.
   const first = await newest(deps, how);
+  await needOneLife(deps, first.directory, how);
   const fenced = fencedBy(deps, first);
   const fence = how.fence ? await fenceOff(deps, fenced, first, how) : undefined;
   const last = fence ? await lastOf(deps, how, fence.journal, first, newestOf).catch(stopped) : first;
@@ -83,7 +93,7 @@ export async function stopTheOther<S extends ShippedState>(
   const seal = sealOf(follower);
   const source = await sourceAt(copy, await shippedSeal(copy, [point]), seal, [point]);
   const number = fence?.raised.epoch ?? Math.max(directory.epoch + 1, world.now());
-  const isComplete = fence !== undefined && follower.journalBytes === fence.journal;
+  const isComplete = fence?.areOthersTold === true && follower.journalBytes === fence.journal;
   return { last, seal, source, number, isComplete };
 }
 
@@ -168,19 +178,60 @@ async function lastOf<S extends ShippedState>(
   }
 }
 
-/** Raises the fence, and waits for the word of the one that it stops. */
+/** How the life that is meant is named; a running standby follows what it was started with. */
+export const standbyNames = 'end the standby, and promote with --from';
+
+/** Nobody is stopped for the latest life where an earlier one went on beside it. */
+async function needOneLife(deps: StopDeps, directory: ShippedDirectory, { fence }: TakingOver): Promise<void> {
+  const look = async () => lifeBeside(deps.source, await deps.directories(), directory);
+  // Unfenced, what is shipped to may well be out of reach.
+  const beside = fence ? await look() : await look().catch(() => undefined);
+  if (beside) throw parted(beside, directory, deps.from, standbyNames);
+}
+
+/**
+ * Raises the fence before the one that is followed and before every other life that ships beside it, and waits for the
+ * word of the first.
+ */
 async function fenceOff(
-  { id, host, world, pause }: StopDeps,
+  deps: StopDeps,
   fenced: Fenced,
   { directory }: ShippedState,
   { wait }: TakingOver,
-): Promise<{ raised: Fence; journal: number | undefined }> {
+): Promise<{ raised: Fence; journal: number | undefined; areOthersTold: boolean }> {
+  const { id, host, world, pause } = deps;
   const at = world.now();
-  const raised = await raiseFence(fenced, { by: id, host, at, epoch: Math.max(directory.epoch + 1, at) }, pause);
+  const lives = (await deps.all()).filter(({ appliance }) => appliance === directory.appliance);
+  const epoch = Math.max(at, ...[directory, ...lives].map((life) => life.epoch + 1));
+  const raised = await raiseFence(fenced, { by: id, host, at, epoch }, pause);
+  let areOthersTold = true;
+  for (const { name } of lives.filter((life) => life.name !== directory.name && life.epoch < raised.epoch)) {
+    areOthersTold = (await fenceOther(deps, name, raised)) && areOthersTold;
+  }
   for (let waited = 0; ; waited += shortPause) {
     const journal = await stoppedWith(fenced, raised);
-    if (journal !== undefined || waited >= wait) return { raised, journal };
+    if (journal !== undefined || waited >= wait) return { raised, journal, areOthersTold };
     await pause(shortPause);
+  }
+}
+
+/** Whether a fence stands there that its life can verify: that may have other keys by now than the one followed. */
+async function fenceOther(deps: StopDeps, name: string, fence: Fence): Promise<boolean> {
+  const own = await deps.openBeside(name).catch(() => undefined);
+  try {
+    const fenced = {
+      files: deps.source(name),
+      directory: name,
+      keys: (own ?? sealOf(deps.follower)).keysFor(systemDir),
+    };
+    // One that stands there ended that life already.
+    if (await readFence(fenced).catch(() => undefined)) return true;
+    await raiseFence(fenced, fence, deps.pause);
+    return own !== undefined;
+  } catch {
+    return false;
+  } finally {
+    own?.wipe();
   }
 }
 
