@@ -62,8 +62,13 @@ export function lockDirectory(root: string, { onlyLooks = false, name = lockFile
       if (!held) return;
       held = false;
       heldHere.delete(database);
-      if (!onlyLooks && isInPlace()) rmSync(pidPath, { force: true });
-      database.close();
+      try {
+        if (!onlyLooks && isInPlace()) rmSync(pidPath, { force: true });
+      } catch {
+        // A disk that cannot be written to any more keeps the number; the lock ends all the same.
+      } finally {
+        database.close();
+      }
     },
   };
 }

@@ -99,6 +99,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     await this.serving().catch(() => {});
     this.status();
     const live = await this.#availability.end();
+    await live?.log.trim();
     await live?.log.close();
     if (live) this.#mark = markOf(live.log.writer.place);
     live?.state.close();

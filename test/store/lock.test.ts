@@ -41,6 +41,17 @@ test('a second hold in the same process is refused, and does not end the first',
   rmSync(root, { recursive: true });
 });
 
+test('a hold ends where its number cannot be removed, as on a disk that has become read-only', () => {
+  const root = temporary();
+  const lock = lockDirectory(root);
+  rmSync(join(root, 'kms.pid'));
+  mkdirSync(join(root, 'kms.pid'));
+  lock.release();
+  rmSync(join(root, 'kms.pid'), { recursive: true });
+  lockDirectory(root).release();
+  rmSync(root, { recursive: true });
+});
+
 test('another process is refused by number, and gets in once the first was killed', async (t) => {
   const root = temporary();
   const child = await holder(root);

@@ -1,7 +1,10 @@
 // The shared store keeps to the store's contract, alone and beside a node that serves too.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
 import { engineContract } from '../support/engine-contract.ts';
 import { prng } from '../support/prng.ts';
-import { simShared } from '../support/shared-store.ts';
+import { sharedOptions, sharedUid, simShared } from '../support/shared-store.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 import { storeContract } from './contract.ts';
 
@@ -44,3 +47,17 @@ storeContract('shared store, continued on a node beside it', open, reopen);
 const database = new SimDatabase(prng(1));
 
 engineContract('the simulated engine', async () => new SimEngine(database));
+
+test('a checkpoint up to a row that a failover cut off meanwhile can be tried again, and is no damage', async () => {
+  const { database, generator, node } = await simShared();
+  const { store } = await node();
+  await store.transaction((tx) => tx.notes.add('one'));
+  const random = (length: number) => generator.bytes(length);
+  const world = { ...sharedOptions(new SimEngine(database), generator), random };
+  const job = { uid: sharedUid, at: 1, segmentRecords: 10, counted: false };
+  const upTo = (through: number) => writeSharedCheckpoint(world, { ...job, through });
+  await assert.rejects(upTo(99), { code: 'unavailable', fault: 'retry', message: /the log ends with row [0-9]+/ });
+  const made = await writeSharedCheckpoint(world, job);
+  assert.ok(made && made.generation < 99);
+  await store.close();
+});

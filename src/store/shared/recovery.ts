@@ -10,7 +10,7 @@ import { openState, type State } from '../state.ts';
 import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
 import { type Migration, refuseNewer } from '../tables/migrations.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
-import { beginning, logNameOf, type Place, readRow } from './row.ts';
+import { beginning, type Place, readRow } from './row.ts';
 
 export interface SharedRecovery {
   readonly engine: SharedEngine;
@@ -183,7 +183,8 @@ async function replay(
   }
   if (place === beginning) throw new KmsError('not-found', `no store ${storeIdOf(uid)} in the shared database`);
   if (options.through !== undefined && place.seq < through) {
-    throw corrupt(logNameOf(uid), through, `the log ends with row ${place.seq}`);
+    // A failover cut off what was there: whoever serves finds what it lost.
+    throw new EngineError('retry', undefined, { reason: `the log ends with row ${place.seq}, before ${through}` });
   }
   return { place, rows };
 }

@@ -2,7 +2,7 @@
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { inSlices, type Part, readPart } from './page.ts';
+import { inSlices, type Part, readPart, sliceRows } from './page.ts';
 
 export interface ApiKey {
   readonly seq: number;
@@ -34,7 +34,11 @@ interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt'> {
   readonly rings: readonly string[];
 }
 
-type ApiKeyChange = Omit<NewApiKey, 'id' | 'secretHash' | 'createdAt' | 'createdBy'>;
+interface ApiKeyChange
+  extends Omit<NewApiKey, 'id' | 'secretHash' | 'createdAt' | 'createdBy' | 'flagsText' | 'rings'> {
+  /** Undefined where they stay as they are. */
+  readonly flags: Pick<NewApiKey, 'flagsText' | 'rings'> | undefined;
+}
 
 /** Of a key what authentication looks at. */
 export interface CredentialRow
@@ -94,10 +98,13 @@ export type ApiKeyTable = ReturnType<typeof apiKeyTable>;
 
 export function apiKeyTable(sql: Sql) {
   async function nameRings(id: string, rings: readonly string[]): Promise<void> {
-    for (const name of new Set(rings)) {
+    const names = [...new Set(rings)];
+    for (let at = 0; at < names.length; at += sliceRows) {
+      if (at > 0) await sql.pause();
       await sql.run(
-        'INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, ?, seq FROM api_keys WHERE id = ?',
-        name,
+        `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq)
+          SELECT k.id, ring.value, k.seq FROM json_each(?) AS ring CROSS JOIN api_keys k WHERE k.id = ?`,
+        JSON.stringify(names.slice(at, at + sliceRows)),
         id,
       );
     }
@@ -302,21 +309,22 @@ export function apiKeyTable(sql: Sql) {
 
     async update(id: string, change: ApiKeyChange): Promise<void> {
       await sql.run(
-        `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, flags = ?,
-          props = ?, updated_at = ? WHERE id = ?`,
+        `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, props = ?,
+          updated_at = ? WHERE id = ?`,
         change.name,
         change.active ? 1 : 0,
         change.expiresAt ?? null,
         toJson(change.addresses),
         change.accountId,
         change.userId ?? null,
-        change.flagsText,
         toJson(change.props),
         change.updatedAt,
         id,
       );
+      if (!change.flags) return;
+      await sql.run('UPDATE api_keys SET flags = ? WHERE id = ?', change.flags.flagsText, id);
       await sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
-      await nameRings(id, change.rings);
+      await nameRings(id, change.flags.rings);
     },
 
     /** Erases all keys of the account; answers how many. */

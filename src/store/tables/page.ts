@@ -9,7 +9,7 @@ import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 export const longestPage = 4 * 1024 * 1024;
 
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
-const sliceRows = 1000;
+export const sliceRows = 1000;
 const sliceBytes = 256 * 1024;
 
 /** The same of rows that are read for a page: some 2 ms. */
