@@ -324,7 +324,7 @@ const nested = (levels: number): string =>
   second.replace(',"ringname"', `,"props":{"a":${'['.repeat(levels)}${']'.repeat(levels)}},"ringname"`);
 
 log('made by these means', between(second), three);
-log('nothing', '', { upTo: 0 });
+log('nothing', '', { record: 1 });
 log('one line feed', '\n', { record: 1 });
 log('no line feed at the end', text.slice(0, -1), { upTo: 8 });
 log('two line feeds at the end', `${text}\n`, { record: 9 });

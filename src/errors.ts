@@ -45,7 +45,7 @@ export interface ErrorDetails {
   readonly hint?: string | undefined;
   /** What is wrong with each field of the input, by the field's name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** The whole wire body where an interface wants another shape than `{message}`. */
+  /** The whole wire body: what was answered, or is to be where an interface wants another shape than `{message}`. */
   readonly body?: object | undefined;
   /** Seconds to wait before the next try. */
   readonly retryAfter?: number | undefined;

@@ -175,6 +175,7 @@ try {
 }
 if (rest.length > 0) check(rest);
 if (head && seq < head.seq) bad(head.seq, 'was anchored and is missing at the end');
+if (seq === 0 && !lead) bad(1, 'is missing, as are all others');
 console.log(`valid up to record ${seq}`);
 if (lead) console.log(`records up to ${lead.seq} were dropped by retention; key: ${lead.publicKey}`);
 if (lead && head && head.seq < lead.seq)

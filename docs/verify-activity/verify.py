@@ -188,6 +188,8 @@ def main(export, head_file=None, public_key=None):
             bad(seq, "is not the one that was anchored")
     if head and seq < head["seq"]:
         bad(head["seq"], "was anchored and is missing at the end")
+    if seq == 0 and not lead:
+        bad(1, "is missing, as are all others")
     print(f"valid up to record {seq}")
     if lead:
         print(f"records up to {lead['seq']} were dropped by retention; key: {lead['publicKey']}")

@@ -1,5 +1,10 @@
-// When a certificate is valid, as `kms doctor` tells it, and the log of a server that takes one which is not.
+// A certificate with its private key, as `serve` takes them and `kms doctor` tells whether it would; and when one is
+// valid, as doctor tells it, and the log of a server that takes one which is not.
 import { X509Certificate } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { KmsError, systemError } from '../errors.ts';
+import { refuseExposed, refusePipe } from './data-dir.ts';
 
 /** Both are epoch milliseconds. */
 interface Validity {
@@ -17,4 +22,46 @@ export function validityOf(pem: Uint8Array): Validity {
 export function whyNotValid({ from, to }: Validity, now: number): string | undefined {
   if (now > to) return `it was valid until ${new Date(to).toISOString()}`;
   return now < from ? `it is valid from ${new Date(from).toISOString()} on` : undefined;
+}
+
+/**
+ * Both files as they are now. Throws `refused` for what is no certificate with its key, and for a key that others can
+ * read; that not where it may be `exposed`.
+ */
+export async function readPair(
+  certFile: string,
+  keyFile: string,
+  { exposed = false } = {},
+): Promise<{ cert: Buffer; key: Buffer }> {
+  const [cert, key] = await Promise.all([readPem(certFile, 'a certificate'), readPem(keyFile, 'its private key')]);
+  const info = await stat(keyFile);
+  if (!exposed && info.isFile())
+    refuseExposed(keyFile, info, "the certificate's private key", 'get another certificate');
+  if (/^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
+    throw new KmsError('refused', `${keyFile} is a private key with a passphrase, which nobody could enter`, {
+      hint: `give one without, in a file that only its owner may read: openssl pkey -in ${keyFile} -out NEW`,
+    });
+  }
+  try {
+    createSecureContext({ cert, key });
+  } catch (error) {
+    throw new KmsError(
+      'refused',
+      `${certFile} and ${keyFile} are no certificate and private key that belong together`,
+      {
+        hint: 'give a PEM certificate chain and its unencrypted PEM private key',
+        cause: error,
+      },
+    );
+  }
+  return { cert, key };
+}
+
+async function readPem(file: string, what: string): Promise<Buffer> {
+  try {
+    refusePipe(file, await stat(file), what);
+    return await readFile(file);
+  } catch (error) {
+    throw systemError(error, file);
+  }
 }

@@ -108,8 +108,11 @@ export async function dataDirState(data: string): Promise<DataDirState> {
 /** A directory that this process has for itself, and may have made for that. */
 export interface DirectoryHold {
   readonly lock: DirectoryLock;
-  /** Lets go, and takes away what was made, unless there is more than that by now. */
-  giveUp(): Promise<void>;
+  /**
+   * Lets go, and takes away what was made, unless there is more than that by now. `made`: absolute paths of what its
+   * holder made besides, which go first unless an appliance came of it, the last as the last.
+   */
+  giveUp(made?: readonly string[]): Promise<void>;
 }
 
 /** Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it. */
@@ -124,10 +127,13 @@ export async function makeAndHold(data: string): Promise<DirectoryHold> {
     const lock = lockDirectory(root);
     return {
       lock,
-      async giveUp() {
+      async giveUp(made = []) {
+        const state = () => dataDirState(root).catch(() => 'missing');
         try {
           // While it is held: what another process has in there by then is not taken away.
-          if ((await dataDirState(root).catch(() => 'missing')) !== 'empty') return;
+          const isNone = /^(?:empty|unrestored)$/.test(await state());
+          if (isNone) for (const path of made) await rm(path, { recursive: true, force: true });
+          if ((await state()) !== 'empty') return;
           if (isLockNew) for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
           if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
         } finally {

@@ -20,7 +20,7 @@ import type { Files } from '../store/files.ts';
 import { Aging } from './aging.ts';
 import { needNoFence, takeBack } from './backup/fence.ts';
 import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
-import { shippedTo } from './backup/ship.ts';
+import { livesShippedTo, shippedTo } from './backup/ship.ts';
 import { backupBeforeMigration } from './backup/write.ts';
 import type { KeySources } from './custody/key-sources.ts';
 import { masterHandlers } from './custody/master-admin.ts';
@@ -224,6 +224,8 @@ async function openData(
   const space = await SpaceGuard.open(root, shared ? unwatched : (options.space ?? {}), onEvent);
   guard = space;
   ends.push(() => space.close());
+  // Its reserve is made meanwhile: the disk may fill up before the first of the usual looks. Nothing waits for it.
+  if (serves) void space.look();
   // A crash right after an `init` can leave it behind.
   if (await files.exists(initMark)) await files.remove(initMark);
   const system = await read.system.open();
@@ -244,7 +246,10 @@ async function openData(
   reportAccepted(read, onEvent);
   if (fenced) {
     const { from } = fenced;
-    const successors = from ? shippedIn(from.epoch) : [];
+    const successors = [
+      ...(from ? shippedIn(from.epoch) : []),
+      ...(await Promise.all(shipping.all.map((to) => livesShippedTo(to, seal.current)))).flat(),
+    ];
     await takeBack({ files, system, tenants, world, from, successors, host: hostname() });
   } else if (takesBack) {
     onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: take it away' });
@@ -324,6 +329,7 @@ async function openServices(
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
+  let verifier: SegmentVerifier | undefined;
   if (serves || options.segments) {
     const { shared } = data;
     const verified = {
@@ -333,9 +339,9 @@ async function openServices(
       ...(shared && { read: (path: string) => shared.engine.files.read(path) }),
       onEvent,
     };
-    const verifier = new SegmentVerifier(verified, options.segments);
+    verifier = new SegmentVerifier(verified, options.segments);
     verifier.start();
-    ends.push(() => verifier.close());
+    ends.push(() => verifier?.close());
   }
   const { people, close: closePeople } = servedPeople(world, options.people, () => directory.nodes);
   ends.push(closePeople);
@@ -363,7 +369,7 @@ async function openServices(
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
       examineAppliance: () =>
-        examineServed({ ...data, copies, streaming, certificates, tangAllow, now: world.now, node }),
+        examineServed({ ...data, verifier, copies, streaming, certificates, tangAllow, now: world.now, node }),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),

@@ -134,7 +134,8 @@ export async function readStores(
 function needKnown(wanted: Iterable<string>, named: readonly TenantRow[], records: readonly TenantRow[]): void {
   for (const name of wanted) {
     if (name === systemDir || named.some((record) => record.id === name || record.name === name)) continue;
-    const names = records.map((record) => (record.deleted_at === null ? record.name : record.id));
+    const isClear = ({ deleted_at, name }: TenantRow): boolean => deleted_at === null && name !== systemDir;
+    const names = records.map((record) => (isClear(record) ? record.name : record.id));
     throw new KmsError('refused', `--accept-older: there is no tenant ${name}`, {
       hint: `name one of ${[...names, systemDir].join(', ')}; nothing was changed`,
     });

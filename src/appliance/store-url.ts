@@ -51,11 +51,11 @@ interface ParsedUrl {
   readonly given: ReadonlyMap<Parameter, string>;
 }
 
-/** Throws `usage` for what is no such address, and `refused` for one that would give something away. */
+/** Throws `usage` for what is no such address, and for one that gives its password away. */
 export function checkedUrl({ url, isListed }: Pick<StoreSource, 'url' | 'isListed'>): ParsedUrl {
   const parsed = parseUrl(url);
   if (parsed.password !== undefined && isListed) {
-    throw new KmsError('refused', `${option}: there is a password in it, and every list of processes shows it`, {
+    throw new KmsError('usage', `${option}: there is a password in it, and every list of processes shows it`, {
       hint: 'take it out and change it; give it in PGPASSWORD, by --store-password-file FILE, or in KMS_STORE',
     });
   }

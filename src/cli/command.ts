@@ -32,6 +32,11 @@ export class Cli<out V = object> {
     return this.#kinds[name].read(this.#command.given(name), { name, io, seeHelp });
   }
 
+  /** Throws `usage` for what was typed and is wrong, before anything is opened or done. */
+  checkTyped(): void {
+    for (const name in this.#kinds) if (!name.startsWith('-') || this.isTyped(name)) this.get(name);
+  }
+
   /** Whether the option stands on the command line, not in the environment. */
   isTyped(option: keyof V & string): boolean {
     return this.#command.isTyped(option);
@@ -59,6 +64,13 @@ export class Cli<out V = object> {
   /** The error for what was typed and cannot be meant. */
   wrong(message: string): KmsError {
     return new KmsError('usage', message, { hint: this.seeHelp });
+  }
+
+  /** Refuses those of these options that were typed: without `needed` they would do nothing. */
+  refuseWithout(needed: string, options: readonly (keyof V & string)[]): void {
+    for (const option of options) {
+      if (this.isTyped(option)) throw this.wrong(`${option} goes with ${needed}`);
+    }
   }
 
   /**
@@ -163,7 +175,9 @@ export class GrammarCommand extends Command {
     command.load = load;
     command.action(async () => {
       const run = await load();
-      this.session.exitCode = (await run(new Cli(this.session.io, command, kinds))) ?? 0;
+      const cli = new Cli(this.session.io, command, kinds);
+      cli.checkTyped();
+      this.session.exitCode = (await run(cli)) ?? 0;
     });
     this.addCommand(command, { hidden: about === '' });
   }

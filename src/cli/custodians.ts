@@ -5,7 +5,7 @@ import type { CustodianRequest } from '../appliance/custody/new-custodian.ts';
 import { KmsError } from '../errors.ts';
 import { custodianKindsByName } from '../model/custodian-kinds.ts';
 import type { Cli, CliOf } from './command.ts';
-import { type NewFile, newFile } from './files.ts';
+import { fileError, type NewFile, newFile } from './files.ts';
 import type { custodian } from './grammar/option-sets.ts';
 import { pathFrom, say, write } from './io.ts';
 import type { Pair } from './output.ts';
@@ -109,25 +109,31 @@ export function codeOf(text: string): string {
 
 /** Makes sure of the files before there is a kit. */
 export async function kitFiles(text: string | undefined, svg: string | undefined): Promise<KitFiles> {
-  const files: { readonly file: NewFile; readonly content: (kit: string, code: string) => string }[] = [];
+  if (text !== undefined && text === svg)
+    throw new KmsError('usage', 'the kit and its picture cannot be the same file');
+  const files: { path: string; file: NewFile; content(kit: string, code: string): string }[] = [];
+  const add = async (path: string | undefined, content: (kit: string, code: string) => string): Promise<void> => {
+    if (path !== undefined) files.push({ path, file: await newFile(path, 0o600), content });
+  };
   const discard = async (): Promise<void> => {
     for (const { file } of files) await file.discard();
   };
   try {
-    if (text !== undefined) files.push({ file: await newFile(text, 0o600), content: (kit) => kit });
-    if (svg !== undefined) {
-      files.push({ file: await newFile(svg, 0o600), content: (_kit, code) => `${renderSVG(code, { ecc: 'M' })}\n` });
-    }
+    await add(text, (kit) => kit);
+    await add(svg, (_kit, code) => `${renderSVG(code, { ecc: 'M' })}\n`);
   } catch (error) {
     await discard();
     throw error;
   }
   return {
     async commit(kit, code) {
-      for (const { file, content } of files) {
-        await file.handle.writeFile(content(kit, code));
-        await file.commit();
+      // None has its name before all are written.
+      for (const { path, file, content } of files) {
+        await file.handle.writeFile(content(kit, code)).catch((error: unknown) => {
+          throw fileError('write', path, error);
+        });
       }
+      for (const { file } of files) await file.commit();
     },
     discard,
   };

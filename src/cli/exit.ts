@@ -13,17 +13,22 @@ export const exitCodes = {
   sealed: 4,
 } as const;
 
-export function exitCodeOf(code: ErrorCode): number {
-  switch (code) {
+export function exitCodeOf(error: KmsError): number {
+  switch (error.code) {
     case 'usage':
       return exitCodes.usage;
     case 'unavailable':
-      return exitCodes.unreachable;
+      return wasAnswered(error) ? exitCodes.failed : exitCodes.unreachable;
     case 'sealed':
       return exitCodes.sealed;
     default:
       return exitCodes.failed;
   }
+}
+
+/** Whether an appliance said so, with status 503: it was reached. The error, or what caused it, has its answer. */
+function wasAnswered(error: unknown): boolean {
+  return error instanceof KmsError && (error.body !== undefined || wasAnswered(error.cause));
 }
 
 /** 128 and the signal's number, as shells have it. */

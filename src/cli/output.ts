@@ -1,8 +1,9 @@
 // Answers on their way to people and programs: JSON as it came, or tables and sentences in which nothing from a server
 // can play tricks on the terminal.
+import { KmsError } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
-import { hasColour, say, write } from './io.ts';
+import { hasColour, isBrokenPipe, say, write } from './io.ts';
 import { type Column, pairs, type TableStyle, table } from './table.ts';
 import { visible } from './text.ts';
 
@@ -22,6 +23,24 @@ export async function printThing(cli: Cli, json: unknown, entries: readonly Pair
   if (cli.json) return printJson(cli, json);
   const shown = entries.flatMap(([name, value]) => (value === undefined ? [] : ([[name, value]] as const)));
   await write(cli.io.stdout, `${pairs(shown).join('\n')}\n`);
+}
+
+/**
+ * Shows what nobody is told again. Where it could not be written, throws `refused`, which says what is there without it
+ * (`left`) and what to do about that.
+ */
+export async function showOnce(show: Promise<void>, left: string, advice: string): Promise<void> {
+  try {
+    await show;
+  } catch (cause) {
+    throw new KmsError('refused', visible(`${whyNotShown(cause)}; ${left}`), { hint: visible(advice), cause });
+  }
+}
+
+/** In words. */
+export function whyNotShown(error: unknown): string {
+  if (isBrokenPipe(error)) return 'nobody reads the output';
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Rows under each other. */

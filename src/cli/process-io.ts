@@ -1,7 +1,7 @@
 // The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
 // file of the command line that reads `process`.
 import { homedir } from 'node:os';
-import { basename } from 'node:path';
+import { basename, isAbsolute } from 'node:path';
 import { KmsError } from '../errors.ts';
 import { interruptedBy } from './exit.ts';
 import type { Io } from './io.ts';
@@ -20,6 +20,8 @@ export function processIo(): Io {
   // A reader that goes away (`kms … | head`) fails the write that meets it; the event itself has nothing to add.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
+  // It would have Node take every certificate for good, whatever name and authority a command was given.
+  delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   return {
     args: [...commandOf(process.argv0), ...process.argv.slice(2)],
     env: process.env,
@@ -27,7 +29,7 @@ export function processIo(): Io {
       return found(process.cwd, 'the directory in which this was typed is gone', 'change to one that is there');
     },
     get home() {
-      return found(homedir, 'this user has no home directory');
+      return found(homeDirectory, 'this user has no home directory', 'set HOME');
     },
     stdin: process.stdin,
     stdout: process.stdout,
@@ -42,6 +44,13 @@ export function processIo(): Io {
 /** What the executable is told by the name that it was started under: age finds its plugins by their names. */
 function commandOf(name: string): readonly string[] {
   return basename(name) === 'age-plugin-kms' ? ['__age-plugin'] : [];
+}
+
+/** Throws where it is not a place of its own: `HOME` may be set to nothing, or to what depends on where one is. */
+function homeDirectory(): string {
+  const home = homedir();
+  if (!isAbsolute(home)) throw new Error('expected an absolute path');
+  return home;
 }
 
 function found(look: () => string, otherwise: string, hint?: string): string {

@@ -51,5 +51,5 @@ async function report(io: Io, error: unknown): Promise<number> {
   const trace = isShown ? `${defect.stack}\n` : '';
   // The exit code says it too, and holds where stderr cannot be written.
   await tell(io, withoutSecrets(`kms: ${sentenceOf(error)}\n${trace}`));
-  return isOurs ? exitCodeOf(error.code) : exitCodes.failed;
+  return isOurs ? exitCodeOf(error) : exitCodes.failed;
 }

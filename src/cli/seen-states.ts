@@ -15,14 +15,16 @@ import { type Io, pathFrom, say } from './io.ts';
 import { visible } from './text.ts';
 
 export function watchRollbacks(io: Io): RollbackWatch {
-  return rollbackWatch(memoryOf(io), {
+  const dir = directoryOf(io);
+  return rollbackWatch(dir === undefined ? noMemory : fileMemory(dir), {
     onOlder: (seen, remembered) =>
       say(
         io,
         visible(
           `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, ` +
             `${howItWas(seen, remembered)}; deleted keys and revoked credentials may be alive again; ask whoever runs it ` +
-            '(a `kms restore` would have begun a new epoch)',
+            '(a `kms restore` would have begun a new epoch); ' +
+            `if that was a restore on trial, remove ${join(dir ?? '', nameOf(remembered))}`,
         ),
       ),
     onNewEpoch: (seen) =>
@@ -43,13 +45,15 @@ function howItWas(seen: SeenState, { sequence, epoch }: SeenState): string {
 }
 
 /** Where there is no place to remember anything, everything is seen for the first time. */
-function memoryOf(io: Io): StateMemory {
+const noMemory: StateMemory = { load: async () => [], save: async () => undefined };
+
+function directoryOf(io: Io): string | undefined {
   try {
     const { XDG_STATE_HOME } = io.env;
     const base = XDG_STATE_HOME ? pathFrom(io, XDG_STATE_HOME) : join(io.home, '.local', 'state');
-    return fileMemory(join(base, 'kms', 'seen'));
+    return join(base, 'kms', 'seen');
   } catch {
-    return { load: async () => [], save: async () => undefined };
+    return undefined;
   }
 }
 

@@ -179,16 +179,16 @@ async function update(
     addresses: allowedAddresses ? canonicalAddresses(allowedAddresses) : key.addresses,
     accountId: accountId === undefined ? key.accountId : (await findAccount(tx, { id: accountId })).id,
     userId: owner === undefined ? key.userId : (await findUser(tx, { text: owner, is: 'id' })).id,
-    flagsText: JSON.stringify(flags),
-    rings: ringsNamed(compiled),
     props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
     updatedAt: world.now(),
   };
   const owners = await ownersTouched(tx, key.userId, changed.userId);
   for (const { user } of owners) if (user) mayTouch(caller, user);
   if (changed.userId !== undefined && changed.userId !== key.userId) await needPlace(tx, changed.userId);
-  await keepingHolder(ctx, () => tx.apiKeys.update(key.id, changed));
-  const after = { ...key, ...changed };
+  const flagsText = input.flags ? JSON.stringify(flags) : key.flagsText;
+  const newFlags = flagsText === key.flagsText ? undefined : { flagsText, rings: ringsNamed(compiled) };
+  await keepingHolder(ctx, () => tx.apiKeys.update(key.id, { ...changed, flags: newFlags }));
+  const after = { ...key, ...changed, flagsText };
   const answer = safeApiKey(after);
   const { updatedAt: _, ...said } = answer;
   ctx.note({

@@ -45,10 +45,14 @@ export function checkRingName(name: string): string {
   return name.toLowerCase();
 }
 
+/** Where tenants are named, this is the appliance's own store. Earlier builds let a tenant have the name. */
+const reservedName = 'system';
+
 /** The lower-case form of a tenant's name, which it is compared by. Throws `invalid` for what cannot be one. */
 export function checkTenantName(value: string): string {
   if (value === '') throw invalidField('name', 'is required');
   const name = value.toLowerCase();
+  if (name === reservedName) throw invalidField('name', `expected another: ${name} is the appliance's own store`);
   if (tenantName.test(name)) return name;
   throw invalidField(
     'name',

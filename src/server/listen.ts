@@ -1,11 +1,11 @@
 // Where the server listens: what the options may say, what is too dangerous to do, and taking the port on the network
 // and the socket in the data directory.
-import { chmod, readFile, rm, stat } from 'node:fs/promises';
+import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { createSecureContext } from 'node:tls';
-import { inDir, refuseExposed, refusePipe, socketFile } from '../appliance/data-dir.ts';
-import { KmsError, systemCode, systemError } from '../errors.ts';
+import { readPair } from '../appliance/certificate.ts';
+import { inDir, socketFile } from '../appliance/data-dir.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
 
@@ -73,32 +73,7 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   if (tlsCert === undefined || tlsKey === undefined) {
     throw new KmsError('usage', 'TLS needs both --tls-cert and --tls-key', { hint: 'give the other one too' });
   }
-  const [cert, key] = await Promise.all([readPem(tlsCert, 'a certificate'), readPem(tlsKey, 'its private key')]);
-  const info = await stat(tlsKey);
-  if (info.isFile()) refuseExposed(tlsKey, info, "the certificate's private key", 'get another certificate');
-  if (/^(?:-----BEGIN ENCRYPTED PRIVATE KEY-----|Proc-Type: 4,ENCRYPTED)/m.test(key.toString('latin1'))) {
-    throw new KmsError('refused', `${tlsKey} is a private key with a passphrase, which nobody could enter`, {
-      hint: `give one without, in a file that only its owner may read: openssl pkey -in ${tlsKey} -out NEW`,
-    });
-  }
-  try {
-    createSecureContext({ cert, key });
-  } catch (error) {
-    throw new KmsError('refused', `${tlsCert} and ${tlsKey} are no certificate and private key that belong together`, {
-      hint: 'give a PEM certificate chain and its unencrypted PEM private key',
-      cause: error,
-    });
-  }
-  return { cert, key };
-}
-
-async function readPem(file: string, what: string): Promise<Buffer> {
-  try {
-    refusePipe(file, await stat(file), what);
-    return await readFile(file);
-  } catch (error) {
-    throw systemError(error, file);
-  }
+  return readPair(tlsCert, tlsKey);
 }
 
 function isLoopback(host: string): boolean {

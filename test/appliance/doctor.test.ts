@@ -31,6 +31,7 @@ import { KmsError } from '../../src/errors.ts';
 import { slotId } from '../../src/seal/slot.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
+import { smallDisks } from '../support/small-disk.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-doctor-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -255,6 +256,24 @@ const faults: readonly [name: string, plant: Plant, ...expected: readonly string
     'certificate-key-exposed DIR/key.pem',
   ],
   [
+    'a certificate with the key of another',
+    async ({ dir }) => {
+      const files = { tlsCert: join(dir, 'cert.pem'), tlsKey: join(dir, 'key.pem') };
+      writeFileSync(files.tlsCert, (await selfSigned(['localhost'], 30, new Date())).cert);
+      writeFileSync(files.tlsKey, (await selfSigned(['localhost'], 30, new Date())).key, { mode: 0o600 });
+      return files;
+    },
+    'certificate-refused DIR/key.pem',
+  ],
+  [
+    'a certificate whose key is not there',
+    async ({ dir }) => {
+      writeFileSync(join(dir, 'cert.pem'), (await selfSigned(['localhost'], 30, new Date())).cert);
+      return { tlsCert: join(dir, 'cert.pem'), tlsKey: join(dir, 'key.pem') };
+    },
+    'certificate-refused DIR/key.pem',
+  ],
+  [
     'a certificate that soon runs out',
     async ({ dir }) => {
       writeFileSync(join(dir, 'cert.pem'), (await selfSigned(['localhost'], 5, new Date())).cert);
@@ -304,6 +323,27 @@ test('all faults that can be had at once are found at once', async () => {
     'stale-pid',
     'unknown-file',
   ]);
+});
+
+test('found: what cannot be written to, once for a whole file system and by name in one that can', async (t) => {
+  const one = patient();
+  if (process.getuid?.() !== 0) {
+    chmodSync(one.tenant, 0o500);
+    assert.deepEqual(await found(one), ['not-writable TENANT']);
+  }
+  const [kind] = smallDisks(8);
+  if (!kind) return t.skip('nothing can be mounted here');
+  const disk = kind.mount();
+  try {
+    const there = { ...patient(), data: join(disk.path, 'data') };
+    cpSync(join(base, 'sound', 'data'), there.data, { recursive: true, preserveTimestamps: true });
+    chmodSync(there.data, 0o700);
+    disk.remount('ro');
+    assert.deepEqual(await found(there), [`not-writable ${there.data}`]);
+    await assert.rejects(openAppliance({ data: there.data, keyFile: there.key }), /read-only/);
+  } finally {
+    disk.unmount();
+  }
 });
 
 test('memory that may get onto a disk is advice', async () => {

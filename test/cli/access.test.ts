@@ -356,7 +356,10 @@ test('activity: what was done, to what, from where', async () => {
     (await actions('--exclude-action activity.read --exclude-keyid local')).filter((each) => each === 'activity.read'),
     [],
   );
-  assert.match((await d.kms('activity search --address x')).stderr, /^kms: address: expected an IPv4 or IPv6 address/);
+  assert.match(
+    (await d.kms('activity search --address x')).stderr,
+    /^kms: --address: expected an IPv4 or IPv6 address/,
+  );
   const [{ id } = assert.fail()] = (await d.json<{ data: { id: string }[] }>('activity search --revoked --json')).data;
   const shown = (await d.kms(`activity show ${id}`)).stdout;
   assert.match(shown, /^from +203\.0\.113\.7$/m);
@@ -427,7 +430,7 @@ test('every command for an appliance ends with exit code 4 where that is sealed,
   assert.ok(asked >= 80, String(asked));
 });
 
-test('a sealed server is exit code 4, one that cannot write is 3', async () => {
+test('a sealed server is exit code 4, one that answers that it cannot write is 1', async () => {
   await using d = await servedDesk({
     sealed: () => true,
     ready: () => ({ ok: false, reason: 'the appliance is sealed' }),
@@ -438,7 +441,7 @@ test('a sealed server is exit code 4, one that cannot write is 3', async () => {
   assert.equal((await d.kms(['status', ...args])).code, 4);
   await using other = await servedDesk({ ready: () => ({ ok: false, reason: 'the disk is full' }) });
   const full = await other.kms(['status', ...other.network().args]);
-  assert.deepEqual([full.code, full.stdout, full.stderr], [3, '', 'kms: the disk is full\n']);
+  assert.deepEqual([full.code, full.stdout, full.stderr], [1, '', 'kms: the disk is full\n']);
 });
 
 test('several tenants: a local command names one', async () => {

@@ -79,6 +79,23 @@ test('whatever one byte is changed to, the record is named', async () => {
   assert.equal(record, lines.length);
 });
 
+test('a file without a record is no proof, and a key that nothing is compared with is wrong usage', async () => {
+  await using d = await withExport();
+  for (const json of ['', ' --json']) {
+    const { code, stdout, stderr } = await d.kms(`activity verify --file -${json}`);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(
+      stderr,
+      /^kms: record 1 is missing: the export has no record in it, and nothing was verified; make it anew, .*\n$/,
+    );
+    const keyed = await d.kms(`activity verify --file log.jsonl --public-key nonsense${json}`);
+    assert.deepEqual([keyed.code, keyed.stdout], [2, '']);
+    assert.match(keyed.stderr, /^kms: --public-key goes with --since: the export has no head; see .*\n$/);
+  }
+  const fromElsewhere = await d.kms('activity verify --file log.jsonl', { env: { KMS_PUBLIC_KEY: 'x' } });
+  assert.equal(fromElsewhere.code, 0);
+});
+
 for (const [what, change, problem] of [
   [
     'dropped',

@@ -1,7 +1,7 @@
 // Copies of an appliance as typed: made, proven, restored, and the warning of one that was set back.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
-import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { type Desk, desk, type RunOptions } from './kms.ts';
 
@@ -72,6 +72,40 @@ test('one byte changed, missing or added: exit code 1', async () => {
     await writeFile(place.path('x'), other);
     assert.equal((await place.kms('backup verify x')).code, 1);
     assert.equal((await place.kms('restore x --data new')).code, 1);
+  }
+});
+
+test('a restore that fails leaves nothing that it made, and all that it did not', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  const bytes = await readFile(place.path('b'));
+  const restore = async (data: string): Promise<void> => {
+    const args = ['restore', 'x', '--data', data, '--key-file', 'kms-data.master.key'];
+    const { code, stderr } = await place.kms(args);
+    assert.equal(code, 1, stderr);
+  };
+  await mkdir(place.path('volume', 'lost+found'), { recursive: true, mode: 0o700 });
+  await mkdir(place.path('cut-off'), { mode: 0o700 });
+  await writeFile(place.path('cut-off', 'kms.restore'), '');
+  const before = await readdir(place.dir, { recursive: true });
+  let late = 0;
+  for (const part of [0.2, 0.35, 0.5, 0.65, 0.8, 0.95]) {
+    const changed = Buffer.from(bytes);
+    const at = Math.floor(bytes.length * part);
+    changed[at] = (changed[at] ?? 0) ^ 4;
+    await writeFile(place.path('x'), changed);
+    for (const data of ['new', 'above/new', 'volume']) await restore(data);
+    assert.deepEqual((await readdir(place.dir, { recursive: true })).sort(), [...before, 'x'].sort());
+    await restore('cut-off');
+    assert.ok(existsSync(place.path('cut-off', 'kms.restore')));
+    if (existsSync(place.path('cut-off', 'system'))) late++;
+    for (const name of ['system', 'tenants', 'kms.lock'])
+      await rm(place.path('cut-off', name), { recursive: true, force: true });
+  }
+  assert.ok(late > 0, 'some fail after files were copied');
+  for (const data of ['new', 'volume', 'cut-off']) {
+    const { code, stderr } = await place.kms(['restore', 'b', '--data', data]);
+    assert.equal(code, 0, stderr);
   }
 });
 
@@ -151,6 +185,12 @@ test('an appliance that was set back is noticed, one that was restored is not', 
       /^kms: WARNING: the appliance [0-9a-f]{32} was set back: it is at transaction [0-9]+ of epoch 1, and was at [0-9]+/,
     );
   }
+  // A restore on trial is a later epoch: what is to be forgotten after it is said.
+  assert.equal((await place.kms('restore b --data trial')).code, 0);
+  await place.kms('keyring list --data trial');
+  const [, remembered = ''] = /remove (\S+)\n$/.exec((await place.kms('keyring list')).stderr) ?? [];
+  await rm(remembered);
+  assert.equal((await place.kms('keyring list')).stderr, '');
   await rm(place.path('kms-data'), { recursive: true });
   assert.equal((await place.kms('restore b')).code, 0);
   const told = await place.kms('keyring list');

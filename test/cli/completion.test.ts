@@ -20,6 +20,8 @@ async function offered(d: Desk, line: readonly string[], options?: RunOptions): 
   return [mode, ...candidates.map((each) => each.split('\t')[0] ?? '')];
 }
 
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
 const byGrammar: readonly (readonly [line: readonly string[], offers: readonly string[]])[] = [
   [['keyr'], ['words', 'keyring']],
   [['he'], ['words', 'help']],
@@ -58,7 +60,7 @@ const byGrammar: readonly (readonly [line: readonly string[], offers: readonly s
   ],
   [
     ['serve', '--log-level', ''],
-    ['words', 'debug', 'info', 'warn', 'error', 'silent'],
+    ['words', ...logLevels],
   ],
   [
     ['serve', '--log-level=e'],
@@ -259,7 +261,7 @@ const inBash: readonly (readonly [line: string, words: readonly string[], replie
   ['kms account show tw', ['kms', 'account', 'show', 'tw'], ['two\\ words']],
   ['kms account show "tw', ['kms', 'account', 'show', '"tw'], ['two words']],
   ['kms account show ', ['kms', 'account', 'show', ''], ['admin', 'svc:billing', 'two\\ words']],
-  ['kms serve --log-level ', ['kms', 'serve', '--log-level', ''], ['debug', 'info', 'warn', 'error', 'silent']],
+  ['kms serve --log-level ', ['kms', 'serve', '--log-level', ''], logLevels],
   ['kms encrypt -o x', ['kms', 'encrypt', '-o', 'x'], ['[-o default]']],
   ['kms --data x', ['kms', '--data', 'x'], ['[-o dirnames]']],
   ['kms nonsense', ['kms', 'nonsense'], []],

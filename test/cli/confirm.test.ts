@@ -16,9 +16,11 @@ const worst = ['keyring delete', 'tenant delete', 'transit delete', 'tang delete
 test('what deletes or removes asks, and nothing else says that it does', async () => {
   for (const leaf of leavesOf(grammar())) {
     assert.equal(/\bconfirm\(/.test(String(await leaf.load?.())), asks(leaf), leaf.fullName());
-    if (/^(delete|remove)/.test(leaf.name())) assert.ok(asks(leaf), leaf.fullName());
+    for (const said of [leaf.name(), leaf.description()]) {
+      if (/^(delete|remove|end)/.test(said)) assert.ok(asks(leaf), leaf.fullName());
+    }
   }
-  assert.ok(destroying.length >= 7);
+  assert.ok(destroying.length >= 11);
 });
 
 for (const leaf of destroying) {

@@ -183,7 +183,7 @@ if (!programs) {
     await chmod(d.path('password'), 0o644);
     const url = `postgres://kms:planted@127.0.0.1:${postgres.port}/wrong`;
     const listed = await d.kms(['status', '--data', 'first', '--store', url]);
-    assert.equal(listed.code, 1);
+    assert.equal(listed.code, 2);
     assert.match(listed.stderr, /there is a password in it, and every list of processes shows it/);
     const open = ['status', '--data', 'first', '--store', urlOf('wrong'), '--store-password-file', d.path('password')];
     const exposed = await d.kms(open);

@@ -1,6 +1,6 @@
 // `kms doctor` as typed: without a server, with one, and with one that is sealed.
 import assert from 'node:assert/strict';
-import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
@@ -97,6 +97,26 @@ test('a running server examines its own stores while it serves', async () => {
   assert.match(stdout, /^error damaged: tenants\/[0-9a-f]+: \S+log-0000000001\.kms at offset \d+: /m);
   assert.equal((await d.kms('keyring show r')).code, 0, 'it serves on');
   await server.stop();
+});
+
+test('a server is found out whose certificate the next start would refuse, though it serves on with the one before', async () => {
+  await using d = await desk();
+  assert.equal((await d.kms('tls self-signed --host localhost')).code, 0);
+  const server = await serving(d, ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem']);
+  try {
+    assert.equal((await d.kms('doctor')).code, 0);
+    assert.equal((await d.kms('tls self-signed --host localhost --out other')).code, 0);
+    await copyFile(d.path('other', 'key.pem'), d.path('key.pem'));
+    const { code, stdout } = await d.kms('doctor');
+    assert.equal(code, 1);
+    assert.match(stdout, /^error certificate-refused: \S*key\.pem: .* belong together\n {2}give a PEM /m);
+  } finally {
+    await server.stop();
+  }
+  const pair = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
+  const found = await d.kms(['doctor', ...pair]);
+  assert.deepEqual([found.code, found.stdout.match(/^error \S+/gm)], [1, ['error certificate-refused:']]);
+  assert.match((await d.kms(['serve', '--listen', '127.0.0.1:0', ...pair])).stderr, / belong together; give a PEM /);
 });
 
 test('a sealed server says so', async () => {

@@ -3,11 +3,12 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, readdirSync, writeSync } from 'node:fs';
 import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { createServer } from 'node:https';
 import net, { type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
@@ -17,6 +18,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { KmsError } from '../../src/errors.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
+import { smallDisks } from '../support/small-disk.ts';
 import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -88,6 +90,18 @@ test('a user without a home directory needs none', async () => {
   assert.match(said, /^kms: this user has no home directory; [^\n]*--private-key[^\n]*\n$/);
 });
 
+test('a home that is nowhere is none: no key is put where one happens to be', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  for (const home of ["''", 'relative']) {
+    const [code, stdout, stderr] = await ended(typed(d, 'keyring create r', `HOME=${home}`));
+    assert.deepEqual([code, stdout], [1, ''], home);
+    assert.match(stderr, /^kms: this user has no home directory; [^\n]+\n$/);
+    assert.deepEqual((await readdir(d.dir)).sort(), ['kms-data', 'kms-data.master.key']);
+  }
+  assert.deepEqual((await d.json('keyring list --json')).data, []);
+});
+
 test('a secret in the place of a file name or a command is not repeated', async () => {
   await using d = await desk();
   const words = 'a'.repeat(43);
@@ -155,6 +169,82 @@ test('what cannot be written to stdout is said on stderr', async () => {
     assert.deepEqual(await ended(ran), [1, '', 'kms: cannot write to stdout: the disk is full\n'], line);
   }
 });
+
+test('a secret that cannot be shown is told of with what is there without it, and no custodian stays that nobody holds', async () => {
+  await using d = await desk();
+  const lost = async (line: string, said: RegExp): Promise<void> => {
+    const [code, stdout, stderr] = await ended(typed(d, `${line} </dev/null >/dev/full`));
+    assert.deepEqual([code, stdout], [1, ''], line);
+    assert.match(stderr.split('\n').at(-2) ?? '', said, line);
+  };
+  const full = 'kms: cannot write to stdout: the disk is full';
+  await lost(
+    'init --data shared --custodian shares --shares 3 --threshold 2',
+    new RegExp(`^${full}; the appliance in \\S+/shared was made, and what opens it is lost; remove \\S+/shared and`),
+  );
+  await lost(
+    'init --data one',
+    new RegExp(
+      `^${full}; the appliance in \\S+/one was made, and its root API key is lost; revoke it and make another`,
+    ),
+  );
+  const { accountId } = await d.json('init --json');
+  await lost(
+    `apikey create --account ${accountId} --flag keyring.list`,
+    new RegExp(`^${full}; the API key (\\S+) was made, and its secret is lost; kms apikey revoke`),
+  );
+  await lost(
+    'user create ada --email ada@example.com --first-name A --last-name B',
+    new RegExp(`^${full}; the user ada was made, and the password is lost; .* reset-link ada`),
+  );
+  await lost(
+    'user invite bo --email bo@example.com --first-name A --last-name B',
+    new RegExp(`^${full}; the user bo was made, and the link is lost; .* delete bo`),
+  );
+  await lost(
+    'tenant create t --host t.test',
+    new RegExp(`^${full}; the tenant t was made, and its root API key is lost; `),
+  );
+  const before = await d.json('master list --json');
+  const none = new RegExp(`^${full}; no custodian was added$`);
+  await lost('recovery-kit', none);
+  await lost('recovery-kit --json', none);
+  await lost('master add-custodian shares --shares 3 --threshold 2', none);
+  await lost('master add-custodian env', none);
+  assert.deepEqual(
+    (await d.kms('recovery-kit -o kit.txt --svg kit.txt')).stderr,
+    'kms: the kit and its picture cannot be the same file\n',
+  );
+  assert.deepEqual(await d.json('master list --json'), before);
+});
+
+for (const { kind, mount } of smallDisks(1)) {
+  test(`a custodian for which the disk has no room leaves nothing: ${kind}`, async () => {
+    await using d = await desk();
+    const disk = mount();
+    try {
+      await d.json('init --json');
+      const before = await d.json('master list --json');
+      const fill = openSync(join(disk.path, 'fill'), 'w');
+      for (const length of [4096, 64]) {
+        assert.throws(() => {
+          for (;;) writeSync(fill, new Uint8Array(length));
+        }, /ENOSPC/);
+      }
+      closeSync(fill);
+      const names = readdirSync(disk.path);
+      for (const line of ['recovery-kit -o DISK/kit.txt', 'master add-custodian keyfile --file DISK/own.key']) {
+        const { code, stderr } = await d.kms(line.replace('DISK', disk.path));
+        assert.equal(code, 1);
+        assert.match(stderr, /(?:kit\.txt|own\.key): the disk is full[;\n]/, line);
+        assert.deepEqual(await d.json('master list --json'), before);
+        assert.deepEqual(readdirSync(disk.path), names, line);
+      }
+    } finally {
+      disk.unmount();
+    }
+  });
+}
 
 test('a file name that is not UTF-8 is refused, not mistaken for another', async () => {
   await using d = await desk();
@@ -293,6 +383,8 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
         `kms: cannot reach ${url}: its certificate is not trusted; name the authority that signed it, PEM, with --ca-file FILE (KMS_CA_FILE)\n`,
       ],
     );
+    const lax = await ended(typed(d, list.join(' '), 'KMS_API_KEY=none NODE_TLS_REJECT_UNAUTHORIZED=0'));
+    assert.deepEqual(lax, [3, '', unknown.stderr], 'whatever Node is told by its environment');
     await writeFile(d.path('none.pem'), 'no certificate');
     const none = await d.kms([...list, '--ca-file', 'none.pem']);
     assert.equal(none.code, 1);

@@ -166,9 +166,59 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'keyring list --server https://kms.example --tenant t',
     "kms: --tenant is for the local appliance; over the network the host name decides; use the tenant's own address with --server\n",
   ],
+  ['apikey list --wildcard', 'kms: --wildcard goes with --ring; see `kms apikey list --help`\n'],
+  ['serve --tang-allow 10.0.0.0/8', 'kms: --tang-allow goes with --tang-listen; see `kms serve --help`\n'],
+  [
+    'serve --smtp-url smtp://a --smtp-url-file b',
+    'kms: --smtp-url and --smtp-url-file exclude each other; see `kms serve --help`\n',
+  ],
+  ['move --undo --wait 5s', 'kms: --wait goes with --from; see `kms move --help`\n'],
+  [
+    'master add-custodian passphrase --file k',
+    'kms: --file goes with the custodian keyfile; see `kms master add-custodian --help`\n',
+  ],
   [
     'activity search --start yesterday',
     'kms: --start: expected milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z, got "yesterday"\n',
+  ],
+  ['activity search --start 2026-02-30', 'kms: --start: there is no day 2026-02-30\n'],
+  ['asset search --end 2026-13-01T00:00:00Z', 'kms: --end: there is no day 2026-13-01\n'],
+  ['restore x --to 2027-02-29T10:00:00+02:00', 'kms: --to: there is no day 2027-02-29\n'],
+  ['apikey create --account a --expires 2031-04-31', 'kms: --expires: there is no day 2031-04-31\n'],
+  [
+    'apikey create --account a --expires 2020-01-01',
+    'kms: --expires: expected a time to come: the key would never work; see `kms apikey create --help`\n',
+  ],
+  ['activity search --limit 0', 'kms: --limit: expected at least 1, got 0; see `kms activity search --help`\n'],
+  ...['keyring', 'transit'].map(
+    (noun) =>
+      [
+        `${noun} config r --rotate-after 1s`,
+        `kms: --rotate-after: expected at least 1h, got "1s"; see \`kms ${noun} config --help\`\n`,
+      ] as const,
+  ),
+  ...['init', 'serve'].map(
+    (command) =>
+      [
+        `${command} --host bad/host`,
+        `kms: --host: expected host names such as kms.example.org, or * for all others, got "bad/host"; see \`kms ${command} --help\`\n`,
+      ] as const,
+  ),
+  ...['apikey update k --allow-address', 'serve --tang-listen a:1 --tang-allow', 'activity search --address'].map(
+    (line) =>
+      [
+        `${line} foo`,
+        `kms: ${line.split(' ').at(-1)}: expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24, got "foo"; see \`kms ${line.split(' --')[0]?.replace(' k', '')} --help\`\n`,
+      ] as const,
+  ),
+  [
+    'status --store postgres://u:p@h/d',
+    'kms: --store: there is a password in it, and every list of processes shows it; take it out and change it; give it in PGPASSWORD, by --store-password-file FILE, or in KMS_STORE\n',
+  ],
+  ['serve --server http://x', 'kms: --server: an appliance is served where it is; see `kms serve --help`\n'],
+  [
+    'serve --listen 127.0.0.1:9 --tang-listen 127.0.0.1:9',
+    'kms: --listen and --tang-listen have the same address, 127.0.0.1:9; see `kms serve --help`\n',
   ],
   [
     'keyring delete r',
@@ -191,6 +241,19 @@ for (const [line, stderr] of wrong) {
     assert.deepEqual([warned.code, warned.stdout, warned.stderr.replace(/^kms: warning:.*\n/, '')], [2, '', stderr]);
   });
 }
+
+test('a page of nothing is wrong usage, wherever there are pages', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const paged = leavesOf(grammar()).filter(({ options }) => options.some(({ long }) => long === '--limit'));
+  assert.ok(paged.length >= 8);
+  for (const leaf of paged) {
+    const words = [...leaf.fullName().split(' ').slice(1), ...(leaf.registeredArguments.length > 0 ? ['x'] : [])];
+    const { code, stdout, stderr } = await d.kms([...words, '--limit', '0']);
+    assert.deepEqual([code, stdout], [2, ''], words.join(' '));
+    assert.match(stderr, /^kms: --limit: expected at least 1, got 0; see .*\n$/);
+  }
+});
 
 for (const line of ['', 'keyring', 'apikey']) {
   test(`without a command it shows what there is and is exit code 2: "${line}"`, async () => {
@@ -233,6 +296,25 @@ test('a path of nothing is wrong usage, never the directory in which the command
     const { code, stdout, stderr } = await d.kms([...line.split(' '), '']);
     assert.deepEqual([code, stdout], [2, ''], line);
     assert.match(stderr, /^kms: --[a-z-]+: expected a path, got nothing; see .*\n$/, line);
+  }
+  for (const [line, name] of [
+    ['encrypt --ring r x -o', '--output'],
+    ['decrypt -o', '--output'],
+    ['activity export -o', '--output'],
+    ['activity verify --file', '--file'],
+    ['move --to', '--to'],
+    ['encrypt --ring r', 'FILE'],
+    ['decrypt', 'FILE'],
+    ['inspect', 'FILE'],
+    ['transit encrypt r', 'FILE'],
+    ['backup create', 'OUT'],
+    ['backup verify', 'FILE'],
+    ['restore', 'FROM'],
+    ['upgrade', 'FILE'],
+  ] as const) {
+    const { code, stdout, stderr } = await d.kms([...line.split(' '), ''], { stdin: 'x' });
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
+    assert.match(stderr, new RegExp(`^kms: ${name}: expected a path, got nothing; see .*\n$`), line);
   }
   assert.deepEqual(readdirSync(d.path('.')), []);
 });

@@ -341,7 +341,7 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   assert.equal((await config('--rotate-after 1h')).config.rotateAfter, 3600);
   assert.deepEqual((await config('--max-encrypt-count 9')).config.rotateAfter, 3600);
   assert.equal((await config('--rotate-after never')).config.rotateAfter, null);
-  assert.equal((await d.kms('keyring config payroll --rotate-after 59m')).code, 1);
+  assert.equal((await d.kms('keyring config payroll --rotate-after 59m')).code, 2);
   for (const wrong of ['90', 'x', '-1d', '']) {
     const { code, stderr } = await d.kms(['keyring', 'config', 'payroll', '--rotate-after', wrong]);
     assert.equal(code, 2);

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { exitCodeOf } from '../../src/cli/exit.ts';
+import { KmsError } from '../../src/errors.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -232,4 +234,25 @@ test('serve says where it listens, and beside it what clients use', async () => 
     await said('--url', 'https://kms.example/'),
     'kms: listening on http://127.0.0.1:PORT (clients use https://kms.example)',
   );
+});
+
+test('a server that answers 503 was reached: exit code 1, also where a command says more of it', async () => {
+  await using d = await desk();
+  const server = await serving(d);
+  try {
+    await rename(d.path('kms-data'), d.path('moved'));
+    // The write that finds it gone has failed, which is no answer of 503.
+    assert.equal((await d.kms('keyring create r --data moved')).code, 1);
+    for (const line of ['keyring create r', 'backup create b.kms-backup', 'tenant rekey default', 'status', 'doctor']) {
+      const { code, stderr } = await d.kms([...line.split(' '), '--data', 'moved']);
+      if (line !== 'doctor') assert.match(stderr, /the data directory was removed, moved or replaced/, line);
+      assert.equal(code, 1, line);
+    }
+  } finally {
+    await rename(d.path('moved'), d.path('kms-data'));
+    await server.stop();
+  }
+  assert.equal((await d.kms('keyring list --data moved')).code, 3, 'nothing is there');
+  const cause = new KmsError('unavailable', 'no room', { body: { message: 'no room' } });
+  assert.equal(exitCodeOf(new KmsError('unavailable', 'not made: no room', { cause })), 1);
 });

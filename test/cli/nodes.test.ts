@@ -151,7 +151,7 @@ if (!postgres) {
     }
     for (const [given, code] of [
       ['nonsense', 2],
-      ['postgres://kms:secret@db/kms', 1],
+      ['postgres://kms:secret@db/kms', 2],
     ] as const) {
       const refused = await d.kms(['keyring', 'list', '--data', 'own', '--store', given]);
       assert.deepEqual([refused.code, refused.stdout], [code, ''], given);

@@ -99,6 +99,9 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
 for (const [line, code, stderr] of [
   ['tenant create blue', 2, 'kms: --host is missing; see `kms tenant create --help`\n'],
   ['tenant create blue --host *', 1, 'kms: hosts: the tenant default lists * already\n'],
+  ...['tenant create System --host a.example', 'tenant update default --name system'].map(
+    (line) => [line, 1, "kms: name: expected another: system is the appliance's own store\n"] as const,
+  ),
   ['tenant create default --host a.example', 1, 'kms: name: another tenant has this name\n'],
   [
     'tenant create blue --host http://a.example',

@@ -208,13 +208,13 @@ test('who lost their second factor gets in with the password again', async () =>
   const path = '/auth/user/second-factors/totp/finish';
   assert.equal((await post(path, { id: begun.id, code }, accessToken))[0], 200);
   assert.equal((await login())[0], 400);
-  const reset = await d.kms('user reset-second-factor ada');
+  const reset = await d.kms('user reset-second-factor ada --yes');
   assert.deepEqual(
     [reset.code, reset.stdout, reset.stderr],
     [0, '1 second factor of ada removed; sessions have ended\n', ''],
   );
   assert.equal((await login())[0], 200);
-  assert.deepEqual(await d.json('user reset-second-factor ada@x.example --by-email --json'), {
+  assert.deepEqual(await d.json('user reset-second-factor ada@x.example --by-email --yes --json'), {
     username: 'ada',
     removed: 0,
   });
@@ -225,7 +225,7 @@ test('who lost their second factor gets in with the password again', async () =>
     data.map(({ keyid }) => keyid),
     ['local', 'local'],
   );
-  assert.deepEqual((await d.kms('user reset-second-factor nobody')).code, 1);
+  assert.deepEqual((await d.kms('user reset-second-factor nobody --yes')).code, 1);
   await server.stop();
 });
 

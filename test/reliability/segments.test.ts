@@ -265,6 +265,23 @@ test('a file that is taken away while it is served is missed by the next look', 
   await well(a);
 });
 
+test('a file that was put back is found to be well by doctor at once, whenever the next look is', async () => {
+  const p = place();
+  const whole = readFileSync(fileOf(p));
+  rmSync(fileOf(p));
+  await using a = await p.open({ segments: { ...quick, againEvery: 1e9, lookEvery: 1e9 } });
+  const found = async (): Promise<string[]> => {
+    const { body } = await a.local('GET', '/local/doctor');
+    return body.findings
+      .map(({ name }: { name: string }) => name)
+      .filter((name: string) => name.startsWith('segment-'));
+  };
+  assert.deepEqual(await found(), ['segment-missing']);
+  replace(fileOf(p), whole);
+  assert.deepEqual(await found(), []);
+  assert.deepEqual(await faults(a.appliance), []);
+});
+
 test('new keys for the tenant while its segments are verified over and over: no fault is seen', async () => {
   const p = place();
   await using a = await p.open({ segments: { ...quick, firstAfter: 0, passEvery: 0, againEvery: 1, lookEvery: 1 } });
@@ -281,7 +298,7 @@ test('new keys for the tenant while its segments are verified over and over: no 
 describe('what is read again while it is served, by checkpoints, backups and doctor', () => {
   const changes: Readonly<Record<string, (file: string) => void>> = {
     missing: (file) => rmSync(file),
-    'cut to half': (file) => writeFileSync(file, readFileSync(file).subarray(0, readFileSync(file).length / 2)),
+    'cut to half': (file) => writeFileSync(file, contentOf(file).subarray(0, contentOf(file).length / 2)),
     'a bit of the header': flip(20),
     'a bit of the end': flip(-5),
   };
@@ -309,9 +326,15 @@ describe('what is read again while it is served, by checkpoints, backups and doc
   }
 });
 
+/** Without the room behind it that the log has which is being written. */
+function contentOf(file: string): Buffer {
+  const bytes = readFileSync(file);
+  return bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);
+}
+
 function flip(at: number): (file: string) => void {
   return (file) => {
-    const bytes = readFileSync(file);
+    const bytes = contentOf(file);
     const where = at < 0 ? bytes.length + at : at;
     bytes[where] = (bytes[where] ?? 0) ^ 4;
     writeFileSync(file, bytes);

@@ -32,12 +32,12 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
   const draft = `${place}.${toHex(systemRandom(6))}.new`;
   try {
     await makeDirs(dirname(place));
-    await writeDurably(draft, formatKeyFile(secret));
     try {
+      await writeDurably(draft, formatKeyFile(secret));
       // Unlike a rename, a link fails where there is a file.
       await link(draft, place);
     } finally {
-      await unlink(draft);
+      await unlink(draft).catch(() => {});
     }
     await syncDirectory(dirname(place));
   } catch (error) {

@@ -11,7 +11,7 @@ import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { openBackup, sealOf } from '../backup/read.ts';
 import { parseShippedDirectory } from '../backup/ship-journal.ts';
-import { validityOf, whyNotValid } from '../certificate.ts';
+import { readPair, validityOf, whyNotValid } from '../certificate.ts';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
 import { exposureOf, modeText, refusePipe, sealFile } from '../data-dir.ts';
 import { readSealFile } from '../seal-keeper.ts';
@@ -137,7 +137,8 @@ export async function examineCertificates(
   now: number,
   find: Find,
 ): Promise<void> {
-  if (tlsCert !== undefined) await examineCertificate(tlsCert, now, find);
+  const isReadable = tlsCert === undefined || (await examineCertificate(tlsCert, now, find));
+  if (tlsCert !== undefined && tlsKey !== undefined && isReadable) await examinePair(tlsCert, tlsKey, find);
   const info = tlsKey === undefined ? undefined : await stat(tlsKey).catch(() => undefined);
   if (tlsKey === undefined || !info) return;
   const exposure = exposureOf(info);
@@ -146,7 +147,20 @@ export async function examineCertificates(
   find('error', 'certificate-key-exposed', tlsKey, message, `run: chmod 0600 ${tlsKey}, and get another certificate`);
 }
 
-async function examineCertificate(file: string, now: number, find: Find): Promise<void> {
+/** As the next start, or the next SIGHUP, would take them. */
+async function examinePair(tlsCert: string, tlsKey: string, find: Find): Promise<void> {
+  try {
+    // Whether others can read the key is a finding of its own.
+    await readPair(tlsCert, tlsKey, { exposed: true });
+  } catch (error) {
+    const { message, hint } = error instanceof KmsError ? error : { message: 'it cannot be read', hint: undefined };
+    const advice = `${hint ?? 'put the files themselves there'}; until then no server starts with them`;
+    find('error', 'certificate-refused', tlsKey, message, advice);
+  }
+}
+
+/** Answers whether it can be read. */
+async function examineCertificate(file: string, now: number, find: Find): Promise<boolean> {
   const renew = 'renew it, then send the server SIGHUP';
   let validity: ReturnType<typeof validityOf>;
   try {
@@ -154,7 +168,7 @@ async function examineCertificate(file: string, now: number, find: Find): Promis
     validity = validityOf(await readFile(file));
   } catch {
     find('error', 'certificate-unreadable', file, 'there is no certificate that can be read', renew);
-    return;
+    return false;
   }
   const { to } = validity;
   const wrong = whyNotValid(validity, now);
@@ -171,4 +185,5 @@ async function examineCertificate(file: string, now: number, find: Find): Promis
       renew,
     );
   }
+  return true;
 }

@@ -1,7 +1,9 @@
-// The machine under an appliance. Its disk: room, who can reach the data directory, who owns what is in it, and what
-// does not belong there. And the ways in which memory gets onto a disk.
-import { readdir, readFile, stat } from 'node:fs/promises';
+// The machine under an appliance. Its disk: room, whether it can be written to, who can reach the data directory, who
+// owns what is in it, and what does not belong there. And the ways in which memory gets onto a disk.
+import type { Dirent } from 'node:fs';
+import { access, constants, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { reasonOf } from '../../errors.ts';
 import { lockFile, pidFile } from '../../store/lock.ts';
 import { drillPrefix } from '../backup/keeper.ts';
 import { copiesDir } from '../backup/take-over.ts';
@@ -103,6 +105,8 @@ const known = [
 ];
 const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/;
 
+const logFile = /^log-[0-9]{10,12}\.kms$/;
+
 interface LooksAt {
   /** Absolute. */
   readonly data: string;
@@ -128,6 +132,7 @@ export async function examineFiles({ data, inUse }: LooksAt, find: Find): Promis
     );
   }
   await examineParents(data, find);
+  const isWritable = await examineWriting(data, find);
   const entries = await readdir(data, { recursive: true, withFileTypes: true });
   for (const entry of entries) {
     const path = join(entry.parentPath, entry.name);
@@ -141,6 +146,7 @@ export async function examineFiles({ data, inUse }: LooksAt, find: Find): Promis
       const message = `it belongs to user ${found.uid}, the data directory to user ${info.uid}`;
       find('warning', 'wrong-owner', path, message, `run: chown ${info.uid} ${path}`);
     }
+    if (isWritable && isWrittenTo(entry)) await examineWriting(path, find);
     if (entry.isFile()) examineName(data, path, inUse, find);
   }
   if (inUse) return;
@@ -151,6 +157,25 @@ export async function examineFiles({ data, inUse }: LooksAt, find: Find): Promis
     if (!entries.some((entry) => entry.name === name && entry.parentPath === data)) continue;
     const advice = 'a server was killed; the next start clears it away';
     find('warning', `stale-${name === socketFile ? 'socket' : 'pid'}`, join(data, name), what, advice);
+  }
+}
+
+/** All other files are replaced whole, for which the directory has to be writable. */
+function isWrittenTo(entry: Dirent): boolean {
+  if (entry.isDirectory()) return entry.name !== 'lost+found';
+  return entry.name === lockFile || logFile.test(entry.name);
+}
+
+/** Answers whether this process may write there. Where it may not, an appliance does not start. */
+async function examineWriting(path: string, find: Find): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK);
+    return true;
+  } catch (error) {
+    const advice =
+      'mount its file system writable, or see to its owner and mode; without it the appliance does not start';
+    find('error', 'not-writable', path, `it cannot be written to: ${reasonOf(error)}`, advice);
+    return false;
   }
 }
 

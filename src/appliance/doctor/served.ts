@@ -15,6 +15,7 @@ import type { SealKeeper } from '../seal-keeper.ts';
 import type { SharedNode } from '../shared-node.ts';
 import type { Streaming } from '../streaming/streaming.ts';
 import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
+import type { SegmentVerifier } from '../threads/segments.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
 import { findSegment, withCopies } from './stores.ts';
@@ -25,6 +26,7 @@ interface ServedDeps extends Collecting {
   readonly seal: SealKeeper;
   readonly copies: Copies;
   readonly streaming: Pick<Streaming, 'status'>;
+  readonly verifier: Pick<SegmentVerifier, 'again'> | undefined;
   readonly certificates: CertificateFiles;
   readonly tangAllow: readonly string[];
   readonly now: () => number;
@@ -83,8 +85,9 @@ async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
   }
 }
 
-/** What the look at the files themselves finds; their contents are read beside. */
-async function examineSegments({ system, tenants }: ServedDeps, { add }: Findings): Promise<void> {
+/** What the look at the files themselves finds; their contents are read beside, but of what was at fault before. */
+async function examineSegments({ system, tenants, verifier }: ServedDeps, { add }: Findings): Promise<void> {
+  await verifier?.again();
   for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
     await store.segments?.look();
     for (const fault of store.status().activityFaults) findSegment(fault, add);
@@ -106,6 +109,11 @@ function examineCrypto(crypto: CryptoInUse, findings: Findings): void {
 function examineShipping(copies: Copies, findings: Findings): void {
   const { shipping } = copies.status();
   if (shipping?.error === undefined) return;
+  if (shipping.laterEpoch !== undefined) {
+    const advice = 'stop the one of the two that is not to go on, and see what was written there';
+    findings.add('error', 'shipping-later-life', shipping.to, shipping.error, advice);
+    return;
+  }
   const advice = 'see that the directory can be written to; it goes on by itself';
   findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
 }

@@ -247,9 +247,9 @@ class GuardedAppendFile implements AppendFile {
     return this.#file.size;
   }
 
-  append(bytes: Uint8Array): Promise<void> {
+  append(bytes: Uint8Array, room?: number): Promise<void> {
     this.#pieces.push(bytes);
-    return this.#file.append(bytes).catch((error: unknown) => this.#again(error));
+    return this.#file.append(bytes, room).catch((error: unknown) => this.#again(error));
   }
 
   async sync(): Promise<void> {
@@ -263,6 +263,10 @@ class GuardedAppendFile implements AppendFile {
     }
     this.#pieces = [];
     this.#synced = this.#file.size;
+  }
+
+  trim(): Promise<void> {
+    return this.#file.trim();
   }
 
   async truncate(size: number): Promise<void> {

@@ -70,6 +70,12 @@ export class SegmentVerifier {
     ];
   }
 
+  /** What is at fault is looked at now, without the usual pauses: it may be well again. */
+  again(): Promise<void> {
+    const goesOn = async (): Promise<boolean> => !this.#closing.signal.aborted;
+    return this.#onThread(() => this.#eachWatched((segments) => segments.again(this.#verify, goesOn)));
+  }
+
   /** Ends what is under way after the segment at hand. */
   async close(): Promise<void> {
     this.#closing.abort();

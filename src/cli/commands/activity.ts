@@ -33,7 +33,8 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
     exclude: excluded(cli),
   });
   if (cli.get('--watch')) return watchActivity(cli, filters, activityColumns);
-  if (cli.isTyped('--every')) throw cli.wrong('--every goes with --watch');
+  cli.refuseWithout('--watch', ['--every']);
+  if (cli.get('--limit') === 0) throw cli.wrong('--limit: expected at least 1, got 0');
   await withClient(cli, async (client) => {
     await printList(cli, client.searchActivity, filters, {
       columns: activityColumns,
@@ -165,7 +166,7 @@ export async function verify(cli: CliOf<typeof activity.verify>): Promise<void> 
     if (connection.way === 'network') {
       return showVerdict(cli, await verifyLines(cli, await exportOf(cli, connection, {}), body));
     }
-    if (cli.isTyped('--public-key')) throw cli.wrong('--public-key goes with --file or --server');
+    cli.refuseWithout('--file or --server', ['--public-key']);
     await showVerdict(cli, await localOf(cli, connection).ask('verifyActivity', { body }));
   });
 }
@@ -190,7 +191,15 @@ async function verifyLines(
 ): Promise<Verdict> {
   const publicKey = cli.get('--public-key');
   const { verifyExport } = await import('../../appliance/verify-export.ts');
-  return verifyExport(lines, publicKey === undefined ? body : { ...body, publicKey });
+  const verdict = await verifyExport(lines, publicKey === undefined ? body : { ...body, publicKey });
+  // Records are not signed, heads are: the kept one, and the one with which an export begins after a retention.
+  if (!verdict.since && !verdict.dropped) cli.refuseWithout('--since: the export has no head', ['--public-key']);
+  if (verdict.count === 0 && !verdict.broken && !verdict.dropped) {
+    throw new KmsError('invalid', 'record 1 is missing: the export has no record in it, and nothing was verified', {
+      hint: 'make it anew, and see that `kms activity export` ends with exit code 0',
+    });
+  }
+  return verdict;
 }
 
 async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict): Promise<void> {

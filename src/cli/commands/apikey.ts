@@ -10,7 +10,7 @@ import type { apikey } from '../grammar/apikey.ts';
 import type { Values } from '../grammar/declaration.ts';
 import type { keyed } from '../grammar/option-sets.ts';
 import { say } from '../io.ts';
-import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
@@ -25,6 +25,10 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     props: cli.get('--props'),
     ...keyedBy(cli),
   });
+  const { expiresAt } = input;
+  if (typeof expiresAt === 'number' && expiresAt <= Date.now()) {
+    throw cli.wrong('--expires: expected a time to come: the key would never work');
+  }
   const path = cli.get('--secret-out');
   await withClient(cli, async (client) => {
     // Before the key is made: one whose secret cannot be kept is of no use.
@@ -36,7 +40,14 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     const failure = file && (await keep(file, key));
     const { key: secret, ...safe } = key;
     if (file && failure === undefined) await printThing(cli, safe, apiKeyPairs(key));
-    else await printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
+    else {
+      const shown = printThing(cli, key, [['key', secret], ...apiKeyPairs(key)]);
+      await showOnce(
+        shown,
+        `the API key ${key.keyid} was made, and its secret is lost`,
+        `kms apikey revoke ${key.keyid}`,
+      );
+    }
     if (granted(key) === '') {
       await say(cli.io, `the key may do nothing yet: kms apikey update ${key.keyid} --flag FLAG`);
     }
@@ -70,6 +81,7 @@ export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
   const ring = cli.get('--ring');
   if (account !== undefined && ring !== undefined)
     throw new KmsError('usage', '--account and --ring exclude each other');
+  if (ring === undefined) cli.refuseWithout('--ring', ['--wildcard']);
   const style = { columns: apiKeyColumns, empty: 'no API keys' };
   await withClient(cli, (client) => {
     if (account !== undefined) {

@@ -22,7 +22,7 @@ import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
-import { printThing } from '../output.ts';
+import { printThing, showOnce } from '../output.ts';
 import { askLine, readSecretFile, serverKeySources } from '../secrets.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -34,6 +34,7 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   const kind = cli.get('--custodian') ?? impliedKind(cli);
   const file = keyFile ?? `${data}.master.key`;
   const custodian = kind === undefined ? undefined : await custodianRequest(cli, kind, '--custodian', { file });
+  const hosts = await namedHosts(cli, cli.get('--host'));
   const { initAppliance, refuseUnlessNew } = await import('../../appliance/init.ts');
   const store = sharedStore(cli);
   if (!store) await refuseUnlessNew(data);
@@ -41,18 +42,37 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   const recoveryKit = kitFile !== undefined || (await wantsKit(cli));
   const files = await kitFiles(kitFile, undefined);
   try {
-    const hosts = cli.get('--host');
     const env = (name: string): string | undefined => cli.io.env[name];
     const made = await initAppliance(given({ data, store, keyFile, hosts, custodian, recoveryKit, env }));
     await printFirstKey(cli, made);
     if (made.recoveryKit === undefined) return await sayNext(cli);
-    await files.commit(made.recoveryKit, codeOf(made.recoveryKit));
-    if (kitFile === undefined) await showKit(cli, made.recoveryKit);
-    else await say(cli.io, `the recovery kit is in ${kitFile}: print it, keep it in a safe, remove the file`);
+    const kit = made.recoveryKit;
+    const keep = async (): Promise<void> => {
+      await files.commit(kit, codeOf(kit));
+      if (kitFile === undefined) await showKit(cli, kit);
+    };
+    await showOnce(
+      keep(),
+      `the appliance in ${data} was made, and its recovery kit is lost`,
+      'end that and make another: kms master list, kms master remove-custodian ID, kms recovery-kit',
+    );
+    if (kitFile !== undefined)
+      await say(cli.io, `the recovery kit is in ${kitFile}: print it, keep it in a safe, remove the file`);
     await sayNext(cli);
   } catch (error) {
     await files.discard();
     throw error;
+  }
+}
+
+/** Before anything is made. */
+async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<readonly string[]> {
+  if (hosts.length === 0) return hosts;
+  const { hostList } = await import('../../appliance/tenants.ts');
+  try {
+    return hostList(hosts);
+  } catch (error) {
+    throw error instanceof KmsError ? cli.wrong(error.message.replace(/^hosts:/, '--host:')) : error;
   }
 }
 
@@ -75,8 +95,10 @@ async function sayNext(cli: Cli): Promise<void> {
 }
 
 export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
+  refuseRemote(cli, 'an appliance is served where it is');
+  refuseShared(cli);
   const { signal } = cli.io;
-  const hosts = cli.get('--host');
+  const hosts = await namedHosts(cli, cli.get('--host'));
   const options = given({
     ...(await serveOptions(cli)),
     store: sharedStore(cli),
@@ -117,9 +139,22 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   }
 }
 
+/** Port 0 picks another each time. */
+function refuseShared(cli: CliOf<typeof appliance.serve>): void {
+  const taken = new Map<string, string>();
+  for (const option of ['--listen', '--transit-listen', '--tang-listen'] as const) {
+    const address = cli.get(option);
+    if (address === undefined || address.endsWith(':0')) continue;
+    const other = taken.get(address);
+    if (other !== undefined) throw cli.wrong(`${other} and ${option} have the same address, ${address}`);
+    taken.set(address, option);
+  }
+}
+
 /** What a standby that takes over needs as well. */
 export async function serveOptions(cli: Cli<Values<typeof serving>>) {
   const tangAllow = cli.get('--tang-allow');
+  if (cli.get('--tang-listen') === undefined) cli.refuseWithout('--tang-listen', ['--tang-allow']);
   return given({
     data: dataDirectory(cli),
     keyFile: cli.globals.get('--key-file'),
@@ -171,7 +206,8 @@ interface MadeAppliance extends KeptSecrets {
 async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   const { tenant, accountId, apiKey, data, keyFile, custodian } = made;
   const inFile = custodian === 'keyfile';
-  await printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secretFields(made) }, [
+  const secrets = secretFields(made);
+  const shown = printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secrets }, [
     ['data directory', data],
     ['master key', inFile ? keyFile : `kept by: ${custodian}`],
     ['tenant', tenant.name],
@@ -180,6 +216,14 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
     ['root API key', apiKey.key],
     ...secretPairs(made),
   ]);
+  const isHeld = Object.keys(secrets).length === 0;
+  await showOnce(
+    shown,
+    `the appliance in ${data} was made, and ${isHeld ? 'its root API key is' : 'what opens it is'} lost`,
+    isHeld
+      ? `revoke it and make another: kms --data ${data} apikey revoke ${apiKey.keyid}`
+      : `remove ${data} and make it again`,
+  );
   await say(cli.io, 'the root API key is shown this once and may do everything: keep it safe');
   await sayHowToKeep(cli, made);
   if (inFile) {
@@ -194,7 +238,7 @@ async function copySettings(cli: Cli<Values<typeof serving>>): Promise<CopySetti
 async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings['scheduled']> {
   const to = cli.get('--backup-to');
   if (to === undefined) {
-    refuse(cli, ['--backup-schedule', '--backup-keep'], '--backup-to');
+    cli.refuseWithout('--backup-to', ['--backup-schedule', '--backup-keep']);
     return undefined;
   }
   await checkDirectory(cli, '--backup-to', to);
@@ -209,7 +253,7 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
 async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings['shipping']> {
   const to = cli.get('--ship-to');
   if (to === undefined) {
-    refuse(cli, ['--ship-every', '--ship-window'], '--ship-to');
+    cli.refuseWithout('--ship-to', ['--ship-every', '--ship-window']);
     return undefined;
   }
   if (sharedStore(cli)) {
@@ -246,7 +290,7 @@ function retentionSettings(cli: Cli<Values<typeof serving>>): RetentionSettings 
 async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<StreamingSettings | undefined> {
   const to = cli.get('--activity-to');
   if (to.length === 0) {
-    refuse(cli, ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file'], '--activity-to');
+    cli.refuseWithout('--activity-to', ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file']);
     return undefined;
   }
   const { parseTarget, parseWebhookSecrets } = await import('../../appliance/streaming/target.ts');
@@ -270,16 +314,6 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
   };
 }
 
-function refuse(
-  cli: Cli<Values<typeof serving>>,
-  options: readonly (keyof Values<typeof serving>)[],
-  needed: string,
-): void {
-  for (const option of options) {
-    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with ${needed}`);
-  }
-}
-
 async function peopleSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSettings> {
   const lifetimes = given({
     access: cli.get('--access-ttl'),
@@ -296,9 +330,7 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
   const from = cli.get('--smtp-from');
   const caFile = cli.get('--smtp-ca');
   if (url === undefined) {
-    for (const option of ['--smtp-from', '--smtp-ca'] as const) {
-      if (cli.isTyped(option)) throw cli.wrong(`${option} goes with --smtp-url`);
-    }
+    cli.refuseWithout('--smtp-url', ['--smtp-from', '--smtp-ca']);
     return undefined;
   }
   if (from === undefined) throw cli.wrong('--smtp-from is missing: the address that mail comes from');
@@ -318,6 +350,9 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
 /** From the file, else from the option or its variable. A password on the command line would be seen by other users. */
 async function smtpUrl(cli: Cli<Values<typeof serving>>): Promise<string | undefined> {
   const file = cli.get('--smtp-url-file');
+  if (cli.isTyped('--smtp-url') && cli.isTyped('--smtp-url-file')) {
+    throw cli.wrong('--smtp-url and --smtp-url-file exclude each other');
+  }
   if (file !== undefined) return (await readSecretFile(file, 'the SMTP address')).trim();
   const url = cli.get('--smtp-url');
   if (url !== undefined && cli.isTyped('--smtp-url') && URL.canParse(url) && new URL(url).password !== '') {

@@ -17,9 +17,9 @@ import { dataDirectory, refuseRemote, sharedStore, storeAt } from '../target.ts'
 import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
+  const out = cli.get('<OUT>');
   const connection = await openConnection(cli);
   try {
-    const out = cli.get('<OUT>');
     if (out === '-') await toStdout(cli, await copyOf(cli, connection));
     else await inFile(cli, connection, pathFrom(cli.io, out));
   } finally {
@@ -175,6 +175,7 @@ export async function move(cli: MoveCli): Promise<void> {
   const { globals } = cli;
   if (to === undefined) {
     if (from !== undefined) throw needsDatabase(cli);
+    cli.refuseWithout('--from', ['--wait', '--accept-older']);
     const isHere = globals.isTyped('--data') && !globals.isTyped('--store');
     const undone = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
     await printThing(cli, { ...undone, undone: true }, [
@@ -194,9 +195,7 @@ export async function move(cli: MoveCli): Promise<void> {
     if (!isDatabase) throw needsDatabase(cli);
     return showShipped(cli, await shippedMove(cli, from, options));
   }
-  for (const option of ['--wait', '--accept-older'] as const) {
-    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with --from`);
-  }
+  cli.refuseWithout('--from', ['--wait', '--accept-older']);
   const moved = isDatabase ? await moveToDatabase(options) : await moveToDirectory(options, pathFrom(cli.io, to));
   if (cli.json) return printJson(cli, moved);
   await showMoved(cli, moved);

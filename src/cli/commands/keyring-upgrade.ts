@@ -74,7 +74,7 @@ function refuseContradiction(cli: UpgradeCli, given: string | undefined): void {
   if (cli.get('--put-back') && prepare) {
     throw cli.wrong('--prepare and --put-back exclude each other: what is put back is there already');
   }
-  if (cli.get('--dry-run') && !cli.get('--rewrap')) throw cli.wrong('--dry-run goes with --rewrap');
+  if (!cli.get('--rewrap')) cli.refuseWithout('--rewrap', ['--dry-run']);
 }
 
 /**

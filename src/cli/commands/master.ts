@@ -7,11 +7,11 @@ import { KmsError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { withLocal } from '../connect.ts';
+import { type Local, withLocal } from '../connect.ts';
 import { codeOf, custodianRequest, kitFiles, sayHowToKeep, secretFields, secretPairs, showKit } from '../custodians.ts';
 import type { kit, master } from '../grammar/master.ts';
 import { say } from '../io.ts';
-import { printJson, printTable, printThing } from '../output.ts';
+import { printJson, printTable, printThing, whyNotShown } from '../output.ts';
 import { dataDirectory } from '../target.ts';
 import { sayOldSlots } from './backup.ts';
 
@@ -33,6 +33,7 @@ export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
 
 export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Promise<void> {
   const data = dataDirectory(cli);
+  if (cli.get('<KIND>') !== 'keyfile') cli.refuseWithout('the custodian keyfile', ['--file']);
   const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
   const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });
   const { newCustodian } = await import('../../appliance/custody/new-custodian.ts');
@@ -43,16 +44,37 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
     await made.keep();
     const answer = await ask('addCustodian', { body: sentSlot(slot) });
     const { id, version, kind, params } = slot;
-    await printThing(cli, { ...answer, custodian: { id, version, kind, params }, ...secretFields(made) }, [
+    const secrets = secretFields(made);
+    const shown = printThing(cli, { ...answer, custodian: { id, version, kind, params }, ...secrets }, [
       ['master key', answer.fingerprint],
       ['custodian', id],
       ['kind', kind],
       ['key file', keyFile?.place],
       ...secretPairs(made),
     ]);
+    await (Object.keys(secrets).length === 0 ? shown : keptOrEnded(ask, id, shown));
     await sayHowToKeep(cli, made);
     if (kind === 'exec') await say(cli.io, 'the command is run at each start: keep it where nobody else can change it');
   });
+}
+
+/**
+ * Waits until somebody has the secret of a new custodian, and ends that where it failed: one that nobody holds would
+ * be counted among those who can open the appliance.
+ */
+async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>): Promise<void> {
+  try {
+    await keeping;
+  } catch (cause) {
+    const ended = await ask('removeCustodian', { params: { id } }).then(
+      () => true,
+      () => false,
+    );
+    if (ended) throw new KmsError('refused', `${whyNotShown(cause)}; no custodian was added`, { cause });
+    const left = `the custodian ${id} was added, and its secret is lost`;
+    const hint = `kms master remove-custodian ${id}`;
+    throw new KmsError('refused', `${whyNotShown(cause)}; ${left}`, { hint, cause });
+  }
 }
 
 export async function removeCustodian(cli: CliOf<typeof master.removeCustodian>): Promise<void> {
@@ -108,18 +130,20 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const transitRings = status.tenants.map(({ name, counts }) => ({ tenant: name, count: counts.transitRings }));
     const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode, transitRings });
     const files = await kitFiles(out, svg);
-    let answer: MasterAnswer;
+    const { id, version, kind, params } = slot;
+    const custodian = { id, version, kind, params };
     try {
-      answer = await ask('addCustodian', { body: sentSlot(slot) });
-      await files.commit(text, codeOf(text));
+      const answer = await ask('addCustodian', { body: sentSlot(slot) });
+      const keep = async (): Promise<void> => {
+        await files.commit(text, codeOf(text));
+        if (cli.json) await printJson(cli, { ...answer, custodian, ...(out === undefined && { recoveryKit: text }) });
+        else if (out === undefined) await showKit(cli, text);
+      };
+      await keptOrEnded(ask, id, keep());
     } catch (error) {
       await files.discard();
       throw error;
     }
-    const { id, version, kind, params } = slot;
-    const custodian = { id, version, kind, params };
-    if (cli.json) await printJson(cli, { ...answer, custodian, ...(out === undefined && { recoveryKit: text }) });
-    else if (out === undefined) await showKit(cli, text);
     if (out !== undefined)
       await say(cli.io, `the recovery kit is in ${out}: print it, keep it in a safe, remove the file`);
     if (svg !== undefined) await say(cli.io, `the QR code of the recovery kit is in ${svg}; it opens everything, too`);

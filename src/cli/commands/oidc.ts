@@ -10,6 +10,7 @@ import { readSecretFile } from '../secrets.ts';
 import { checkKnown } from './apikey.ts';
 
 export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
+  if (cli.get('--flags-claim') === undefined) cli.refuseWithout('--flags-claim', ['--claim-flags']);
   const ca = cli.get('--provider-ca');
   const body = given({
     issuer: cli.get('--issuer'),

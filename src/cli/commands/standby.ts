@@ -27,9 +27,7 @@ export async function standby(cli: StandbyCli): Promise<void> {
 }
 
 async function follow(cli: StandbyCli): Promise<void> {
-  for (const option of ['--wait', '--unfenced', '--accept-older'] as const) {
-    if (cli.isTyped(option)) throw cli.wrong(`${option} goes with \`kms standby promote\``);
-  }
+  cli.refuseWithout('`kms standby promote`', ['--wait', '--unfenced', '--accept-older']);
   const from = cli.get('--from');
   if (from === undefined) throw cli.wrong('--from is missing: the directory of `kms serve --ship-to`');
   await checkFrom(cli, from);
@@ -67,6 +65,9 @@ async function promote(cli: StandbyCli): Promise<void> {
     acceptOlder: cli.get('--accept-older'),
   };
   const isRunning = await answers(join(data, 'kms.sock')).catch(() => false);
+  if (isRunning && cli.isTyped('--from')) {
+    throw cli.wrong('--from: the running standby follows what it was started with; end it first, or leave --from out');
+  }
   const taken = isRunning
     ? await withLocal(cli, ({ ask }) => ask('promoteStandby', { body: how })).catch(withoutKey)
     : await promoteHere(cli, how);

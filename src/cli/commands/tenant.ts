@@ -7,7 +7,7 @@ import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
-import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import type { Column } from '../table.ts';
 
 export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
@@ -15,13 +15,18 @@ export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
   const typed = cli.get('--host');
   await withLocal(cli, async ({ ask }) => {
     const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } });
-    await printThing(cli, { tenant, accountId, apiKey }, [
+    const shown = printThing(cli, { tenant, accountId, apiKey }, [
       ['tenant', tenant],
       ['hosts', hosts.join(' ')],
       ['account', accountId],
       ['API key id', apiKey.keyid],
       ['root API key', apiKey.key],
     ]);
+    await showOnce(
+      shown,
+      `the tenant ${tenant} was made, and its root API key is lost`,
+      `revoke it and make another: kms --tenant ${tenant} apikey revoke ${apiKey.keyid}`,
+    );
     await say(cli.io, 'the root API key is shown this once and may do everything in this tenant: keep it safe');
   });
 }

@@ -10,7 +10,7 @@ import { confirm } from '../confirm.ts';
 import { withClient, withLocal } from '../connect.ts';
 import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
-import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { type Column, table } from '../table.ts';
 import { apiKeyColumns, flagsOf, timeText } from './apikey.ts';
 
@@ -18,7 +18,10 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
   const fields = { ...newUserFields(cli), ...given({ displayName: cli.get('--display-name') }) };
   await withClient(cli, async (client) => {
     const { user, password } = await client.createUser(fields);
-    await printThing(cli, { user, password }, [['password', password], ...userPairs(user)]);
+    const shown = printThing(cli, { user, password }, [['password', password], ...userPairs(user)]);
+    const { username } = user;
+    const link = `make a link to set another: kms user reset-link ${username}`;
+    await showOnce(shown, `the user ${username} was made, and the password is lost`, link);
     await say(cli.io, 'the password is shown this once');
   });
 }
@@ -27,7 +30,12 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
   const fields = newUserFields(cli);
   await withClient(cli, async (client) => {
     const { loginUrl } = await client.inviteUser(fields);
-    await printThing(cli, { loginUrl }, [['invite', loginUrl]]);
+    const { username } = fields;
+    await showOnce(
+      printThing(cli, { loginUrl }, [['invite', loginUrl]]),
+      `the user ${username} was made, and the link is lost`,
+      `delete the user and make it again: kms user delete ${username}`,
+    );
     await say(cli.io, 'the link works once: hand it to that person alone');
   });
 }
@@ -151,7 +159,10 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
 }
 
 export async function resetSecondFactor(cli: CliOf<typeof user.resetSecondFactor>): Promise<void> {
-  const body = { username: cli.get('<USERNAME>'), ...(cli.get('--by-email') ? { email: true } : {}) };
+  const username = cli.get('<USERNAME>');
+  const deed = `removes all second factors of the user ${username} and ends their sessions: the password alone is enough`;
+  await confirm(cli, deed, { here: true });
+  const body = { username, ...(cli.get('--by-email') ? { email: true } : {}) };
   await withLocal(cli, async ({ ask }) => {
     const reset = await ask('resetSecondFactor', { body });
     if (cli.json) await printJson(cli, reset);

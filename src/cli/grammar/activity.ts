@@ -1,5 +1,18 @@
 // The commands about the activity log, `kms activity …`: searching it, and the auditor's side.
-import { argument, boolean, command, duration, object, optional, path, text, toggle } from './declaration.ts';
+import {
+  argument,
+  block,
+  boolean,
+  command,
+  duration,
+  integer,
+  object,
+  optional,
+  path,
+  text,
+  toggle,
+  typedPath,
+} from './declaration.ts';
 import { output, searched } from './option-sets.ts';
 
 export const activity = {
@@ -15,13 +28,15 @@ export const activity = {
     ],
     {
       ...searched,
+      // With --watch none is of use, too.
+      '--limit': integer('N', 'at most this many (default: 100)'),
       '--keyid': text('ID', 'by this API key or user', 'api-key'),
       '--account': text('UID', 'by an API key of this account', 'account'),
       '--action': text('ACTION', 'of this kind, such as keyring.encrypt; also *.delete or user.*', 'action'),
       '--ring': text('NAME', 'about this keyring', 'ring'),
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
       '--object': text('ID', 'about the user, key, account, keyring or the like with this id or name'),
-      '--address': text('CIDR', 'from this address, or one of this block'),
+      '--address': block('CIDR', 'from this address, or one of this block'),
       '--granted': optional(text('FLAG', 'that granted permission flags: any, or ones that include this', 'flag')),
       '--revoked': optional(text('FLAG', 'that revoked permission flags, likewise', 'flag')),
       '--exclude-keyid': text(
@@ -61,11 +76,12 @@ export const activity = {
       'kms activity verify --file export.jsonl --since head.json',
     ],
     {
-      '--file': text('FILE', 'verify this export; needs no appliance', 'file'),
+      '--file': typedPath('FILE', 'verify this export; needs no appliance'),
       '--since': path('HEAD-FILE', 'also verify that the head in this file, from `kms activity head`, is still there'),
       '--public-key': text(
         'KEY',
-        "with --file or --server: the key that must have signed the head, or an ML-DSA-65 key's SHA-256 in hex",
+        'with --file or --server: the key that must have signed the head of --since, or the one with which an export ' +
+          "begins after a retention; also an ML-DSA-65 key's SHA-256 in hex",
       ),
     },
   ),

@@ -4,6 +4,7 @@ import { kemNames } from '../../model/kems.ts';
 import {
   alternatives,
   atLeast,
+  blocks,
   command,
   directory,
   duration,
@@ -57,7 +58,7 @@ export const serving = {
     'HOST:PORT',
     'also listen here for clients of Tang such as clevis, always in plain HTTP (default: not)',
   ),
-  '--tang-allow': list(
+  '--tang-allow': blocks(
     'CIDR',
     'an address or block that may ask at --tang-listen (default: loopback and private networks)',
   ),
@@ -91,11 +92,13 @@ export const serving = {
       'withstands quantum computers too',
     kemNames,
   ),
-  '--log-level': text('LEVEL', 'debug, info (default), warn, error or silent', [
-    'debug',
-    'info',
-    'warn',
+  '--log-level': text('LEVEL', 'fatal, error, warn, info (default), debug, trace or silent', [
+    'fatal',
     'error',
+    'warn',
+    'info',
+    'debug',
+    'trace',
     'silent',
   ]),
   '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),

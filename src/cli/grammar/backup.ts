@@ -1,5 +1,5 @@
 // The commands about copies of the whole appliance: `kms backup …`, `kms restore`, `kms move` and `kms drill`.
-import { argument, command, directory, duration, text, time, toggle } from './declaration.ts';
+import { argument, command, directory, duration, time, toggle, typedPath } from './declaration.ts';
 
 export const backup = {
   create: command(
@@ -44,7 +44,10 @@ export const copies = {
       'kms move --data ./kms-data --undo',
     ],
     {
-      '--to': text('WHERE', 'the URL of a database without an appliance, or a new directory'),
+      '--to': {
+        ...typedPath('WHERE', 'the URL of a database without an appliance, or a new directory'),
+        completes: undefined,
+      },
       '--from': directory(
         'DIR',
         'the directory of `kms serve --ship-to`, whose appliance is served till it is switched over',

@@ -2,6 +2,7 @@
 // each. Help, manual page, completion and the types of what the command reads all come from the one declaration.
 import { type ExactJson, numberProblemIn, parseExactly } from '../../api/exact-json.ts';
 import { KmsError } from '../../errors.ts';
+import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
@@ -85,15 +86,22 @@ export function argument(completes?: Completes): Kind<string> {
   return {
     about: '',
     completes,
-    read(given, { name }) {
-      if (typeof given === 'string') return given;
-      throw new KmsError('internal', `the grammar has no argument ${name}`);
+    read(given, place) {
+      if (typeof given === 'string') return completes === 'file' ? notNothing(given, place) : given;
+      throw new KmsError('internal', `the grammar has no argument ${place.name}`);
     },
   };
 }
 
 export function optionalArgument(completes?: Completes): Kind<string | undefined> {
-  return { about: '', completes, read: textOf };
+  return {
+    about: '',
+    completes,
+    read(given, place) {
+      const text = textOf(given);
+      return completes === 'file' && text !== undefined ? notNothing(text, place) : text;
+    },
+  };
 }
 
 /** All arguments from here on. */
@@ -120,6 +128,23 @@ export function list(placeholder: string, about: string, completes?: Completes):
 }
 
 export const text = option((given) => given);
+
+/** An address of the internet, or a CIDR block of them. */
+export const block = option(readBlock);
+
+/** Several of them. */
+export function blocks(placeholder: string, about: string): Kind<readonly string[]> {
+  const kind = list(placeholder, about);
+  return { ...kind, read: (given, place) => kind.read(given, place).map((each) => readBlock(each, place)) };
+}
+
+function readBlock(given: string, place: Place): string {
+  if (canonicalBlock(given) !== undefined) return given;
+  throw wrong(place, `expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24, got "${given}"`);
+}
+
+/** A file name as it was typed, where something else may stand, such as `-` for stdin or stdout. */
+export const typedPath = option(notNothing, 'file');
 
 /** A file name, read from the directory in which the command was typed. */
 export const path = option(pathOf, 'file');
@@ -171,12 +196,19 @@ export const time = option((given, place) => readTime(given, place, ''));
 
 /** `others` is what else the place takes. */
 function readTime(given: string, { name }: Place, others: string): number {
-  const isDate = /^\d{4}-\d\d-\d\d/.test(given);
-  const milliseconds = /^[0-9]{1,15}$/.test(given) ? Number(given) : isDate ? Date.parse(given) : Number.NaN;
+  const [day] = /^\d{4}-\d\d-\d\d/.exec(given) ?? [];
+  if (day !== undefined && !isDay(day)) throw new KmsError('usage', `${name}: there is no day ${day}`);
+  const milliseconds = /^[0-9]{1,15}$/.test(given) ? Number(given) : day ? Date.parse(given) : Number.NaN;
   if (!Number.isNaN(milliseconds)) return milliseconds;
   const known = 'milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z';
   const what = others === '' ? known : `${known.replace(' or ', ', ')}${others}`;
   throw new KmsError('usage', `${name}: expected ${what}, got "${given}"`);
+}
+
+/** The platform takes 30 February for the second day of March. */
+function isDay(day: string): boolean {
+  const start = Date.parse(`${day}T00:00Z`);
+  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(day);
 }
 
 /** Ten years: more is a mistake, and sums of times stay what dates can say. */
@@ -201,17 +233,23 @@ export const wait = option((given, place) => {
   throw wrong(place, `expected at most ${ageText(longestWait)}, got "${given}"`);
 });
 
-/** A time to come: a date, milliseconds since 1970, an age from now on, or null for `never`. */
+/** When something ends: a date, milliseconds since 1970, an age from now on, or null for `never`. */
 export const moment = option((given, place) => {
   if (given === 'never') return null;
   const age = parseAge(given);
   return age === undefined ? readTime(given, place, ', an age such as 90d, or never') : Date.now() + age;
 });
 
-/** How old something gets, in milliseconds; null for `never`. */
+/** A key is at least that old before its ring rotates. */
+const leastAge = 3_600_000;
+
+/** How old a key gets before its ring rotates, in milliseconds; null for `never`. */
 export const age = option((given, place) => {
   if (given === 'never') return null;
   const milliseconds = parseAge(given);
+  if (milliseconds !== undefined && milliseconds < leastAge) {
+    throw wrong(place, `expected at least ${ageText(leastAge)}, got "${given}"`);
+  }
   if (milliseconds !== undefined) return milliseconds;
   throw wrong(place, `expected an age such as 12h or 90d, or never, got "${given}"`);
 });
@@ -253,10 +291,14 @@ function option<T>(read: (given: string, place: Place) => T, usual?: Completes) 
   });
 }
 
-/** Nothing, as of a variable of a shell that is not set, would be the directory in which the command was typed. */
 function pathOf(given: string, place: Place): string {
-  if (given === '') throw wrong(place, 'expected a path, got nothing');
-  return pathFrom(place.io, given);
+  return pathFrom(place.io, notNothing(given, place));
+}
+
+/** Nothing, as of a variable of a shell that is not set, would be the directory in which the command was typed. */
+function notNothing(given: string, place: Place): string {
+  if (given !== '') return given;
+  throw wrong({ ...place, name: place.name.replace(/[[\]<>]/g, '') }, 'expected a path, got nothing');
 }
 
 function parsedExactly(given: string): ExactJson | undefined {

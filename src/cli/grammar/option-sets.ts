@@ -1,5 +1,17 @@
 // Options that several commands have in the same form, and those of every command.
-import { directory, integer, list, moment, path, text, time, toggle } from './declaration.ts';
+import {
+  atLeast,
+  blocks,
+  directory,
+  integer,
+  list,
+  moment,
+  path,
+  text,
+  time,
+  toggle,
+  typedPath,
+} from './declaration.ts';
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
@@ -22,14 +34,14 @@ export const globals = {
 };
 
 export const paged = {
-  '--limit': integer('N', 'one page with at most this many (default: all)'),
+  '--limit': atLeast(1, integer('N', 'one page with at most this many (default: all)')),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
 };
 
 export const searched = {
   '--start': time('TIME', 'from this time on: milliseconds since 1970 or a date'),
   '--end': time('TIME', 'up to and including this time'),
-  '--limit': integer('N', 'at most this many (default: 100)'),
+  '--limit': atLeast(1, integer('N', 'at most this many (default: 100)')),
   '--all': toggle('all of them'),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
 };
@@ -38,7 +50,7 @@ export const searched = {
 export const keyed = {
   '--name': text('TEXT', 'a name for people'),
   '--expires': moment('TIME|AGE', 'when it expires: a date, an age such as 90d from now, or never'),
-  '--allow-address': list(
+  '--allow-address': blocks(
     'CIDR',
     'an address or block that it may be used from; without any, it may be used from anywhere',
   ),
@@ -55,7 +67,7 @@ export const destroying = { '--yes': toggle('do not ask for confirmation') };
 
 /** As it was typed: `-` is stdout. */
 export const output = {
-  '--output': { ...text('FILE', 'write here instead of to stdout; never overwrites', 'file'), short: '-o' },
+  '--output': { ...typedPath('FILE', 'write here instead of to stdout; never overwrites'), short: '-o' },
 };
 
 export const custodian = {

@@ -76,6 +76,7 @@ export const user = {
     {
       '<USERNAME>': argument('user'),
       ...byEmail,
+      ...destroying,
     },
   ),
   setUpLink: command('set-up-link', 'make the link that makes the first user in the console, while there is none', [
