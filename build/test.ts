@@ -27,6 +27,8 @@ const longest: readonly string[] = [
   'test/executable/nodes.',
   'test/executable/guide-nodes.',
 ];
+/** Milliseconds that one test may take. */
+const longestTest = 600_000;
 /** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
@@ -83,6 +85,7 @@ function testFiles(): string[] {
 }
 
 async function runTests(files: readonly string[]): Promise<void> {
+  const stuck = new AbortController();
   const isLong = (file: string): boolean => longest.some((start) => file.startsWith(start));
   const events = run({
     files: [...files.filter(isLong), ...files.filter((file) => !isLong(file))],
@@ -90,8 +93,12 @@ async function runTests(files: readonly string[]): Promise<void> {
     env: { ...environment(), NODE_COMPILE_CACHE: compiled },
     // One more than can run, for the times that one waits.
     concurrency: Math.max(2, availableParallelism()) + 1,
-    timeout: 600_000,
+    timeout: longestTest,
+    signal: stuck.signal,
   });
+  // That limit does not end a file which blocks, or whose tests are over and which something keeps alive.
+  const silence = setTimeout(() => stuck.abort(new Error('nothing was reported any more')), longestTest + 60_000);
+  events.on('data', () => silence.refresh());
   events.on('test:pass', (event) => {
     if (event.details.type !== 'suite' && !isFile(event.name, files)) count(true);
   });

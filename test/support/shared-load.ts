@@ -204,6 +204,11 @@ export class SharedProcess {
     this.child.kill('SIGKILL');
     await this.#ended;
   }
+
+  /** A test that fails must not wait for it, least of all where it is stopped. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.kill();
+  }
 }
 
 if (import.meta.main) {
