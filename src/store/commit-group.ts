@@ -106,9 +106,10 @@ export class Group {
 
   /** `begins`: nothing was written since the store was opened. */
   payload(begins: boolean): Uint8Array {
-    const sums = [...this.#counts].flatMap(([place, ids]) =>
-      [...ids].map(([id, { sum, latest }]) => [place, sum, id, ...latest]),
-    );
+    const sums: unknown[] = [];
+    for (const [place, ids] of this.#counts) {
+      for (const [id, { sum, latest }] of ids) sums.push([place, sum, id, ...latest]);
+    }
     const counts = sums.length === 0 ? '' : `,"counts":${JSON.stringify(sums)}`;
     const { head, lines } = this.#activity;
     const run = begins ? ',"begins":true' : '';

@@ -107,8 +107,10 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   function tenantAsked(asked: Asked, state: OpenState): { handle: TenantHandle; path: readonly string[] } | undefined {
     const { env, place } = asked;
     const { parts, method, query } = place;
-    const namespace = (headerOf(env, 'x-vault-namespace') ?? '').replace(/^\/+|\/+$/g, '').toLowerCase();
-    if (namespace !== '' && namespace !== 'root') {
+    const namespace = headerOf(env, 'x-vault-namespace')
+      ?.replace(/^\/+|\/+$/g, '')
+      .toLowerCase();
+    if (namespace && namespace !== 'root') {
       const handle = state.tenants.byName(namespace);
       return handle && { handle, path: parts };
     }

@@ -10,8 +10,9 @@ import type { SegmentMaker } from './segment-writer.ts';
 /** Records in a block, a power of two. */
 export const blockRecords = 2048;
 
-const ownId = /^\w{30}$/;
 const noProps = {};
+/** By its code, 1 for each that may stand in an id of ours. A loop over it takes a tenth of a regular expression. */
+const isWordCharacter = Uint8Array.from({ length: 128 }, (_, code) => Number(/\w/.test(String.fromCharCode(code))));
 
 /** More are not looked through: a kind may be there twice. */
 const mostCompared = 16;
@@ -46,13 +47,13 @@ export class TailBlock {
   /** Throws `invalid` for props that JSON cannot say, and has changed nothing then. */
   push(record: ActivityInput, seq: number): void {
     const kind = this.#kindFor(record, record.props);
+    const at = this.#count;
     const isShort =
+      this.#read(at, record, kind) &&
       record.reporter === undefined &&
       isShared(record.props) &&
-      ownId.test(record.id) &&
       (this.#kinds[kind]?.lineBytes ?? -1) >= 0;
     this.#append(isShort ? '' : activityLine(record, seq));
-    this.#read(this.#count - 1, record, kind);
   }
 
   /**
@@ -204,11 +205,19 @@ export class TailBlock {
     return kinds.push(new RecordKind({ action, keyid, ringname, status, validAction, address }, keyVersion)) - 1;
   }
 
-  #read(at: number, { id, createdAt }: ActivityInput, kind: number): void {
+  /** Answers whether the id has our form. */
+  #read(at: number, { id, createdAt }: ActivityInput, kind: number): boolean {
     this.#kindOf[at] = kind;
     this.#createdAt[at] = createdAt;
-    if (ownId.test(id)) this.#ids.write(id, at * idLength, 'latin1');
-    else this.#ids.fill(0, at * idLength, (at + 1) * idLength);
+    const start = at * idLength;
+    let isOwn = id.length === idLength;
+    for (let i = 0; isOwn && i < idLength; i++) {
+      const code = id.charCodeAt(i);
+      isOwn = isWordCharacter[code] === 1;
+      this.#ids[start + i] = code;
+    }
+    if (!isOwn) this.#ids.fill(0, start, start + idLength);
+    return isOwn;
   }
 
   #append(line: string): void {
