@@ -11,8 +11,6 @@ import type { SegmentMaker } from './segment-writer.ts';
 export const blockRecords = 2048;
 
 const noProps = {};
-/** By its code, 1 for each that may stand in an id of ours. A loop over it takes a tenth of a regular expression. */
-const isWordCharacter = Uint8Array.from({ length: 128 }, (_, code) => Number(/\w/.test(String.fromCharCode(code))));
 
 /** More are not looked through: a kind may be there twice. */
 const mostCompared = 16;
@@ -144,7 +142,7 @@ export class TailBlock {
 
   /** The last record with this id, of those before `end`. */
   find(id: string, end: number): number | undefined {
-    if (!ownId.test(id)) {
+    if (!hasOwnForm(id)) {
       for (let at = Math.min(end, this.#count) - 1; at >= 0; at--) {
         if (this.hasMore(at) && parseActivityLine(this.#textOf(at))?.id === id) return at;
       }
@@ -210,13 +208,9 @@ export class TailBlock {
     this.#kindOf[at] = kind;
     this.#createdAt[at] = createdAt;
     const start = at * idLength;
-    let isOwn = id.length === idLength;
-    for (let i = 0; isOwn && i < idLength; i++) {
-      const code = id.charCodeAt(i);
-      isOwn = isWordCharacter[code] === 1;
-      this.#ids[start + i] = code;
-    }
-    if (!isOwn) this.#ids.fill(0, start, start + idLength);
+    const isOwn = hasOwnForm(id);
+    if (isOwn) for (let i = 0; i < idLength; i++) this.#ids[start + i] = id.charCodeAt(i);
+    else this.#ids.fill(0, start, start + idLength);
     return isOwn;
   }
 
@@ -270,4 +264,14 @@ const noKind = new RecordKind({ action: '', keyid: '', ringname: '', status: 0, 
 function isShared(props: ActivityInput['props']): boolean {
   if (!hasEntries(props)) return true;
   return keyVersionOf(props) !== undefined && Object.keys(props).length === 1;
+}
+
+/** By its code, 1 for each character that may stand in an id of ours. */
+const isWordCharacter = Uint8Array.from({ length: 128 }, (_, code) => Number(/\w/.test(String.fromCharCode(code))));
+
+/** Whether it is `idLength` word characters. Each record is asked: this takes a tenth of a regular expression's time. */
+function hasOwnForm(id: string): boolean {
+  if (id.length !== idLength) return false;
+  for (let at = 0; at < idLength; at++) if (isWordCharacter[id.charCodeAt(at)] !== 1) return false;
+  return true;
 }
