@@ -51,6 +51,7 @@ export async function measureMemory({ minutes, others, chores }: Plan): Promise<
   console.log(`\nMemory: encrypts by 64 connections for ${minutes} min${shared}`);
   row('', 'encrypts/s', 'p50 ms', 'p99 ms', 'checkpoints', 'failed');
   row('', ...figures(encrypts), checkpointsOf(appliance), encrypts.failed);
+  for (const [status, count] of Object.entries(encrypts.refused)) console.log(`answered with ${status}: ${count}`);
   if (chored) console.log(`besides: ${chored}`);
   row('MB, by the minute', ...byTheMinute(readings).map(short));
   goal('idle memory', idle, 100, 'at most', ' MB');
