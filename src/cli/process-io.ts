@@ -9,6 +9,7 @@ import type { Io } from './io.ts';
 /** A first SIGINT or SIGTERM aborts the command's signal; a second ends the process at once. */
 export function processIo(): Io {
   const stop = new AbortController();
+  const given = process.argv.slice(2);
   let hangup: (() => void) | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
@@ -23,7 +24,7 @@ export function processIo(): Io {
   // It would have Node take every certificate for good, whatever name and authority a command was given.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   return {
-    args: [...commandOf(process.argv0), ...process.argv.slice(2)],
+    args: [...commandOf(process.argv0, given), ...given],
     env: process.env,
     get cwd() {
       return found(process.cwd, 'the directory in which this was typed is gone', 'change to one that is there');
@@ -42,8 +43,10 @@ export function processIo(): Io {
 }
 
 /** What the executable is told by the name that it was started under: age finds its plugins by their names. */
-function commandOf(name: string): readonly string[] {
-  return basename(name) === 'age-plugin-kms' ? ['__age-plugin'] : [];
+function commandOf(name: string, given: readonly string[]): readonly string[] {
+  if (basename(name) !== 'age-plugin-kms') return [];
+  // age asks for no help, a person does.
+  return [given.some((each) => each === '--help' || each === '-h') ? 'age-plugin' : '__age-plugin'];
 }
 
 /** Throws where it is not a place of its own: `HOME` may be set to nothing, or to what depends on where one is. */

@@ -106,10 +106,11 @@ export function addressOf(server: string): string {
   return serverUrl(server).href.replace(/\/+$/, '');
 }
 
-/** For commands that make or examine what is on this machine. */
+/** For commands that make or examine the whole of an appliance, on its machine. */
 export function refuseRemote(cli: Cli, why: string): void {
-  for (const option of ['--server', '--profile'] as const) {
-    if (cli.globals.isTyped(option)) throw cli.wrong(`${option}: ${why}`);
+  const whys = { '--server': why, '--profile': why, '--tenant': 'this is about the whole appliance' };
+  for (const option of ['--server', '--profile', '--tenant'] as const) {
+    if (cli.globals.isTyped(option)) throw cli.wrong(`${option}: ${whys[option]}`);
   }
 }
 

@@ -128,6 +128,23 @@ test('without the master key the digests alone are compared, and that is said; w
   assert.equal((await place.kms('restore b --data new --key-file away')).code, 0);
 });
 
+test('beside the key file of another appliance the one that opened it is named, and that one stays', async () => {
+  await using place = await made();
+  await place.kms('backup create b');
+  await place.kms('init --data other');
+  await rm(place.path('other'), { recursive: true });
+  const before = await readFile(place.path('other.master.key'));
+  const restored = await place.kms('restore b --data other');
+  assert.equal(restored.code, 0, restored.stderr);
+  assert.match(restored.stdout, /^master key +\S+\/kms-data\.master\.key$/m);
+  const said = /other\.master\.key is another key and stays: serve this with --key-file (\S+)\n/;
+  const [, keyFile = ''] = said.exec(restored.stderr) ?? [];
+  assert.equal(keyFile, place.path('kms-data.master.key'));
+  assert.deepEqual(await readFile(place.path('other.master.key')), before);
+  const listed = await place.kms(['keyring', 'list', '--data', 'other', '--key-file', keyFile]);
+  assert.match(listed.stdout, /payroll/);
+});
+
 test('any custodian of the seal restores it; what does not fit is named before anything is made', async () => {
   await using place = await made();
   const passphrase = 'correct horse battery staple';

@@ -216,6 +216,7 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'kms: --store: there is a password in it, and every list of processes shows it; take it out and change it; give it in PGPASSWORD, by --store-password-file FILE, or in KMS_STORE\n',
   ],
   ['serve --server http://x', 'kms: --server: an appliance is served where it is; see `kms serve --help`\n'],
+  ['serve --tenant a', 'kms: --tenant: this is about the whole appliance; see `kms serve --help`\n'],
   [
     'serve --listen 127.0.0.1:9 --tang-listen 127.0.0.1:9',
     'kms: --listen and --tang-listen have the same address, 127.0.0.1:9; see `kms serve --help`\n',

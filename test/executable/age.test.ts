@@ -22,6 +22,9 @@ test('install links it, once, and never over another file', async () => {
   const { status, stdout, stderr } = spawnSync(path, [], { cwd: dir, encoding: 'utf8', env: { HOME: dir } });
   assert.deepEqual([status, stdout], [2, '']);
   assert.match(stderr, /^kms: age-plugin-kms: this is a plugin, which age starts itself; /);
+  const help = spawnSync(path, ['--help'], { cwd: dir, encoding: 'utf8', env: { HOME: dir } });
+  assert.equal(help.status, 0);
+  assert.match(help.stdout, /^Usage: kms age-plugin /);
   // Without an identity and a file there is nothing to say but the end.
   const spoken = spawnSync(path, ['--age-plugin=identity-v1'], {
     cwd: dir,

@@ -1,6 +1,7 @@
 // `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
+import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
 import { nodeFiles } from '../../store/node-files.ts';
@@ -30,7 +31,7 @@ export interface RestoreResult extends RestoredAppliance {
   readonly applianceId: string;
   /** Custodians of whom a quantum computer needs no secret. */
   readonly oldSlots: readonly string[];
-  /** The key file, where one opened it, at its default place. */
+  /** The key file, where one opened it: at its default place, unless another key's is there. */
   readonly keyFile?: string;
   /** Whether it was copied there. */
   readonly keyFileMade: boolean;
@@ -100,17 +101,23 @@ export async function findSource(
   }
 }
 
-/** The key file at the new directory's default place: a copy, unless one is there. */
+/** The key file at the new directory's default place: a copy, unless one is there. Another key's stays. */
 export async function placeKey(
   data: string,
   from: string | undefined,
 ): Promise<Pick<RestoreResult, 'keyFile' | 'keyFileMade'>> {
   if (from === undefined) return { keyFileMade: false };
   const keyFile = defaultKeyFile(data);
-  if (from === keyFile || (await readKeyFile(keyFile))) return { keyFile, keyFileMade: false };
+  if (from === keyFile) return { keyFile, keyFileMade: false };
   const secret = await readKeyFile(from);
   if (!secret) throw new KmsError('unavailable', `${from}: the key file is gone`);
-  await writeKeyFile(keyFile, secret);
-  secret.fill(0);
-  return { keyFile, keyFileMade: true };
+  const there = await readKeyFile(keyFile);
+  try {
+    if (there) return { keyFile: equalBytes(there, secret) ? keyFile : from, keyFileMade: false };
+    await writeKeyFile(keyFile, secret);
+    return { keyFile, keyFileMade: true };
+  } finally {
+    secret.fill(0);
+    there?.fill(0);
+  }
 }

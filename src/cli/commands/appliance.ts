@@ -127,6 +127,8 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
     if (serving.tangAddress) await say(cli.io, `Tang: listening on ${serving.tangAddress}`);
     if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
     if (serving.held) await say(cli.io, visible(serving.held.message));
+    if (!isNew && cli.isTyped('--host'))
+      await say(cli.io, '--host is for a new appliance, and this one is none: see `kms tenant update --help`');
     await sayHowToSetUp(cli, serving.setUpUrl, isNew);
     if (isNew)
       await say(

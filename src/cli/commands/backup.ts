@@ -1,6 +1,7 @@
 // Copies of the whole appliance: made in constant memory, verified, restored, and drilled, which is all three in one.
 
 import { createInterface, type Interface } from 'node:readline';
+import type { RestoreResult } from '../../appliance/backup/restore-command.ts';
 import type { KeyOptions } from '../../appliance/custody/unsealer.ts';
 import type { Moved, MoveOptions } from '../../appliance/move.ts';
 import { KmsError } from '../../errors.ts';
@@ -142,7 +143,7 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   const restored = store
     ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
     : await restoreAppliance(options);
-  const { data, applianceId, madeAt, epoch, keyFile, keyFileMade, oldSlots, proof } = restored;
+  const { data, applianceId, madeAt, epoch, keyFile, oldSlots, proof } = restored;
   await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, oldSlots, ...proof }, [
     [store ? 'database' : 'data directory', data],
     ['appliance', applianceId],
@@ -153,7 +154,7 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     ['transactions', proof.transactions],
     ['activities', proof.activities],
   ]);
-  if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
+  await sayKeyFile(cli, restored);
   for (const lacking of proof.lacks) {
     const advice = 'put it back from an older backup';
     await say(cli.io, visible(`warning: activity segment ${lacking}; all else is restored; ${advice}`));
@@ -216,14 +217,28 @@ async function shippedMove(cli: MoveCli, from: string, options: MoveOptions) {
 
 async function showShipped(cli: MoveCli, moved: Awaited<ReturnType<typeof shippedMove>>): Promise<void> {
   if (cli.json) return printJson(cli, moved);
-  const { keyFile, keyFileMade, seconds, isComplete, from, to } = moved;
+  const { seconds, isComplete, from, to } = moved;
   await showMoved(cli, moved);
   if (seconds !== undefined) await say(cli.io, `nobody was served for ${seconds} s`);
   if (!isComplete) {
     await say(cli.io, 'warning: the appliance did not say that it stopped: what it answered last may be missing');
   }
-  if (keyFileMade && keyFile !== undefined) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
+  await sayKeyFile(cli, moved);
   await say(cli.io, visible(`the appliance that ships to ${from} serves no more; serve ${to} instead`));
+}
+
+/** Where the key file is, if that is not where a new appliance has its own. */
+async function sayKeyFile(
+  cli: Cli,
+  { keyFile, keyFileMade }: Pick<RestoreResult, 'keyFile' | 'keyFileMade'>,
+): Promise<void> {
+  if (keyFile === undefined) return;
+  const { defaultKeyFile } = await import('../../appliance/custody/key-file.ts');
+  const place = defaultKeyFile(dataDirectory(cli));
+  if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
+  else if (keyFile !== place) {
+    await say(cli.io, visible(`${place} is another key and stays: serve this with --key-file ${keyFile}`));
+  }
 }
 
 async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {

@@ -5,9 +5,9 @@ import type { User } from '../../api/users.ts';
 import type { Client } from '../../client/client.ts';
 import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
-import { type CliOf, given } from '../command.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { withClient, withLocal } from '../connect.ts';
+import { localUrl, withClient, withLocal } from '../connect.ts';
 import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
@@ -36,7 +36,7 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
       `the user ${username} was made, and the link is lost`,
       `delete the user and make it again: kms user delete ${username}`,
     );
-    await say(cli.io, 'the link works once: hand it to that person alone');
+    await sayOfLink(cli, loginUrl, 'the link works once: hand it to that person alone');
   });
 }
 
@@ -154,7 +154,8 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
       ['reset link', link.resetUrl],
       ['works until', link.expiresAt],
     ]);
-    await say(cli.io, 'the link works once and lets in whoever has it: hand it to that person alone');
+    const advice = 'the link works once and lets in whoever has it: hand it to that person alone';
+    await sayOfLink(cli, link.resetUrl, advice);
   });
 }
 
@@ -181,8 +182,16 @@ export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void
       ['set-up link', link.url],
       ['works until', link.expiresAt],
     ]);
-    await say(cli.io, 'the link works once, and whoever opens it first may do everything: open it in a browser soon');
+    const advice = 'the link works once, and whoever opens it first may do everything: open it in a browser soon';
+    await sayOfLink(cli, link.url, advice);
   });
+}
+
+/** What to do with it, and what it lacks where the appliance has no address yet. */
+async function sayOfLink(cli: Cli, url: string, advice: string): Promise<void> {
+  await say(cli.io, advice);
+  if (url.startsWith(localUrl))
+    await say(cli.io, `the appliance was not served yet: put the address that it gets in place of ${localUrl}`);
 }
 
 function userPairs(user: User): readonly Pair[] {
