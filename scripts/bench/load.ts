@@ -18,8 +18,8 @@ export interface Measured {
   readonly p99: number;
   /** Answers other than 2xx, and failures of the connection. */
   readonly failed: number;
-  /** How many of each of those answers, by status. */
-  readonly refused: Readonly<Record<string, number>>;
+  /** How many of each: a status, or what is said of the connection. */
+  readonly failures: Readonly<Record<string, number>>;
   /** Processor time of the server for one request, in µs; 0 where it was not asked for. */
   readonly cpu: number;
 }
@@ -84,21 +84,25 @@ class Quarters {
 if (import.meta.main) {
   const { seconds, ...request }: Load = JSON.parse(process.argv[2] ?? '');
   const times = new Quarters();
-  const refused: Record<string, number> = {};
+  const failures: Record<string, number> = {};
+  const failed = (what: string | number): void => {
+    failures[what] = (failures[what] ?? 0) + 1;
+  };
   const result = await new Promise<Result>((resolve, reject) => {
     const done = (error: unknown, measured: Result): void => (error ? reject(error) : resolve(measured));
     const running = autocannon({ ...request, connections: 64, duration: seconds }, done);
     running.on('response', (_client, status, _bytes, milliseconds) => {
       times.add(milliseconds);
-      if (status >= 300) refused[status] = (refused[status] ?? 0) + 1;
+      if (status >= 300) failed(status);
     });
+    running.on('reqError', ({ message }: Error) => failed(message));
   });
   const measured: Measured = {
     perSecond: result.requests.total / result.duration,
     p50: times.quantile(0.5),
     p99: times.quantile(0.99),
     failed: result.non2xx + result.errors,
-    refused,
+    failures,
     cpu: 0,
   };
   console.log(JSON.stringify(measured));

@@ -51,7 +51,7 @@ export async function measureMemory({ minutes, others, chores }: Plan): Promise<
   console.log(`\nMemory: encrypts by 64 connections for ${minutes} min${shared}`);
   row('', 'encrypts/s', 'p50 ms', 'p99 ms', 'checkpoints', 'failed');
   row('', ...figures(encrypts), checkpointsOf(appliance), encrypts.failed);
-  for (const [status, count] of Object.entries(encrypts.refused)) console.log(`answered with ${status}: ${count}`);
+  for (const [what, count] of Object.entries(encrypts.failures)) console.log(`failed with ${what}: ${count}`);
   if (chored) console.log(`besides: ${chored}`);
   row('MB, by the minute', ...byTheMinute(readings).map(short));
   goal('idle memory', idle, 100, 'at most', ' MB');

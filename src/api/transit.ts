@@ -263,6 +263,7 @@ export const transitEndpoints = [
         .boolean()
         .exactOptional()
         .meta({ description: '`true`: encrypted alone', examples: [false] }),
+      keyVersion: wantedVersion,
       associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
       context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
     }),

@@ -20,6 +20,7 @@ import type { Cli } from './command.ts';
 import type { Connection } from './connect.ts';
 import { fileError, type NewFile, newFile, readSmallText, replaceText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
+import { showOnce } from './output.ts';
 import { readSecretFile } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
@@ -308,11 +309,17 @@ export async function addHybridKey(
 }
 
 /** A place for a private key that does not exist yet, made sure of before it does. */
-export interface KeyPlace {
+interface KeyPlace {
   readonly path: string;
-  /** Keeps the key (base64 PKCS#8 DER). When that fails, it goes to stdout rather than being lost. */
-  keep(privateKey: string): Promise<void>;
+  /** Keeps the key (base64 PKCS#8 DER). */
+  keep(privateKey: string): Promise<Kept>;
   release(): Promise<void>;
+}
+
+/** Where a private key is now, undefined for nowhere; and why that is not its place. */
+interface Kept {
+  readonly at: string | undefined;
+  readonly problem?: unknown;
 }
 
 /**
@@ -331,7 +338,7 @@ export async function reserveKeyPlace(
   const file = await newFile(path, 0o600, 'move it away, or name another file with --private-key-out FILE');
   return {
     path,
-    keep: (privateKey) => keep(cli, { file, path, place }, privateKey),
+    keep: (privateKey) => keep({ file, path, place }, privateKey),
     release: () => file.discard(),
   };
 }
@@ -353,27 +360,51 @@ interface Place {
   readonly place: (() => Promise<string>) | undefined;
 }
 
-async function keep(cli: Cli, { file, path, place }: Place, privateKey: string): Promise<void> {
-  const pem = privateKeyPem(privateKey);
-  let written = false;
-  let at = path;
+async function keep({ file, path, place }: Place, privateKey: string): Promise<Kept> {
+  let at: string | undefined;
   try {
-    await file.handle.writeFile(pem);
+    await file.handle.writeFile(privateKeyPem(privateKey));
     await file.handle.sync();
-    written = true;
+    at = file.temporary;
     await file.commit().catch(async (error) => {
       // Another tenant's may have come first.
-      at = (await place?.()) ?? path;
-      if (at === path) throw error;
-      await file.commit(at);
+      const other = (await place?.()) ?? path;
+      if (other === path) throw error;
+      await file.commit(other);
+      at = other;
     });
-  } catch (error) {
-    if (!written) await file.discard();
-    if (!written && !cli.json) await write(cli.io.stdout, pem);
-    const where = written
-      ? `it is in ${file.temporary}, move it to a safe place`
-      : 'it stands on stdout and nowhere else';
-    throw new KmsError('refused', `cannot keep the private key in ${path}: ${reasonOf(error)}`, {
+    return { at: at === file.temporary ? path : at };
+  } catch (problem) {
+    if (at === undefined) await file.discard();
+    return { at, problem };
+  }
+}
+
+/**
+ * Keeps the private key of a ring that was just made, then shows what is to be shown of it. A key that cannot be kept
+ * goes to stdout rather than being lost. Throws `refused`, which says where the key is, where either fails.
+ */
+export async function keepAndShow(
+  cli: Cli,
+  place: KeyPlace,
+  made: { readonly name: string; readonly privateKey: string },
+  print: () => Promise<void>,
+): Promise<void> {
+  const { at, problem } = await place.keep(made.privateKey);
+  const show = async (): Promise<void> => {
+    await print();
+    // With --json the answer has it.
+    if (at === undefined && !cli.json) await write(cli.io.stdout, privateKeyPem(made.privateKey));
+  };
+  const isLost = at === undefined;
+  await showOnce(
+    show(),
+    `the ring ${made.name} was made, and its private key is ${isLost ? 'lost' : `in ${at}`}`,
+    isLost ? 'nobody can read what is encrypted for it: make another' : 'keep a copy of it safe',
+  );
+  if (problem !== undefined) {
+    const where = isLost ? 'it stands on stdout and nowhere else' : `it is in ${at}, move it to a safe place`;
+    throw new KmsError('refused', `cannot keep the private key in ${place.path}: ${reasonOf(problem)}`, {
       hint: `the ring is made and needs it: ${where}`,
     });
   }

@@ -32,15 +32,15 @@ export async function createTransitRing(
   const { tx, tenant, world } = ctx;
   const { type = 'aes256-gcm96', derived = false } = input;
   const name = checkRingName(input.name);
-  if (tenant.custody === 'client') {
-    throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
-  }
   if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
   const there = await tx.transit.byName(name);
   if (there) {
     if (input.keepExisting && there.type === type && there.derived === derived)
       return { ring: await shown(ctx, there) };
     throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
+  }
+  if (tenant.custody === 'client') {
+    throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
   }
   await needRingQuota(ctx);
   const now = world.now();

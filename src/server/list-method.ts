@@ -7,7 +7,7 @@ import { packetOf } from './http-refusals.ts';
 /** Bytes that such a connection may still bring once its LIST was found: the rest of its headers. */
 const mostBehind = 64 * 1024;
 
-/** The first line and what follows it, where the parser failed at a request to list; undefined where at another. */
+/** What came of a request to list, at which the parser failed; undefined where it failed at another. */
 export function listingOf(error: Error): Buffer | undefined {
   const packet = packetOf(error);
   if (!packet || systemCode(error) !== 'HPE_INVALID_METHOD') return undefined;
@@ -15,25 +15,33 @@ export function listingOf(error: Error): Buffer | undefined {
   // The parser knows LINK, so it fails at the third letter. Requests that are answered may stand ahead of it.
   const start = parsed - 2;
   if (start < 0 || packet.toString('latin1', start, start + 5) !== 'LIST ') return undefined;
-  const end = packet.indexOf('\n', start) + 1;
-  const line = packet.toString('latin1', start, end);
+  const came = Buffer.from(packet.subarray(start));
+  return came.includes('\n') && asGet(came) === undefined ? undefined : came;
+}
+
+/** With the GET that stands for it as its first line; undefined where that line is none. */
+function asGet(came: Buffer): Buffer | undefined {
+  const end = came.indexOf('\n') + 1;
+  const line = came.toString('latin1', 0, end);
   const [, path, query, version] = /^LIST ([^ ?#]+)\??([^ ]*) (HTTP\/1\.[01])\r\n$/.exec(line) ?? [];
   if (path === undefined) return undefined;
   const target = `${path}?list=true${query ? `&${query}` : ''}`;
   const head = Buffer.from(`GET ${target} ${version}\r\nConnection: close\r\n`, 'latin1');
-  return Buffer.concat([head, packet.subarray(end)]);
+  return Buffer.concat([head, came.subarray(end)]);
 }
 
 /** A connection that goes on where another one's parser failed. Node's server takes any stream for one. */
 export class Listing extends Duplex {
   readonly #under: Duplex;
+  /** Until its first line is whole; a client may send that in pieces. */
+  #came: Buffer | undefined = Buffer.alloc(0);
   #behind = 0;
 
   constructor(under: Duplex, first: Buffer) {
     super();
     this.#under = under;
     under.on('error', () => this.destroy()).on('close', () => this.destroy());
-    this.push(first);
+    this.#take(first);
   }
 
   /** Whom the connection comes from. */
@@ -45,8 +53,16 @@ export class Listing extends Duplex {
   /** More of it came. Undefined: it took too long. */
   more(packet: Buffer | undefined): void {
     this.#behind += packet?.length ?? 0;
-    if (packet && this.#behind <= mostBehind) this.push(packet);
+    if (packet && this.#behind <= mostBehind) this.#take(packet);
     else this.destroy();
+  }
+
+  #take(bytes: Buffer): void {
+    if (!this.#came) return void this.push(bytes);
+    const came = Buffer.concat([this.#came, bytes]);
+    this.#came = came.includes('\n') ? undefined : came;
+    // What is no such line after all is for the parser to refuse.
+    if (!this.#came) this.push(asGet(came) ?? came);
   }
 
   /** What sockets have, and Node's server calls after the last answer. */

@@ -16,6 +16,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run.ts';
+import { readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { KmsError } from '../../src/errors.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { smallDisks } from '../support/small-disk.ts';
@@ -200,6 +201,33 @@ test('a secret that cannot be shown is told of with what is there without it, an
   await lost(
     'user invite bo --email bo@example.com --first-name A --last-name B',
     new RegExp(`^${full}; the user bo was made, and the link is lost; .* delete bo`),
+  );
+  // Of a keyring the private key is what must not be lost: it is kept before anything is shown.
+  for (const [group, json] of [
+    ['keyring', ''],
+    ['keyring', ' --json'],
+    ['asym', ''],
+    ['asym', ' --json'],
+  ] as const) {
+    const name = `${group}${json.trim()}`;
+    const keyFile = d.path(`${name}.pem`);
+    await lost(
+      `${group} create ${name} --private-key-out ${keyFile}${json}`,
+      new RegExp(
+        `^${full}; the ring ${name} was made, and its private key is in \\S+/${name}\\.pem; keep a copy of it safe$`,
+      ),
+    );
+    assert.equal(readPrivateKeys(await readFile(keyFile, 'utf8'), keyFile).length, 1);
+  }
+  // A reader that goes away at once.
+  const gone = typed(d, `keyring create gone --private-key-out gone.pem </dev/null | true`, 'set -o pipefail;');
+  const [code, , stderr] = await ended(gone);
+  if (code !== 0)
+    assert.match(stderr, /^kms: nobody reads the output; the ring gone was made, and its private key is in/m);
+  assert.equal(readPrivateKeys(await readFile(d.path('gone.pem'), 'utf8'), 'it').length, 1);
+  assert.deepEqual(
+    (await readdir(d.dir)).filter((name) => name.endsWith('.tmp')),
+    [],
   );
   await lost(
     'tenant create t --host t.test',

@@ -330,6 +330,61 @@ test('signatures of both types, by hash in the path and in the body', async () =
   }
 });
 
+test('a signature is bound to nothing but its input, so no more is taken', async () => {
+  const a = await testAppliance();
+  const name = await ring(a, { type: 'ed25519' });
+  const { signature } = (await v1(a, 'PUT', `transit/sign/${name}`, { input: 'AAAA', context: '' })).body.data;
+  for (const field of ['context', 'associated_data']) {
+    const refusal = `${field} is not supported for signatures: it would not be bound to one`;
+    isRefused(await v1(a, 'PUT', `transit/sign/${name}`, { input: 'AAAA', [field]: 'AAAA' }), 400, refusal);
+    const body = { input: 'AAAA', signature, [field]: 'AAAA' };
+    isRefused(await v1(a, 'PUT', `transit/verify/${name}`, body), 400, refusal);
+  }
+});
+
+test('a data key comes under the version that was asked for', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  await v1(a, 'PUT', `transit/keys/${name}/rotate`);
+  const dataKey = (key_version?: unknown) => v1(a, 'PUT', `transit/datakey/plaintext/${name}`, { key_version });
+  for (const [asked, version] of [
+    [1, 1],
+    ['1', 1],
+    [0, 2],
+    [undefined, 2],
+    [2, 2],
+  ]) {
+    const { data } = (await dataKey(asked)).body;
+    assert.deepEqual([data.key_version, data.ciphertext.split(':')[1]], [version, `v${version}`]);
+    const opened = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext: data.ciphertext });
+    assert.equal(opened.body.data.plaintext, data.plaintext);
+  }
+  isRefused(await dataKey(99), 400, 'requested version for encryption is higher than the latest key version');
+  isRefused(await dataKey(-1), 400, 'requested version for encryption is negative');
+  assert.equal((await dataKey({})).status, 400);
+});
+
+test('rings may have the names of operations, and mounts several parts', async () => {
+  const a = await testAppliance();
+  for (const name of ['keys', 'encrypt', 'sign', 'rotate', 'datakey', 'config']) {
+    assert.equal((await v1(a, 'PUT', `transit/keys/${name}`, {})).status, 204);
+    assert.equal((await v1(a, 'GET', `transit/keys/${name}`)).body.data.name, name);
+    for (const mount of ['transit', 'team/transit', 'team/encrypt', 'team/sign', 'team/verify']) {
+      const ciphertext = (await v1(a, 'PUT', `${mount}/encrypt/${name}`, { plaintext: 'AAAA' })).body.data?.ciphertext;
+      const opened = await v1(a, 'PUT', `${mount}/decrypt/${name}`, { ciphertext });
+      assert.equal(opened.body.data?.plaintext, 'AAAA', `${mount} ${name}`);
+    }
+    assert.equal((await v1(a, 'PUT', `transit/datakey/plaintext/${name}`, {})).status, 200);
+    assert.equal((await v1(a, 'PUT', `transit/keys/${name}/rotate`)).status, 204);
+    assert.equal((await v1(a, 'GET', `transit/keys/${name}`)).body.data.latest_version, 2);
+  }
+  for (const mount of ['transit', 'keys', 'team/keys', 'a/b/c']) {
+    const { keys } = (await v1(a, 'GET', `${mount}/keys?list=true`)).body.data;
+    assert.equal(keys.length, 6, mount);
+  }
+  isRefused(await v1(a, 'PUT', 'transit/sign/release/md5', { input: '' }), 400, 'invalid hash algorithm "md5"');
+});
+
 test('what is called a hash is signed whatever its length, by its leftmost 256 bits', async () => {
   const a = await testAppliance();
   const long = new Uint8Array(700_000).map((_, n) => n);
@@ -570,6 +625,7 @@ test('tokens look themselves up; AppRole answers the key as the token', async ()
   assert.deepEqual([data.ttl, data.creation_ttl, data.expire_time], [0, 0, null]);
   const bearer = { token: null, headers: { Authorization: `Bearer ${a.root.key}` } };
   assert.equal((await v1(a, 'GET', 'auth/token/lookup-self', undefined, bearer)).status, 200);
+  assert.equal((await v1(a, 'PUT', 'auth/token/lookup-self')).body.data.id, a.root.key);
   const { key, keyid } = await a.keyWith('transit.*');
   const login = (body: object) => v1(a, 'PUT', 'auth/approle/login', body, { token: null });
   const { auth } = (await login({ role_id: keyid, secret_id: key })).body;
@@ -689,6 +745,8 @@ test('tokens that nobody holds wait together, and whoever holds one before them'
   assert.ok(order.indexOf(200) < order.lastIndexOf(403), order.join());
 });
 
+const denied = 'permission denied';
+
 test('a tenant is found by its namespace, by the path, and by the host', async () => {
   const a = await testAppliance({
     tenants: [
@@ -708,6 +766,9 @@ test('a tenant is found by its namespace, by the path, and by the host', async (
     assert.equal((await v1(a, 'PUT', `${mount}/keys/${name}`, {}, sent)).status, 204);
     assert.equal((await v1(a, 'GET', `${mount}/keys/${name}`, undefined, sent)).status, 200);
     isRefused(await v1(a, 'GET', `transit/keys/${name}`), 404);
+    const { keys } = (await v1(a, 'GET', `${mount}/keys?list=true`, undefined, sent)).body.data;
+    assert.ok(keys.includes(name), mount);
+    isRefused(await v1(a, 'GET', `${mount}/keys?list=true`, undefined, { ...sent, token: a.root.key }), 403, denied);
   }
   const elsewhere = { token, headers: { 'X-Vault-Namespace': 'nobody' } };
   isRefused(await v1(a, 'GET', 'transit/keys/x', undefined, elsewhere), 403, 'permission denied');
@@ -724,6 +785,7 @@ test('health and the state of the seal need no token, and are not recorded', asy
   assert.equal((await v1(a, 'HEAD', 'sys/health', undefined, { token: null })).text, '');
   assert.match((await v1(a, 'GET', 'sys/seal-status', undefined, { token: null })).body.version, /^\d+\.\d+\.\d+/);
   assert.equal((await v1(a, 'GET', 'sys/leader', undefined, { token: null })).body.ha_enabled, false);
+  assert.deepEqual((await v1(a, 'GET', 'sys/init', undefined, { token: null })).body, { initialized: true });
   sealed = true;
   assert.equal((await v1(a, 'GET', 'sys/health')).status, 503);
   assert.equal((await v1(a, 'GET', 'sys/health?sealedcode=299&standbycode=200')).status, 299);

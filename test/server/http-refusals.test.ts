@@ -187,6 +187,7 @@ test('LIST is GET with list=true where clients send it, on a connection that end
     [[list('/v1/transit/keys')], ['/v1/transit/keys?list=true']],
     [[list('/v1/transit/keys?a=b&list=false')], ['/v1/transit/keys?list=true&a=b&list=false']],
     [['LIST /v1/transit/keys HTTP/1.1\r\n', host, 'X: 1\r\n', '\r\n'], ['/v1/transit/keys?list=true']],
+    [['LIST /v1/tran', 'sit/keys HTT', `P/1.1\r`, `\n${host}\r\n`], ['/v1/transit/keys?list=true']],
     [[post + list('/a')], ['/first', '/a?list=true']],
     [
       [post + post, list('/a')],
@@ -222,6 +223,8 @@ test('what is wrong with a LIST is refused as with any other', async () => {
     [[list('/a', 'no header\r\n')], 400],
     [[list('a')], 400],
     [['LIST /a HTTP/2.0\r\n\r\n'], 400],
+    [['LIST /a HT', 'TP/2.0\r\n', `${host}\r\n`], 400],
+    [['LIST /a\r', '\n\r\n'], 400],
     [[`LISTEN /a HTTP/1.1\r\n${host}\r\n`], 405],
     [['LI', `ST /a HTTP/1.1\r\n${host}\r\n`], 405],
     [[list('/a', 'Expect: wonders\r\n')], 417],

@@ -89,13 +89,9 @@ async function inside(options: DoctorOptions, data: string, findings: Findings, 
         : code === 'corrupt'
           ? (['error', 'damaged'] as const)
           : (['error', 'not-examined'] as const);
-    findings.add(
-      severity,
-      name,
-      data,
-      `the stores were not examined: ${message}`,
-      hint ?? 'unseal it, then examine it again',
-    );
+    const isOver = findings.all.some(({ name }) => name === 'taken-over');
+    const otherwise = isOver ? 'examine the one that took over' : 'unseal it, then examine it again';
+    findings.add(severity, name, data, `the stores were not examined: ${message}`, hint ?? otherwise);
     return { stores: 0, activities: 0, dropped: 0 };
   }
 }

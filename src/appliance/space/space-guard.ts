@@ -178,7 +178,7 @@ export class SpaceGuard {
     const hint = 'free space on it; writing goes on by itself then';
     if (!this.#refusal)
       this.#onEvent({ level: 'error', message: `${reason}: writes are refused, reading goes on; ${hint}` });
-    this.#refusal = new KmsError('unavailable', reason, { hint });
+    this.#refusal = new KmsError('unavailable', reason, { hint, retryAfter: 1 });
   }
 
   #allow(): void {

@@ -41,7 +41,8 @@ export async function identity(cli: CliOf<typeof age.identity>): Promise<void> {
   const isRecipient = /^age1kms1/i.test(given);
   const made = isRecipient ? parseRecipient(given) : await recipientOf(cli, given);
   const text = formatIdentity(await withKey(cli, made, isRecipient));
-  const recipient = isRecipient ? given : formatRecipient(await forOthers(cli, made));
+  // Bech32 may stand in capitals; age takes no recipient that does.
+  const recipient = isRecipient ? given.toLowerCase() : formatRecipient(await forOthers(cli, made));
   const { ring, ringId } = made;
   if (cli.json) return printJson(cli, { ring, ringId, recipient, identity: text });
   await write(cli.io.stdout, `# keyring: ${ring}\n# recipient: ${recipient}\n${text}\n`);

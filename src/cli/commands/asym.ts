@@ -4,7 +4,7 @@ import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { asym } from '../grammar/asym.ts';
 import { printJson, printLine, printThing } from '../output.ts';
-import { checkedRingName, reserveKeyPlace } from '../ring-key-file.ts';
+import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
 import { newRingPairs } from './keyring.ts';
 
 export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
@@ -16,8 +16,9 @@ export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
       await place.release();
       throw error;
     });
-    await printThing(cli, answer, [...newRingPairs(answer.ring), ['created', answer.ring.createdAt]]);
-    await place.keep(answer.privateKey);
+    const { ring, privateKey } = answer;
+    const print = () => printThing(cli, answer, [...newRingPairs(ring), ['created', ring.createdAt]]);
+    await keepAndShow(cli, place, { name, privateKey }, print);
   });
 }
 

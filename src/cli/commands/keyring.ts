@@ -11,7 +11,7 @@ import { withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { checkedRingName, type KeyPlace, reserveKeyPlace } from '../ring-key-file.ts';
+import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
 
 export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
@@ -38,15 +38,12 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
       await place?.release();
       throw error;
     });
-    // The answer first: with --json it holds the private key, whatever becomes of the file.
-    await printThing(cli, answer, ringPairs(answer.ring));
-    await keep(place, answer.privateKey);
+    const print = () => printThing(cli, answer, ringPairs(answer.ring));
+    const { privateKey } = answer;
+    if (place && privateKey !== undefined) return keepAndShow(cli, place, { name, privateKey }, print);
+    await place?.release();
+    await print();
   });
-}
-
-async function keep(place: KeyPlace | undefined, privateKey: string | undefined): Promise<void> {
-  if (privateKey !== undefined) await place?.keep(privateKey);
-  else await place?.release();
 }
 
 export async function readPublicKey(cli: Cli<{ '--public-key': string | undefined }>): Promise<string | undefined> {

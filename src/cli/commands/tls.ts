@@ -1,6 +1,5 @@
 // Certificates for HTTPS, signed by themselves, where no authority is at hand.
 
-import { mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { CliOf } from '../command.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
@@ -21,7 +20,8 @@ export async function selfSigned(cli: CliOf<typeof tls.selfSigned>): Promise<voi
   const dir = cli.get('--out') ?? resolve(cli.io.cwd);
   const { selfSigned } = await import('../../appliance/self-signed.ts');
   const { cert, key, fingerprint, notAfter } = await selfSigned(hosts, days, new Date());
-  await mkdir(dir, { recursive: true }).catch((error: unknown) => {
+  const { makeDirs } = await import('../../appliance/data-dir.ts');
+  await makeDirs(dir).catch((error: unknown) => {
     throw fileError('write', dir, error);
   });
   const files = { certificate: join(dir, 'cert.pem'), key: join(dir, 'key.pem') };

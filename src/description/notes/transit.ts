@@ -104,7 +104,9 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     limits: [keyLimit],
   },
   transitDataKey: {
-    description: [`Makes a random key of \`bits\` bits, and encrypts it with the ring's latest version. ${bound}`],
+    description: [
+      `Makes a random key of \`bits\` bits, and encrypts it with the ring's latest version, or with \`keyVersion\`. ${bound}`,
+    ],
     params,
     body: { bits: 256 },
     answer: { ciphertext: sample.transitCiphertext, keyVersion: 1, plaintext: sample.transitDataKey },

@@ -87,11 +87,15 @@ export function itemOf(given: unknown, own: readonly string[]): object {
   if (!isJsonObject(given)) throw invalid('error parsing batch input: expected objects');
   const item: Record<string, unknown> = {};
   for (const name of own) item[name] = textOf(given, name);
-  const keyVersion = countOf(given, 'key_version', 'requested version for encryption is negative');
   return {
     ...item,
     associatedData: textOf(given, 'associated_data'),
     context: textOf(given, 'context'),
-    keyVersion,
+    keyVersion: madeVersionOf(given),
   };
+}
+
+/** The version that a message is to be of. */
+export function madeVersionOf(given: JsonObject): number | undefined {
+  return countOf(given, 'key_version', 'requested version for encryption is negative');
 }

@@ -5,7 +5,17 @@ import type { TransitMade, TransitRing } from '../../api/transit.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
 import { done, found, hasNoBody, invalid, nothing, problem, type Told } from './answers.ts';
-import { batchOf, booleanOf, countOf, isAbsent, itemOf, numberOf, rotationOf, textOf } from './fields.ts';
+import {
+  batchOf,
+  booleanOf,
+  countOf,
+  isAbsent,
+  itemOf,
+  madeVersionOf,
+  numberOf,
+  rotationOf,
+  textOf,
+} from './fields.ts';
 
 /** An endpoint of our own in the engine's words. */
 export interface Operation {
@@ -27,37 +37,44 @@ export function isWrite(method: string): boolean {
 const noKey = 'encryption key not found';
 
 /**
- * What a path asks for, told by its end, since a mount may have any name; text says why it is refused, undefined stands
- * for what there is not.
+ * What a path asks for; text says why it is refused, undefined stands for what there is not. A mount may have any name,
+ * and several parts: the shortest behind which something is asked for is meant.
  */
 export function operationOf(method: string, path: readonly string[], isList: boolean): Operation | string | undefined {
-  const { length } = path;
-  const [c = '', b = '', a = ''] = [path[length - 1], path[length - 2], path[length - 3]];
+  for (let mount = 1; mount < path.length; mount++) {
+    const operation = behindMount(method, path.slice(mount), isList);
+    if (operation) return operation;
+  }
+  return refusedFor(method, path);
+}
+
+function behindMount(method: string, rest: readonly string[], isList: boolean): Operation | undefined {
+  const [what = '', name = '', more = ''] = rest;
   const writes = isWrite(method);
   const lists = method === 'GET' && isList;
-  if (length >= 2 && c === 'keys') return lists ? listRings : undefined;
-  if (length >= 4 && writes) {
-    if (a === 'keys' && c === 'rotate') return rotate(b);
-    if (a === 'keys' && c === 'config') return configure(b);
-    if (a === 'datakey' && (b === 'plaintext' || b === 'wrapped')) return dataKey(c, b === 'wrapped');
-    if (a === 'sign') return sign(b, c);
-    if (a === 'verify') return verify(b, c);
+  if (rest.length === 1) return what === 'keys' && lists ? listRings : undefined;
+  if (rest.length === 2) {
+    if (what === 'keys' && method === 'GET') return lists ? undefined : readRing(name);
+    if (what === 'keys' && method === 'DELETE') return deleteRing(name);
+    if (!writes) return undefined;
+    if (what === 'keys') return makeRing(name);
+    if (what === 'encrypt') return onItems('transitEncrypt', name, ['plaintext']);
+    if (what === 'decrypt') return onItems('transitDecrypt', name, ['ciphertext']);
+    if (what === 'rewrap') return onItems('transitRewrap', name, ['ciphertext']);
+    if (what === 'sign') return sign(name, undefined);
+    return what === 'verify' ? verify(name, undefined) : undefined;
   }
-  if (length < 3) return undefined;
-  if (b === 'keys') {
-    if (method === 'GET' && !lists) return readRing(c);
-    if (writes) return makeRing(c);
-    return method === 'DELETE' ? deleteRing(c) : undefined;
-  }
-  if (writes) {
-    if (b === 'encrypt') return onItems('transitEncrypt', c, ['plaintext']);
-    if (b === 'decrypt') return onItems('transitDecrypt', c, ['ciphertext']);
-    if (b === 'rewrap') return onItems('transitRewrap', c, ['ciphertext']);
-    if (b === 'sign') return sign(c, undefined);
-    if (b === 'verify') return verify(c, undefined);
-  }
-  return refusedFor(path);
+  if (rest.length !== 3 || !writes) return undefined;
+  if (what === 'keys' && more === 'rotate') return rotate(name);
+  if (what === 'keys' && more === 'config') return configure(name);
+  if (what === 'datakey' && (name === 'plaintext' || name === 'wrapped')) return dataKey(more, name === 'wrapped');
+  if (!hashName.test(more)) return undefined;
+  if (what === 'sign') return sign(name, more);
+  return what === 'verify' ? verify(name, more) : undefined;
 }
+
+/** A hash of Vault's, whether this has it or not. */
+const hashName = /^(?:none|sha[0-9-]+)$/;
 
 /** Whether any method does something there. */
 export function isKnownPath(path: readonly string[]): boolean {
@@ -65,9 +82,11 @@ export function isKnownPath(path: readonly string[]): boolean {
 }
 
 /** What Vault has and this has not, and why. */
-function refusedFor(path: readonly string[]): string | undefined {
+function refusedFor(method: string, path: readonly string[]): string | undefined {
+  if (path.length < 2) return undefined;
   if (path.includes('export', 1)) return notExportable;
-  const [last = '', before = ''] = path.toReversed();
+  const [last = '', before = '', earlier = ''] = path.toReversed();
+  if (isWrite(method) && path.length > 3 && (earlier === 'sign' || earlier === 'verify')) return noHash(last);
   if (before === 'backup') return 'plaintext backup is disallowed: keys never leave the appliance';
   if (before === 'restore' || last === 'restore')
     return 'restore is not supported: keys are made by the appliance alone';
@@ -229,8 +248,10 @@ function dataKey(ringname: string, isWrapped: boolean): Operation {
       const bits = numberOf(given, 'bits');
       const associatedData = textOf(given, 'associated_data');
       const context = textOf(given, 'context');
+      const keyVersion = madeVersionOf(given);
       return {
         wrapped: isWrapped,
+        ...(keyVersion !== undefined && { keyVersion }),
         ...(bits !== undefined && { bits }),
         ...(associatedData !== undefined && { associatedData }),
         ...(context !== undefined && { context }),
@@ -246,15 +267,22 @@ function signedOf(given: JsonObject, inPath: string | undefined): object {
   if (!(given.batch_input === undefined || given.batch_input === null)) {
     throw invalid('batch_input is not supported for signatures: send one request for each');
   }
+  for (const name of ['context', 'associated_data'] as const) {
+    if (textOf(given, name)) throw invalid(`${name} is not supported for signatures: it would not be bound to one`);
+  }
   const hash = inPath ?? (textOf(given, 'hash_algorithm') || textOf(given, 'algorithm') || 'sha2-256');
   const known = transitHashes.find((each) => each === hash);
-  if (!known) throw invalid(`invalid hash algorithm "${hash.slice(0, 100)}"`);
+  if (!known) throw invalid(noHash(hash));
   const marshaling = textOf(given, 'marshaling_algorithm') || 'asn1';
   if (marshaling !== 'asn1')
     throw invalid(`marshaling algorithm ${marshaling.slice(0, 100)} is not supported: asn1 is`);
   const input = textOf(given, 'input');
   if (input === undefined) throw invalid('missing input');
   return { input, hash: known, prehashed: booleanOf(given, 'prehashed') ?? false };
+}
+
+function noHash(name: string): string {
+  return `invalid hash algorithm "${name.slice(0, 100)}"`;
 }
 
 function sign(ringname: string, hash: string | undefined): Operation {

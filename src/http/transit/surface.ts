@@ -114,10 +114,12 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
       const handle = state.tenants.byName(namespace);
       return handle && { handle, path: parts };
     }
-    const first =
-      parts.length > 3 || parts[1] === 'auth' ? state.tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
     const tail = parts.slice(1);
-    if (first && (tail[0] === 'auth' || operationOf(method, tail, isList(query)) !== undefined)) {
+    const lists = isList(query);
+    // Of three parts the first is the mount, but where the last asks for a list.
+    const mayName = parts.length > 3 || tail[0] === 'auth' || (lists && tail[1] === 'keys');
+    const first = mayName ? state.tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
+    if (first && (tail[0] === 'auth' || operationOf(method, tail, lists) !== undefined)) {
       return { handle: first, path: tail };
     }
     const handle = state.tenants.byHost(hostName(headerOf(env, 'host') ?? ''));
@@ -176,7 +178,9 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   async function aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]) {
     const { method } = asked.place;
     const whole = path.slice(1).join('/');
-    if (whole === 'token/lookup-self' && method === 'GET') return byToken(asked, handle, 'session.read', lookUpSelf);
+    if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
+      return byToken(asked, handle, 'session.read', lookUpSelf);
+    }
     if (whole === 'token/renew-self' && isWrite(method)) return byToken(asked, handle, 'session.refresh', renewSelf);
     if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) return noRoute(asked, handle);
     const read = async () => bodyOfBytes(await asked.source.read(publicBodyLimit, undefined), publicBodyLimit);
@@ -217,6 +221,7 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     const place = parts.slice(1).join('/');
     if (method !== 'GET' && method !== 'HEAD') return noSuchRoute(asked);
     const { sealed } = appliance.state;
+    if (place === 'init') return { status: 200, bare: { initialized: true } };
     if (place === 'health') {
       const wanted = Number(query.get('sealedcode') ?? 503);
       const status = sealed ? (Number.isInteger(wanted) && wanted >= 200 && wanted <= 599 ? wanted : 400) : 200;

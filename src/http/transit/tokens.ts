@@ -33,7 +33,7 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
     const known = await identify(tx, new Bearer(token), env, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
-    const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 403 };
+    const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
     tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
     if (!usable) return undefined;
     const key = caller.kind === 'apikey' ? await tx.apiKeys.byId(caller.id) : undefined;

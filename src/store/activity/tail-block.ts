@@ -269,7 +269,7 @@ function isShared(props: ActivityInput['props']): boolean {
 /** By its code, 1 for each character that may stand in an id of ours. */
 const isWordCharacter = Uint8Array.from({ length: 128 }, (_, code) => Number(/\w/.test(String.fromCharCode(code))));
 
-/** Whether it is `idLength` word characters. Each record is asked: this takes a tenth of a regular expression's time. */
+/** Whether it is `idLength` word characters. Each record is asked: a regular expression takes ten times as long. */
 function hasOwnForm(id: string): boolean {
   if (id.length !== idLength) return false;
   for (let at = 0; at < idLength; at++) if (isWordCharacter[id.charCodeAt(at)] !== 1) return false;
