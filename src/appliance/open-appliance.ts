@@ -45,7 +45,7 @@ import type { StoreWorld, SystemStore } from './stores.ts';
 import { openStreaming, type StreamingSettings } from './streaming/streaming.ts';
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-routes.ts';
-import { type ApplianceActivity, recordInTenants, Tenants } from './tenants.ts';
+import { type ApplianceActivity, noAddress, recordInTenants, Tenants } from './tenants.ts';
 import { SegmentVerifier, type VerifierSettings } from './threads/segments.ts';
 import { Witness } from './witness.ts';
 
@@ -286,7 +286,7 @@ function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['syste
  */
 async function address(system: SystemStore, served: ApplianceOptions['baseUrl']): Promise<() => string> {
   const known = await system.peek(({ settings }) => settings.get('url'));
-  if (!served) return () => known ?? 'http://kms.local';
+  if (!served) return () => known ?? noAddress;
   const url = served();
   if (url !== known) await system.transaction(({ settings }) => settings.set('url', url));
   return served;

@@ -65,6 +65,9 @@ export function servedTenant(
   };
 }
 
+/** In place of the address of an appliance that nobody has served yet. */
+export const noAddress = 'http://kms.local';
+
 /**
  * Where people reach a tenant with these hosts: the appliance's address, with the first of them in it unless that leads
  * there anyhow.
@@ -72,7 +75,8 @@ export function servedTenant(
 export function addressOf(hosts: readonly string[], base: string): string {
   const url = new URL(base);
   const [first] = hosts;
-  if (first === undefined || hosts.includes(anyHost) || hosts.includes(url.hostname)) return base;
+  if (base === noAddress || first === undefined) return base;
+  if (hosts.includes(anyHost) || hosts.includes(url.hostname)) return base;
   url.hostname = first;
   return url.href.replace(/\/+$/, '');
 }

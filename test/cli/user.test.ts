@@ -245,6 +245,14 @@ test('serve takes lifetimes and a mail server', async () => {
   await smtp.close();
 });
 
+test('what nobody has served yet has no address, though it may have a host', async () => {
+  await using d = await desk();
+  await d.kms('init --host kms.example');
+  const { stdout, stderr } = await d.kms('user set-up-link');
+  assert.match(stdout, /http:\/\/kms\.local\/console/);
+  assert.match(stderr, /not served yet/);
+});
+
 test('after init there is a way to the first user, until there is one', async () => {
   await using d = await desk();
   await d.kms('init');
