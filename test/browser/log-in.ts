@@ -18,7 +18,13 @@ export async function visitAs(
   await page.getByLabel('User name or e-mail address').fill(username);
   await page.getByLabel('Password', { exact: true }).fill(typed);
   await page.getByRole('button', { name: 'Log in' }).click();
-  await page.getByRole('button', { name: 'Log out' }).waitFor();
+  await page
+    .getByRole('button', { name: 'Log out' })
+    .waitFor()
+    .catch(async (error: unknown) => {
+      const shown = await page.locator('body').innerText();
+      throw new Error(`${username} was not logged in; the page says: ${shown}`, { cause: error });
+    });
   return visited;
 }
 
