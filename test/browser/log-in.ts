@@ -15,6 +15,8 @@ export async function visitAs(
 ): Promise<Visit> {
   const visited = await visit(url + path, look);
   const { page } = visited;
+  // The page gives it the focus once it is drawn; what is typed at that moment would go there.
+  await page.locator('[name=username]:focus').waitFor();
   await page.getByLabel('User name or e-mail address').fill(username);
   await page.getByLabel('Password', { exact: true }).fill(typed);
   await page.getByRole('button', { name: 'Log in' }).click();
@@ -22,7 +24,7 @@ export async function visitAs(
     .getByRole('button', { name: 'Log out' })
     .waitFor()
     .catch(async (error: unknown) => {
-      const shown = await page.locator('body').innerText();
+      const shown = await page.locator('body').textContent();
       throw new Error(`${username} was not logged in; the page says: ${shown}`, { cause: error });
     });
   return visited;
