@@ -94,6 +94,11 @@ const malformedPassword = z
     results: passwordValidation,
   })
   .meta({ id: 'MalformedPassword', description: 'a password that was refused' });
+const refusedPassword = malformedPassword
+  .extend({
+    message: z.string().meta({ description: 'what is wrong', examples: ['the password does not meet the rules'] }),
+  })
+  .meta({ id: 'RefusedPassword', description: 'a new password that was refused' });
 
 const setUpBody = createUserBody.pick({ username: true, email: true, firstName: true, lastName: true }).extend({
   token: secretText.meta({
@@ -164,7 +169,7 @@ export const loginEndpoints = [
     body: setUpBody,
     answer: inviteCompleted,
     errors: {
-      400: { description: 'the password does not meet the rules', schema: malformedPassword },
+      400: { description: 'the password does not meet the rules', schema: refusedPassword },
       401: refused,
     },
   }),
@@ -217,7 +222,7 @@ export const loginEndpoints = [
     body: changePasswordBody,
     answer: emptyBody,
     errors: {
-      400: { description: 'the new password does not meet the rules', schema: malformedPassword },
+      400: { description: 'the new password does not meet the rules', schema: refusedPassword },
       ...tooManyTries,
     },
   }),

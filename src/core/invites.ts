@@ -88,12 +88,22 @@ export async function validateInvite(
   return { state: 'success', user: userAnswer(await checkInvite(tx, input.token, world.now())) };
 }
 
-/** Throws `invalid` with the counts where the password does not meet the rules. */
+const weakPassword = 'the password does not meet the rules';
+
+/** Throws `invalid` with the counts where a new password does not meet the rules. */
+export function checkNewPassword(password: string): void {
+  judgeNewPassword(password, { message: weakPassword });
+}
+
+/** The same for the completion of an invite, whose refusal has a state in place of a message. */
 export function checkInvitePassword(password: string): void {
+  judgeNewPassword(password, {});
+}
+
+function judgeNewPassword(password: string, told: { readonly message?: string }): void {
   const results = judgePassword(password);
   if (results.isValid) return;
-  const body = { state: 'malformed-password', results };
-  throw new KmsError('invalid', 'the password does not meet the rules', { body });
+  throw new KmsError('invalid', weakPassword, { body: { ...told, state: 'malformed-password', results } });
 }
 
 interface CompleteInviteInput {

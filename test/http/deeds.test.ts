@@ -261,6 +261,8 @@ test('setting up makes the first user, who has everything from then on', async (
   const a = await testAppliance();
   const fields = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
   const body = { ...fields, token: await setUpToken(a), password: goodPassword };
+  const weak = await a.call('POST', '/auth/user/set-up-complete', { ...body, password: 'x' }, { key: null });
+  assert.deepEqual([weak.status, weak.body.message], [400, 'the password does not meet the rules']);
   const { user } = (await a.call('POST', '/auth/user/set-up-complete', body, { key: null, env: office })).body;
   const object = { type: 'user', id: user.id, name: 'ada' };
   assert.deepEqual(await deed(a, 'user.create'), { object, granted: ['*'] });

@@ -211,6 +211,7 @@ test('a new password that breaks a rule is told so, and costs no try', async () 
   asked.length = 0;
   const { status, body } = await change(a, key, ada.password, 'short');
   assert.deepEqual([status, body.state, body.results.isValid], [400, 'malformed-password', false]);
+  assert.equal(body.message, 'the password does not meet the rules');
   assert.equal((await a.call('POST', '/auth/user/password', { currentPassword: 'x' }, { key })).status, 400);
   assert.deepEqual(asked, []);
   await ada.logIn();

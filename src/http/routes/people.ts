@@ -6,7 +6,14 @@ import type { userEndpoints } from '../../api/users.ts';
 import { activityRecord } from '../../core/activity.ts';
 import type { Context } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
-import { checkInvite, checkInvitePassword, completeInvite, inviteUser, validateInvite } from '../../core/invites.ts';
+import {
+  checkInvite,
+  checkInvitePassword,
+  checkNewPassword,
+  completeInvite,
+  inviteUser,
+  validateInvite,
+} from '../../core/invites.ts';
 import { inviteMail, type LinkSettings, type Mailer } from '../../core/links.ts';
 import { changePassword, checkCandidate, findCandidate, login, ownCandidate } from '../../core/logins.ts';
 import {
@@ -83,7 +90,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       const given = { tenant: handle.tenant, token, lifetimes };
       await handle.store.peek((tables) => checkSetUp(tables, given, appliance.world.now()));
       checkUserNames(fields);
-      checkInvitePassword(password);
+      checkNewPassword(password);
       const passwordHash = await hasher.hash(password);
       return (ctx) => completeSetUp(ctx, { token, fields, lifetimes, passwordHash });
     },
@@ -118,7 +125,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       sessionOf(caller);
       const { body, open, handle } = input;
       const { hasher } = open.people;
-      checkInvitePassword(body.newPassword);
+      checkNewPassword(body.newPassword);
       const candidate = await handle.store.peek((tables) => ownCandidate(tables, caller));
       const check = () => checkCandidate(hasher, candidate, body.currentPassword);
       const passed = await atPace(input, await triedAs(input, caller.id), check, (right) => right);
