@@ -1,8 +1,9 @@
 // The budget of bytes that bodies share, on their way in and while they are worked on, and a request's body under it:
 // read when the app asks for it, and let go of where the answer goes out without it, so that the client gets that
 // answer however much it still sends.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { KmsError } from '../errors.ts';
 import type { BodySource } from '../http/request.ts';
 
@@ -65,6 +66,59 @@ export class BodyBudget {
   }
 }
 
+/**
+ * A request whose body, where it came in one piece as most do, is handed over as that piece: the buffer, the flow, the
+ * end and the closing of a Readable take more time than all else that is done with it. Whoever reads it as a stream
+ * gets it so.
+ */
+export class Incoming extends IncomingMessage {
+  #piece: Uint8Array | undefined;
+  /** No more is to come. */
+  #isOver = false;
+  #isTaken = false;
+
+  /** The whole body, once; undefined where it has not come, or came in pieces, or is read as a stream. */
+  takeWhole(): Uint8Array | undefined {
+    const piece = this.#piece;
+    this.#piece = undefined;
+    if (piece) this.#isTaken = true;
+    return piece;
+  }
+
+  /** Node's parser calls it with each piece, and with null at the end. */
+  override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
+    if (this.#isTaken) return true;
+    if (this.#piece) {
+      this.#isOver = true;
+      return true;
+    }
+    if (!chunk || this.readableFlowing !== null || chunk.length !== Number(this.headers['content-length'])) {
+      return super.push(chunk, encoding);
+    }
+    this.#piece = chunk;
+    return true;
+  }
+
+  override _read(size: number): void {
+    const piece = this.#piece;
+    super._read(size);
+    if (!piece) return;
+    this.#piece = undefined;
+    super.push(piece);
+    if (this.#isOver) super.push(null);
+  }
+
+  static {
+    // Node lets go of a request that has ended. It is an accessor there too, which Node's types say is a property.
+    const { get } = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded') ?? {};
+    Object.defineProperty(Incoming.prototype, 'readableEnded', {
+      get(this: Incoming) {
+        return this.#isTaken || get?.call(this);
+      },
+    });
+  }
+}
+
 export class RequestBody implements BodySource {
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
@@ -92,6 +146,9 @@ export class RequestBody implements BodySource {
     const declared = this.#declared;
     if (this.#isHeldBack) this.#outgoing.writeContinue();
     this.#isHeldBack = false;
+    const whole = incoming instanceof Incoming && Number(declared) <= limit ? incoming.takeWhole() : undefined;
+    // What is worked on together takes its steps together: each waits here.
+    if (whole) return Promise.resolve(whole);
     return new Promise((resolve, reject) => {
       let bytes = nothing;
       let length = 0;
@@ -179,6 +236,7 @@ export class RequestBody implements BodySource {
   letGo(): void {
     const incoming = this.#incoming;
     const outgoing = this.#outgoing;
+    if (incoming instanceof Incoming) incoming.takeWhole();
     if (incoming.complete || incoming.destroyed || this.#declared === 0 || this.#isLetGo) return;
     this.#isLetGo = true;
     // A client that was not told to send may or may not: the connection cannot go on.

@@ -4,9 +4,10 @@
 import type { ServerResponse } from 'node:http';
 import { headersOf, headLinesOf, type Outcome } from '../http/respond.ts';
 
-/** What Node keeps of a head that was put together; undefined until one was. It goes out in front of the body. */
+/** What Node keeps of a head that was put together, undefined until one was, and whether it went out. */
 interface Headed {
   _header?: string | null;
+  _headerSent?: boolean;
 }
 
 /** Of the second that it was asked for last. */
@@ -30,15 +31,22 @@ export function sendText(
   keptFor: number,
 ): void {
   const length = Buffer.byteLength(text);
-  if (outcome.status === 200 && !outcome.headers && outgoing.shouldKeepAlive && hasNoHeaders(outgoing)) {
+  const encoding = length === text.length ? 'latin1' : 'utf8';
+  const { socket, req, shouldKeepAlive } = outgoing;
+  const isUsual = outcome.status === 200 && !outcome.headers && shouldKeepAlive && hasNoHeaders(outgoing);
+  if (isUsual && socket?.writable && req.method !== 'HEAD') {
     const lines = `${headLinesOf(state)}Content-Length: ${length}\r\nDate: ${dateNow()}\r\n`;
     const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keptFor / 1000)}\r\n`;
     // Cast: Node's types leave out what is its own.
-    (outgoing as Headed)._header = `HTTP/1.1 200 OK\r\n${lines}${kept}\r\n`;
+    const headed = outgoing as Headed;
+    headed._header = `HTTP/1.1 200 OK\r\n${lines}${kept}\r\n`;
+    headed._headerSent = true;
+    socket.write(headed._header + text, encoding);
+    outgoing.end();
   } else {
     outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': length });
+    outgoing.end(text, encoding);
   }
-  outgoing.end(text, length === text.length ? 'latin1' : 'utf8');
 }
 
 /** Of its own, such as that the connection ends with it. */

@@ -152,3 +152,26 @@ test('what is too long is known before it ends, declared or not', async () => {
   await none.closed;
   assert.match(none.answer, /\{"length":0\}$/);
 });
+
+test('a body in one piece is there for who reads it as a stream, and for nobody', async () => {
+  const made = httpServer(async (request) => new Response(request.url.endsWith('/read') ? await request.text() : '-'), {
+    env: () => ({}),
+  });
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
+  let answers = '';
+  socket.on('data', (text) => {
+    answers += text;
+  });
+  const ask = (path: string, body: string): string =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  socket.write(ask('/read', '<one>') + ask('/', '<two>') + ask('/read', '<three>'));
+  await until('all three are answered', () => answers.includes('<three>'));
+  socket.write(ask('/', '<four>'));
+  await until('the fourth is', () => answers.split('HTTP/1.1 200 OK').length === 5);
+  socket.write(ask('/read', '<five>'));
+  await until('the fifth is', () => answers.includes('<five>'));
+  assert.deepEqual(answers.match(/<\w+>/g), ['<one>', '<three>', '<five>']);
+  socket.destroy();
+  await endServer(made);
+});

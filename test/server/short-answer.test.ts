@@ -52,8 +52,13 @@ const requests: readonly (readonly [name: string, head: string, ends: boolean])[
   ['HTTP/1.0 that stays', 'GET /a HTTP/1.0\r\nHost: a\r\nConnection: keep-alive\r\n\r\n', false],
   ['a body that nobody reads', 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc', false],
   [
-    'one in chunks that nobody reads',
+    'one in chunks that nobody reads, and that is there',
     'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+    false,
+  ],
+  [
+    'one in chunks that nobody reads',
+    'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n',
     true,
   ],
   [
@@ -98,4 +103,12 @@ test('what says that a connection ends, or anything else, is kept', async () => 
   assert.match((await raw('GET /a HTTP/1.1\r\nHost: a\r\n\r\n', 1)).text, /^HTTP\/1\.1 404 Not Found\r\n/);
   answered = { outcome: { status: 200, body: {}, content: '{}end', headers: { 'Content-Type': 'text/plain' } } };
   assert.match((await raw('GET /a HTTP/1.1\r\nHost: a\r\n\r\n', 1)).text, /\r\nContent-Type: text\/plain\r\n/);
+});
+
+test('nobody who asks for the head alone gets a body', async () => {
+  answered = { outcome: { status: 200, body: {}, content: '{"c":3}end' } };
+  const { text } = await raw('HEAD /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 1);
+  assert.match(text, /^HTTP\/1\.1 200 OK\r\n[\s\S]*Content-Length: 10\r\n[\s\S]*\r\n\r\n$/);
+  const kept = await raw('HEAD /a HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n', 1);
+  assert.equal(kept.text.split('{"c":3}end').length, 2);
 });
