@@ -67,44 +67,72 @@ export class BodyBudget {
 }
 
 /**
- * A request whose body, where it came in one piece as most do, is handed over as that piece: the buffer, the flow, the
- * end and the closing of a Readable take more time than all else that is done with it. Whoever reads it as a stream
- * gets it so.
+ * A request whose body is gathered until somebody reads it, and handed over whole where all of it is there by then, as
+ * it is of most: the buffer, the flow, the end and the closing of a Readable take more time than all else that is done
+ * with it, and keep some hundred bytes for a piece of one. Whoever reads it as a stream gets it so.
  */
 export class Incoming extends IncomingMessage {
-  #piece: Uint8Array | undefined;
+  #gathered: Uint8Array | undefined;
+  /** How much of that is the body's. */
+  #length = 0;
+  /** Pieces that it was gathered from. */
+  #pieces = 0;
+  #isTaken = false;
   /** No more is to come. */
   #isOver = false;
-  #isTaken = false;
 
-  /** The whole body, once; undefined where it has not come, or came in pieces, or is read as a stream. */
-  takeWhole(): Uint8Array | undefined {
-    const piece = this.#piece;
-    this.#piece = undefined;
-    if (piece) this.#isTaken = true;
-    return piece;
+  /** How many more pieces came than whoever reads it as a stream will see. */
+  get joined(): number {
+    return Math.max(0, this.#pieces - 1);
   }
 
-  /** Node's parser calls it with each piece, and with null at the end. */
+  /** The body, once; undefined where not all of it was gathered, or it is read as a stream. */
+  takeWhole(): Uint8Array | undefined {
+    const gathered = this.#gathered;
+    if (!gathered || this.#length !== Number(this.headers['content-length'])) return undefined;
+    this.letGo();
+    return gathered.length === this.#length ? gathered : gathered.subarray(0, this.#length);
+  }
+
+  /** Nobody reads what was gathered. */
+  letGo(): void {
+    if (this.#gathered) this.#isTaken = true;
+    this.#gathered = undefined;
+  }
+
+  /** Node's parser calls it with each piece, and with null at the end. Answers whether there is room for more. */
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
     if (this.#isTaken) return true;
-    if (this.#piece) {
-      this.#isOver = true;
-      return true;
+    if (!this.#gathered && (!chunk || this.readableFlowing !== null)) return super.push(chunk, encoding);
+    if (chunk) this.#gather(chunk);
+    else this.#isOver = true;
+    return this.#length < this.readableHighWaterMark;
+  }
+
+  #gather(chunk: Uint8Array): void {
+    const before = this.#length;
+    this.#length += chunk.length;
+    this.#pieces++;
+    if (!this.#gathered) {
+      this.#gathered = chunk;
+      return;
     }
-    if (!chunk || this.readableFlowing !== null || chunk.length !== Number(this.headers['content-length'])) {
-      return super.push(chunk, encoding);
+    if (this.#length > this.#gathered.length) {
+      const grown = new Uint8Array(Math.max(this.#length, 2 * before, leastRoom));
+      grown.set(this.#gathered.subarray(0, before));
+      this.#gathered = grown;
     }
-    this.#piece = chunk;
-    return true;
+    this.#gathered.set(chunk, before);
   }
 
   override _read(size: number): void {
-    const piece = this.#piece;
     super._read(size);
-    if (!piece) return;
-    this.#piece = undefined;
-    super.push(piece);
+    const gathered = this.#gathered;
+    if (!gathered) return;
+    // Node looks once more at a request that was answered, which nobody reads.
+    if (this.readableFlowing === null) return void this.letGo();
+    this.#gathered = undefined;
+    super.push(gathered.subarray(0, this.#length));
     if (this.#isOver) super.push(null);
   }
 
@@ -152,7 +180,7 @@ export class RequestBody implements BodySource {
     return new Promise((resolve, reject) => {
       let bytes = nothing;
       let length = 0;
-      let pieces = 0;
+      let pieces = incoming instanceof Incoming ? incoming.joined : 0;
       let counted = 0;
       let isDone = false;
 
@@ -236,7 +264,7 @@ export class RequestBody implements BodySource {
   letGo(): void {
     const incoming = this.#incoming;
     const outgoing = this.#outgoing;
-    if (incoming instanceof Incoming) incoming.takeWhole();
+    if (incoming instanceof Incoming && incoming.complete) incoming.letGo();
     if (incoming.complete || incoming.destroyed || this.#declared === 0 || this.#isLetGo) return;
     this.#isLetGo = true;
     // A client that was not told to send may or may not: the connection cannot go on.

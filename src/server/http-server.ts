@@ -153,7 +153,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     if (straight && plainHost.test(incoming.headers.host ?? '')) answerStraight(straight, incoming, outgoing);
     else answerLong(incoming, outgoing);
   };
-  const handle: RequestListener = (incoming, outgoing) => {
+  const handle: Handle = (incoming, outgoing, begin) => {
     prepare?.(incoming);
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) nameHost(incoming);
     if (!isForApp(incoming, outgoing, dialect, letGo)) return;
@@ -162,9 +162,10 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     peerAddress(incoming.socket);
     const waiting = opening?.();
     if (waiting) void waiting.then(() => answer(incoming, outgoing));
-    else together(() => answer(incoming, outgoing));
+    else begin(() => answer(incoming, outgoing));
   };
-  const inTurn = oneByOne(handle);
+  // Over TLS a request and the end of its connection may come as one, and the end would be looked at first.
+  const inTurn = oneByOne(handle, tls ? atOnce : together);
   const handshakeTimeout = limits.headersTimeout;
   const server = tls
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
@@ -187,31 +188,37 @@ const newest = new WeakMap<Duplex, ServerResponse>();
  * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
  * gone out: else a connection could have any number of answers made and read none.
  */
-function oneByOne(handle: RequestListener): RequestListener {
+function oneByOne(handle: Handle, begin: Begin): RequestListener {
   const ahead = new WeakMap<Socket, number>();
   return (incoming, outgoing) => {
     newest.set(incoming.socket, outgoing);
     // Node gives a response its socket when those before it have gone out.
-    if (outgoing.socket) return handle(incoming, outgoing);
+    if (outgoing.socket) return handle(incoming, outgoing, begin);
     const { socket } = incoming;
     const waiting = (ahead.get(socket) ?? 0) + 1;
     if (waiting > mostAhead) return void socket.destroy();
     ahead.set(socket, waiting);
     outgoing.once('socket', () => {
       ahead.set(socket, (ahead.get(socket) ?? 1) - 1);
-      process.nextTick(handle, incoming, outgoing);
+      process.nextTick(handle, incoming, outgoing, atOnce);
     });
   };
 }
+
+/** When a request is worked on. */
+type Begin = (go: () => void) => void;
+
+type Handle = (incoming: IncomingMessage, outgoing: ServerResponse, begin: Begin) => void;
+
+const atOnce: Begin = (go) => go();
 
 /** Requests that came in this turn of the event loop, in their order. */
 const come: (() => void)[] = [];
 
 /**
  * What came in one turn of the event loop is worked on together once all of it is read: one step for each, then the
- * next, and each step finds its code in the processor's caches. By itself each request would be read, parsed and worked
- * on before the next is looked at: an encrypt takes half as much processor time again, on a slow machine twice as much
- * (docs/performance.md).
+ * next. Where each is read, parsed and worked on before the next is looked at, an encrypt takes up to twice as much
+ * processor time, most likely since each step has to come into the processor's caches anew (docs/performance.md).
  */
 function together(go: () => void): void {
   if (come.push(go) === 1) setImmediate(goOn);

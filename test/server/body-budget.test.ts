@@ -1,6 +1,7 @@
 // Bodies on their way in: how many bytes of them wait, who is refused when that is too much, and what becomes of odd
 // ones.
 import assert from 'node:assert/strict';
+import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
 import { test } from 'node:test';
@@ -172,6 +173,58 @@ test('a body in one piece is there for who reads it as a stream, and for nobody'
   socket.write(ask('/read', '<five>'));
   await until('the fifth is', () => answers.includes('<five>'));
   assert.deepEqual(answers.match(/<\w+>/g), ['<one>', '<three>', '<five>']);
+  socket.destroy();
+  await endServer(made);
+});
+
+test('what nobody reads yet is gathered, however small its pieces are', async () => {
+  const read = Promise.withResolvers<void>();
+  let seen: IncomingMessage | undefined;
+  const made = httpServer(
+    async (request) => {
+      await read.promise;
+      return new Response(`read ${(await request.text()).length}`);
+    },
+    {
+      env: (incoming) => {
+        seen = incoming;
+        return {};
+      },
+    },
+  );
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  const pieces = '1\r\nx\r\n'.repeat(5000);
+  socket.write(`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}0\r\n\r\n`);
+  await until('all of it came', () => seen?.complete === true);
+  assert.equal(seen?.readableLength, 0);
+  read.resolve();
+  await until('it is answered', () => answer.includes('read 5000'));
+  socket.destroy();
+  await endServer(made);
+});
+
+test('a body that nobody read is let go of with the answer, where nobody could say so either', async () => {
+  let seen: IncomingMessage | undefined;
+  const made = httpServer(() => Promise.reject(new Error('not to be answered')), {
+    env: (incoming) => {
+      seen = incoming;
+      return {};
+    },
+  });
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
+  await until('it is answered', () => answer.includes('HTTP/1.1 '));
+  await until('Node lets go of it', () => seen?.readableEnded === true);
   socket.destroy();
   await endServer(made);
 });

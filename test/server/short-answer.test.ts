@@ -112,3 +112,11 @@ test('nobody who asks for the head alone gets a body', async () => {
   const kept = await raw('HEAD /a HTTP/1.1\r\nHost: a\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n', 1);
   assert.equal(kept.text.split('{"c":3}end').length, 2);
 });
+
+test('who sends several and ends its side gets all that can be told at once', async () => {
+  answered = { outcome: { status: 200, body: {}, content: '{"d":4}end' } };
+  let text = '';
+  const socket = connect(port, '127.0.0.1', () => void socket.end('GET /a HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(5)));
+  for await (const chunk of socket) text += chunk;
+  assert.equal(text.split('{"d":4}end').length, 6);
+});

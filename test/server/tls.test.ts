@@ -2,10 +2,13 @@
 // without a restart.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Duplex } from 'node:stream';
 import { after, test } from 'node:test';
 import { connect, type SecureVersion } from 'node:tls';
 import { selfSigned } from '../../src/appliance/self-signed.ts';
@@ -212,4 +215,60 @@ test('what a client says that offers X25519MLKEM768 no quantum computer reads la
   } finally {
     await serving.close();
   }
+});
+
+/** A connection whose writes go out as one once it is told to. */
+class Held extends Duplex {
+  readonly #raw: Socket;
+  readonly #waiting: Buffer[] = [];
+  #isHeld = false;
+
+  constructor(raw: Socket) {
+    super();
+    this.#raw = raw;
+    raw.on('data', (bytes) => this.push(bytes)).on('end', () => this.push(null));
+    raw.on('error', (error) => this.destroy(error));
+  }
+
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  letGo(): void {
+    this.#isHeld = false;
+    this.#raw.write(Buffer.concat(this.#waiting.splice(0)));
+  }
+
+  override _read(): void {}
+
+  override _write(bytes: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    if (this.#isHeld) this.#waiting.push(bytes);
+    else this.#raw.write(bytes);
+    done();
+  }
+
+  override _final(done: () => void): void {
+    done();
+  }
+}
+
+test('a request that comes as one with the end of its side is answered', async () => {
+  const { cert } = await put();
+  const serving = await serve({ data: join(base, 'end'), listen: '127.0.0.1:0', logLevel: 'silent', ...files });
+  const raw = connectPlain(Number(new URL(serving.url).port), '127.0.0.1');
+  const held = new Held(raw);
+  const socket = connect({ socket: held, ca: cert, servername: 'localhost' });
+  let answer = '';
+  socket.on('data', (text) => {
+    answer += text;
+  });
+  await once(socket, 'secureConnect');
+  held.hold();
+  socket.end('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  held.letGo();
+  await once(raw, 'end');
+  raw.destroy();
+  await serving.close();
+  assert.match(answer, /^HTTP\/1\.1 200 OK/);
 });
