@@ -154,77 +154,65 @@ test('what is too long is known before it ends, declared or not', async () => {
   assert.match(none.answer, /\{"length":0\}$/);
 });
 
-test('a body in one piece is there for who reads it as a stream, and for nobody', async () => {
-  const made = httpServer(async (request) => new Response(request.url.endsWith('/read') ? await request.text() : '-'), {
-    env: () => ({}),
-  });
-  await listen(made, { host: '127.0.0.1', port: 0 });
-  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
+/** One connection to a server that answers so: what came back on it, and the newest request on it as Node has it. */
+async function oneConnection(answer: (request: Request) => Promise<Response>) {
   let answers = '';
-  socket.on('data', (text) => {
-    answers += text;
-  });
-  const ask = (path: string, body: string): string =>
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-  socket.write(ask('/read', '<one>') + ask('/', '<two>') + ask('/read', '<three>'));
-  await until('all three are answered', () => answers.includes('<three>'));
-  socket.write(ask('/', '<four>'));
-  await until('the fourth is', () => answers.split('HTTP/1.1 200 OK').length === 5);
-  socket.write(ask('/read', '<five>'));
-  await until('the fifth is', () => answers.includes('<five>'));
-  assert.deepEqual(answers.match(/<\w+>/g), ['<one>', '<three>', '<five>']);
-  socket.destroy();
-  await endServer(made);
-});
-
-test('what nobody reads yet is gathered, however small its pieces are', async () => {
-  const read = Promise.withResolvers<void>();
-  let seen: IncomingMessage | undefined;
-  const made = httpServer(
-    async (request) => {
-      await read.promise;
-      return new Response(`read ${(await request.text()).length}`);
-    },
-    {
-      env: (incoming) => {
-        seen = incoming;
-        return {};
-      },
-    },
-  );
-  await listen(made, { host: '127.0.0.1', port: 0 });
-  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
-  let answer = '';
-  socket.on('data', (text) => {
-    answer += text;
-  });
-  const pieces = '1\r\nx\r\n'.repeat(5000);
-  socket.write(`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}0\r\n\r\n`);
-  await until('all of it came', () => seen?.complete === true);
-  assert.equal(seen?.readableLength, 0);
-  read.resolve();
-  await until('it is answered', () => answer.includes('read 5000'));
-  socket.destroy();
-  await endServer(made);
-});
-
-test('a body that nobody read is let go of with the answer, where nobody could say so either', async () => {
-  let seen: IncomingMessage | undefined;
-  const made = httpServer(() => Promise.reject(new Error('not to be answered')), {
+  let newest: IncomingMessage | undefined;
+  const made = httpServer(answer, {
     env: (incoming) => {
-      seen = incoming;
+      newest = incoming;
       return {};
     },
   });
   await listen(made, { host: '127.0.0.1', port: 0 });
   const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
-  let answer = '';
   socket.on('data', (text) => {
-    answer += text;
+    answers += text;
   });
-  socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
-  await until('it is answered', () => answer.includes('HTTP/1.1 '));
-  await until('Node lets go of it', () => seen?.readableEnded === true);
-  socket.destroy();
-  await endServer(made);
+  return {
+    socket,
+    answers: () => answers,
+    newest: () => newest,
+    async [Symbol.asyncDispose]() {
+      socket.destroy();
+      await endServer(made);
+    },
+  };
+}
+
+test('a body in one piece is there for who reads it as a stream, and for nobody', async () => {
+  await using one = await oneConnection(
+    async (request) => new Response(request.url.endsWith('/read') ? await request.text() : '-'),
+  );
+  const { socket, answers } = one;
+  const ask = (path: string, body: string): string =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  socket.write(ask('/read', '<one>') + ask('/', '<two>') + ask('/read', '<three>'));
+  await until('all three are answered', () => answers().includes('<three>'));
+  socket.write(ask('/', '<four>'));
+  await until('the fourth is', () => answers().split('HTTP/1.1 200 OK').length === 5);
+  socket.write(ask('/read', '<five>'));
+  await until('the fifth is', () => answers().includes('<five>'));
+  assert.deepEqual(answers().match(/<\w+>/g), ['<one>', '<three>', '<five>']);
+});
+
+test('what nobody reads yet is gathered, however small its pieces are', async () => {
+  const read = Promise.withResolvers<void>();
+  await using one = await oneConnection(async (request) => {
+    await read.promise;
+    return new Response(`read ${(await request.text()).length}`);
+  });
+  const pieces = '1\r\nx\r\n'.repeat(5000);
+  one.socket.write(`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}0\r\n\r\n`);
+  await until('all of it came', () => one.newest()?.complete === true);
+  assert.equal(one.newest()?.readableLength, 0);
+  read.resolve();
+  await until('it is answered', () => one.answers().includes('read 5000'));
+});
+
+test('a body that nobody read is let go of with the answer, where nobody could say so either', async () => {
+  await using one = await oneConnection(() => Promise.reject(new Error('not to be answered')));
+  one.socket.write('POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc');
+  await until('it is answered', () => one.answers().includes('HTTP/1.1 '));
+  await until('Node lets go of it', () => one.newest()?.readableEnded === true);
 });
