@@ -58,7 +58,6 @@ export function createApp(appliance: Appliance): App {
     // For the administrator at the machine, unknown to everybody else.
     ...localEndpoints.map((endpoint) => serveLocal(appliance, endpoint)),
   ];
-  const hono = new Hono<{ Bindings: RequestEnv }>();
   const straight = new Map<string, Straight>();
   const withParameter = new Map<string, (value: string) => Straight>();
   const ids = requestIds(appliance.world.newId('act').slice(-8));
@@ -75,14 +74,8 @@ export function createApp(appliance: Appliance): App {
   for (const { method, path } of registry) {
     if (!path.includes('{')) concrete.set(path, (concrete.get(path) ?? new Set()).add(method));
   }
-  for (const [path, methods] of concrete) {
-    for (const other of registry) {
-      if (!methods.has(other.method) && isShadowed(path, other.path)) hono.on(other.method, path, unmatched);
-    }
-  }
-  for (const served of registry) {
-    const handle = logged(appliance, ids, served);
-    hono.on(served.method, honoPath(served.path), (served.noHead ? refusingHead : responding)(handle));
+  const handled = registry.map((served) => ({ served, handle: logged(appliance, ids, served) }));
+  for (const { served, handle } of handled) {
     const target = `${served.method} ${served.path}`;
     const [, start, name] = /^([^{]*\/)\{(\w+)\}$/.exec(target) ?? [];
     if (!target.includes('{')) straight.set(target, straightTo(served, handle, {}));
@@ -90,7 +83,21 @@ export function createApp(appliance: Appliance): App {
       withParameter.set(start, (value) => straightTo(served, handle, { [name]: value }));
     }
   }
-  hono.notFound(unmatched);
+  const makeRouter = () => {
+    const hono = new Hono<{ Bindings: RequestEnv }>();
+    for (const [path, methods] of concrete) {
+      for (const other of registry) {
+        if (!methods.has(other.method) && isShadowed(path, other.path)) hono.on(other.method, path, unmatched);
+      }
+    }
+    for (const { served, handle } of handled) {
+      hono.on(served.method, honoPath(served.path), (served.noHead ? refusingHead : responding)(handle));
+    }
+    hono.notFound(unmatched);
+    return hono;
+  };
+  /** A start needs none. */
+  let router: ReturnType<typeof makeRouter> | undefined;
   const handlers = new Map<EndpointId, Handler>();
   for (const [id, served] of ofTenants) handlers.set(id, logged(appliance, ids, served));
   const transit = transitSurface(appliance, { handlers, queue, logged: (served) => logged(appliance, ids, served) });
@@ -99,7 +106,9 @@ export function createApp(appliance: Appliance): App {
     paths: registry,
     fetch(request, env) {
       if (env.tang) return tang(request, env);
-      return env.transit ? transit.fetch(request, env) : hono.fetch(request, env);
+      if (env.transit) return transit.fetch(request, env);
+      router ??= makeRouter();
+      return router.fetch(request, env);
     },
     straightTo(target, surface) {
       if (surface?.tang) return undefined;
