@@ -1,7 +1,7 @@
 // GrammarCommand is a command of the grammar as it is parsed: options that may also come from the environment, errors
 // in the product's own form, help with examples, and code that is loaded when the command is used. Cli is what that
 // code is given: the world, and its arguments and options, each read when it is asked for and checked as it is read.
-import { Command, Option } from 'commander';
+import { Command, type Help, Option } from 'commander';
 import { KmsError } from '../errors.ts';
 import type { Commands, Completes, Declared, Kind, Kinds, Values } from './grammar/declaration.ts';
 import { globals } from './grammar/option-sets.ts';
@@ -131,6 +131,8 @@ export class GrammarCommand extends Command {
   readonly examples: string[] = [];
   /** What may stand for each of its arguments, by the names of the grammar. */
   readonly #arguments = new Map<string, Completes>();
+  /** Makes the commands of a group, which most processes never look into. */
+  #fill: (() => void) | undefined;
   /** Brings the code; groups have none. */
   load?: () => Promise<unknown>;
 
@@ -159,14 +161,34 @@ export class GrammarCommand extends Command {
   /** A group of commands about one thing. */
   group(name: string, description: string): GrammarCommand {
     const group = this.createCommand(name).description(description).helpCommand(false);
+    // Behind what was added before it.
+    this.#filled();
     this.addCommand(group);
     return group;
   }
 
   /** Adds the commands; `load` brings a module with the functions that do them. */
   add<S>(commands: Commands<S>, load: () => Promise<Module<NoInfer<S>>>): this {
-    for (const name in commands) this.#addOne(commands[name], async () => (await load())[name]);
+    const before = this.#fill;
+    const fill = (): void => {
+      before?.();
+      for (const name in commands) this.#addOne(commands[name], async () => (await load())[name]);
+    };
+    if (this.parent) this.#fill = fill;
+    else fill();
     return this;
+  }
+
+  #filled(): void {
+    const fill = this.#fill;
+    this.#fill = undefined;
+    fill?.();
+  }
+
+  /** Whoever wants to know of the commands in it asks here. */
+  override createHelp(): Help {
+    this.#filled();
+    return super.createHelp();
   }
 
   #addOne<V>({ name, about, examples, kinds }: Declared<V>, load: () => Promise<Run<V>>): void {
@@ -215,6 +237,7 @@ export class GrammarCommand extends Command {
 
   /** The command line wins over the environment. */
   override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
+    this.#filled();
     const rest = super.parseOptions(argv);
     for (const option of this.options) {
       const text = this.session.io.env[environmentName(option)];
