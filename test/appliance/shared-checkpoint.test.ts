@@ -5,7 +5,7 @@ import { CheckpointThread } from '../../src/appliance/threads/checkpoint.ts';
 import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { activityInput } from '../store/contract.ts';
-import { longestGoOfThread } from '../support/longest-go.ts';
+import { longestGo } from '../support/longest-go.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { createStore, storeOptions } from '../support/shared-load.ts';
 import { openShared } from '../support/shared-store.ts';
@@ -64,14 +64,14 @@ if (!programs) {
     // The thread is there, and its way to the database.
     await store.checkpoint();
     await store.transaction((tx) => tx.notes.set('note 0', 'changed'));
-    const pause = await longestGoOfThread(() => store.checkpoint());
+    const pause = await longestGo(() => store.checkpoint());
     await store.close();
     assert.deepEqual(events, ['checkpoint', 'checkpoint']);
 
     const { store: slow } = await large(uid, false);
     assert.equal((await slow.transaction((tx) => tx.notes.get('note 0')))?.value, 'changed');
     await slow.transaction((tx) => tx.notes.set('note 0', 'again'));
-    const here = await longestGoOfThread(() => slow.checkpoint());
+    const here = await longestGo(() => slow.checkpoint());
     await slow.close();
     context.diagnostic(`${pause.toFixed(1)} ms at once beside the thread, ${here.toFixed(1)} ms where it runs on it`);
     assert.ok(pause < longestPause, `${pause} ms`);

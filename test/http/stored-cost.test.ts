@@ -1,6 +1,6 @@
 // What requests cost where much is stored: a tenant with 100,000 of each thing, things of a mebibyte, and assets with
 // long lines of ancestors. However much there is, no request keeps others from the event loop. Costs are CPU time of
-// the process: how busy the machine is does not count.
+// the event loop's thread: how busy the machine is does not count.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';

@@ -1,18 +1,10 @@
-// How long something keeps others from the event loop, in CPU time of the process: how busy the machine is does not
-// count. Or in units of work that a test counts, each of which then takes a millisecond.
+// How long something keeps others from the event loop, in CPU time of its thread: neither how busy the machine is counts
+// nor what V8's helpers and the store's threads do beside it. Or in units of work that a test counts, each of which then
+// takes a millisecond.
 import type { TestContext } from 'node:test';
 
-/** Runs `work`; answers the most CPU time, in milliseconds, that went by between two turns of the event loop. */
+/** Runs `work`; answers the most CPU time of this thread, in milliseconds, that went by between two turns of the event loop. */
 export function longestGo(work: () => Promise<unknown>): Promise<number> {
-  const cpu = (): number => {
-    const { user, system } = process.cpuUsage();
-    return (user + system) / 1000;
-  };
-  return mostInOneGo(cpu, work);
-}
-
-/** The same of this thread alone, for what is to run on another one. */
-export function longestGoOfThread(work: () => Promise<unknown>): Promise<number> {
   const cpu = (): number => {
     const { user, system } = process.threadCpuUsage();
     return (user + system) / 1000;
@@ -33,8 +25,11 @@ async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Pro
   await new Promise((resolve) => setImmediate(resolve));
   before = sum();
   setImmediate(turn);
-  await work();
-  working = false;
+  try {
+    await work();
+  } finally {
+    working = false;
+  }
   turn();
   return most;
 }
