@@ -33,14 +33,17 @@ export async function sqlWasm(): Promise<Uint8Array> {
 
 /**
  * Megabytes of each half of a thread's young memory. What it leaves alive is little, and with the 16 of the serving
- * thread a checkpoint keeps 26 MB more until its thread ends.
+ * thread a checkpoint keeps 26 MB more until its thread ends. Nobody waits for a look at segments, which takes hours.
  */
-const youngOfThreads = 4;
+const young = (work: Work): number => (work.kind === 'segments' ? 1 : 4);
+/** Megabytes of its old memory before V8 looks for garbage there the first time. */
+const old = 8;
 
 /** Starts a thread with the code of worker.ts, which reads `work` and does its primitives as this process does. */
 export function startWorker(work: Work): Worker {
-  // It counts for isolates to come, and goes before the limits that a thread can be given.
-  setFlagsFromString(`--max-semi-space-size=${youngOfThreads}`);
+  // They count for isolates to come, and go before the limits that a thread can be given.
+  setFlagsFromString(`--max-semi-space-size=${young(work)}`);
+  setFlagsFromString(`--initial-old-space-size=${old}`);
   const options = { workerData: { work, crypto: cryptoInUse().by } satisfies WorkerData };
   if (sea.isSea()) return new Worker(sea.getAsset('worker.js', 'utf8'), { ...options, eval: true });
   return new Worker(new URL('./threads/worker.ts', import.meta.url), options);

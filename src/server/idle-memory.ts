@@ -16,7 +16,7 @@ const times = 4;
 const freed = 100;
 
 interface IdleWorld {
-  /** Processor time of the process so far, in microseconds. */
+  /** Processor time of the serving thread so far, in microseconds: what goes on beside it may go on for hours. */
   readonly used: () => number;
   /**
    * Collects all that can be, `thoroughly` several times over in one pause; undefined where the runtime lets nobody ask
@@ -61,7 +61,7 @@ export function trimHeap(): void {
 }
 
 function processorTime(): number {
-  const { user, system } = process.cpuUsage();
+  const { user, system } = process.threadCpuUsage();
   return user + system;
 }
 

@@ -15,18 +15,24 @@ export interface CheckpointJob {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords?: number;
+  /** The last record that whoever asks knows a segment of; absent = none. */
+  readonly known?: number;
   /** Segments of the activity log that hold no record behind this one are dropped. */
   readonly dropTo?: number;
   /** Whether it gives way to what is asked of the server: nobody waits for it. */
   readonly yields?: boolean;
 }
 
-export interface CheckpointResult {
+/** What was written, as far as every kind of store tells it. */
+export interface WrittenCheckpoint {
   readonly snapshotBytes: number;
-  /** All segments of the activity log. */
-  readonly segments: readonly SegmentSummary[];
-  /** What retention let go of before them. */
+  /** What retention let go of before the segments that are left. */
   readonly dropped: DroppedActivity | undefined;
+}
+
+export interface CheckpointResult extends WrittenCheckpoint {
+  /** The segments of the activity log behind the record `known`: all of them would be a history's worth each time. */
+  readonly segments: readonly SegmentSummary[];
 }
 
 type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<LogContext, 'random'>;
@@ -36,7 +42,9 @@ export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob
   const { state, activity, uid, log } = await recover({ ...world, ...job, rolls: true });
   const { sequence, chain, runs } = log.place;
   const header = { uid, generation: job.through, sequence, chain };
-  return writeRecovered({ ...world, dir: job.dir }, { state, activity, runs, header }, job);
+  const written = await writeRecovered({ ...world, dir: job.dir }, { state, activity, runs, header }, job);
+  const { known = 0 } = job;
+  return { ...written, segments: activity.segments.filter(({ lastSeq }) => lastSeq > known) };
 }
 
 /** What was recovered for a checkpoint alone, and the place in the log up to which it was. */
@@ -49,7 +57,7 @@ export async function writeRecovered(
   context: SnapshotContext,
   { state, activity, runs, header }: Covered,
   { at, dropTo }: Pick<CheckpointJob, 'at' | 'dropTo'>,
-): Promise<CheckpointResult> {
+): Promise<WrittenCheckpoint> {
   try {
     await activity.roll();
     // Their files stay until the snapshot that does without them is durable.
@@ -57,7 +65,7 @@ export async function writeRecovered(
     const { segments, dropped, head } = activity;
     const content = { schema: state.schemaVersion, savedAt: at, runs, activity: { segments, head, dropped } };
     const snapshotBytes = await writeSnapshot(context, header, content, activity.tailLines(), state.image());
-    return { snapshotBytes, segments, dropped };
+    return { snapshotBytes, dropped };
   } finally {
     state.close();
   }

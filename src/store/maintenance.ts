@@ -96,7 +96,7 @@ export class Maintenance {
   /** Puts what it makes in the place of the old files. */
   async #checkpoint(dropTo: number | undefined, yields: boolean): Promise<CheckpointResult | undefined> {
     const { dir, now, runCheckpoint, limits } = this.#world;
-    const { log, snapshot } = await this.#service.serving();
+    const { log, snapshot, activity } = await this.#service.serving();
     const through = await log.rotate(dropTo !== undefined);
     // Nothing new, but what was held until now may have to go.
     if (through <= snapshot.generation) {
@@ -109,13 +109,14 @@ export class Maintenance {
       through,
       at,
       segmentRecords: limits.segmentRecords,
+      known: activity.segments.at(-1)?.lastSeq ?? 0,
       yields,
       ...(dropTo === undefined ? {} : { dropTo }),
     });
     // A write may have failed meanwhile: what is in service now was recovered from the old snapshot or from this one.
     const live = await this.#service.serving();
     if (live.snapshot.generation < through) {
-      live.activity.adopt(result.segments, result.dropped);
+      live.activity.extend(result.segments, result.dropped);
       live.log.forget(through);
       live.snapshot = { generation: through, bytes: result.snapshotBytes, savedAt: at };
     }

@@ -253,6 +253,14 @@ export class ActivityLog {
     this.#bytes = bytesOfSegments(segments);
   }
 
+  /** The same for the newest segments; those that it has and that were not dropped stay as they are. */
+  extend(newest: readonly SegmentSummary[], dropped?: DroppedActivity): void {
+    const known = this.#segments.at(-1)?.lastSeq ?? 0;
+    const all = [...this.#segments, ...newest.filter(({ firstSeq }) => firstSeq > known)];
+    const from = dropped?.seq ?? 0;
+    this.adopt(from === 0 ? all : all.filter(({ firstSeq }) => firstSeq > from), dropped);
+  }
+
   /**
    * What the log would lack without its first segments, as far as all their records are from before `before` and none
    * is behind record `upTo`. Undefined where no further one may go.
@@ -266,11 +274,7 @@ export class ActivityLog {
   /** Lets go of the segments up to record `seq`; their files stay. For a checkpoint alone, on a log of its own. */
   drop(seq: number): void {
     const dropped = afterDropping(this.#segments, this.#dropped, ({ lastSeq }) => lastSeq <= seq);
-    const from = dropped?.seq ?? 0;
-    this.adopt(
-      this.#segments.filter(({ firstSeq }) => firstSeq > from),
-      dropped,
-    );
+    this.extend([], dropped);
   }
 
   /**
@@ -285,7 +289,7 @@ export class ActivityLog {
       this.#tail.addTo(segment, count);
       const { summary, bytes } = segment.finish(keys, uid);
       await files.replace(segmentPath(dir, summary.file), bytes);
-      this.adopt([...this.#segments, summary], this.#dropped);
+      this.extend([summary], this.#dropped);
     }
     return this.#segments;
   }

@@ -1,9 +1,9 @@
 // A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a
 // snapshot, with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
 import { KmsError, systemCode } from '../../errors.ts';
-import { type CheckpointResult, writeRecovered } from '../checkpoint.ts';
+import { type WrittenCheckpoint, writeRecovered } from '../checkpoint.ts';
 import type { WholeFiles } from '../files.ts';
-import type { ChainHead } from '../port.ts';
+import type { ChainHead, SegmentSummary } from '../port.ts';
 import { readSnapshot } from '../snapshot.ts';
 import { listStoreFiles } from '../store-files.ts';
 import { EngineError, type KnownRow, type SharedEngine } from './engine.ts';
@@ -25,7 +25,9 @@ export interface SharedCheckpointJob {
   readonly counted: boolean;
 }
 
-export interface SharedCheckpoint extends CheckpointResult {
+export interface SharedCheckpoint extends WrittenCheckpoint {
+  /** All segments of the activity log. */
+  readonly segments: readonly SegmentSummary[];
   /** The number of its row. */
   readonly generation: number;
   /** Transactions up to that row, and the row's tag. */
@@ -68,7 +70,8 @@ export async function writeSharedCheckpoint(
     // A failover cut it off.
     throw systemCode(cause) === 'ENOENT' ? new EngineError('retry', cause) : cause;
   });
-  return { ...written, generation, sequence, chain, activity, tables };
+  const { segments } = recovered.activity;
+  return { ...written, segments, generation, sequence, chain, activity, tables };
 }
 
 async function recover(
