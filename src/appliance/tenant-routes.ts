@@ -1,7 +1,7 @@
 // The local endpoints of tenants: the operator's, never anybody else's.
 import type { TenantAnswer } from '../api/local/tenants.ts';
-import { timestamp } from '../core/context.ts';
 import type { LocalHandlers } from '../http/appliance.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import type { Rekeying } from './rekey.ts';
 import { restorableFor, type TenantAdmin } from './tenant-admin.ts';

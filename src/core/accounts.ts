@@ -5,12 +5,13 @@ import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
 import { longestUid } from '../model/names.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import type { ApiKey } from '../store/tables/api-keys.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
-import { type Context, needQuota, timestamp } from './context.ts';
+import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };

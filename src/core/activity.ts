@@ -14,11 +14,12 @@ import { ownActions } from '../model/actions.ts';
 import { canonicalBlock } from '../model/addresses.ts';
 import { type Deed, deedProps } from '../model/deed.ts';
 import { flagsCovering } from '../model/flags.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import { type Tenant, timestamp, type World } from './context.ts';
+import type { Tenant, World } from './context.ts';
 
 interface ActivityDraft
   extends Pick<ActivityInput, 'keyid' | 'action'>,

@@ -9,10 +9,11 @@ import { sha256 } from '../crypto/fast-hash.ts';
 import { epochOfHash, keyHashBytes } from '../crypto/key-hash.ts';
 import { timeOfId } from '../crypto/ulid.ts';
 import { KmsError } from '../errors.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store } from '../store/port.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
-import { type Tenant, timestamp } from './context.ts';
+import type { Tenant } from './context.ts';
 import { localCaller } from './credential.ts';
 
 interface SignedVersion extends AssetContent {

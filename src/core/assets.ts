@@ -4,10 +4,11 @@ import type { Asset } from '../api/assets.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
 import { longestPage } from '../store/tables/page.ts';
-import { type Context, needQuota, timestamp } from './context.ts';
+import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader } from './pages.ts';
 
 export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {

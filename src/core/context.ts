@@ -117,11 +117,6 @@ export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'di
   readonly identify?: ((userId: string | undefined, how?: HowLoggedIn) => void) | undefined;
 }
 
-/** RFC 3339, UTC, with milliseconds. */
-export function timestamp(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
-}
-
 const nouns: Readonly<Record<keyof Limits, string>> = {
   keyrings: 'keyrings',
   keysPerRing: 'keys in a keyring',

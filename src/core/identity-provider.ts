@@ -5,9 +5,10 @@ import { isLoopbackHost } from '../model/addresses.ts';
 import { changedRights, type Deed, type Thing } from '../model/deed.ts';
 import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Tables, Transaction } from '../store/port.ts';
 import { activityRecord } from './activity.ts';
-import { timestamp, type World } from './context.ts';
+import type { World } from './context.ts';
 import { localCaller } from './credential.ts';
 import { findUser, userThing } from './users.ts';
 

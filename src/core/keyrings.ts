@@ -7,12 +7,13 @@ import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing, ReadKey }
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { type Context, needQuota, timestamp } from './context.ts';
+import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
 import {
   changePublicKey,

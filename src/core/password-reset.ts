@@ -4,10 +4,11 @@ import { judgePassword } from '../crypto/password-rules.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
 import { noMailMessage } from '../model/names.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { mayTouch } from './authorization.ts';
-import { type Context, type PublicContext, timestamp } from './context.ts';
+import type { Context, PublicContext } from './context.ts';
 import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 

@@ -11,9 +11,10 @@ import { isTotpCode, matchTotp, totpSecretLength, totpSecretText, totpUri } from
 import { invalidField, KmsError } from '../errors.ts';
 import type { Deed, Thing } from '../model/deed.ts';
 import { enrolFirst } from '../model/names.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { SecondFactor, TotpData } from '../store/tables/second-factors.ts';
-import { type Caller, type Context, type PublicContext, type Tenant, timestamp } from './context.ts';
+import type { Caller, Context, PublicContext, Tenant } from './context.ts';
 import {
   newCreationOptions,
   type PasskeyPlace,

@@ -15,11 +15,12 @@ import {
 import { KmsError } from '../errors.ts';
 import type { Thing } from '../model/deed.ts';
 import { isJsonObject } from '../model/json.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { TangPair } from '../store/tables/tang.ts';
 import { activityRecord } from './activity.ts';
-import { type Context, timestamp, type World } from './context.ts';
+import type { Context, World } from './context.ts';
 
 /** Those that are kept beside the advertised one count too. */
 const mostPairs = 100;

@@ -7,13 +7,14 @@ import { newTransitKey, openTransitKey, p256Pem, sealTransitKey, transitPublicKe
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type Thing } from '../model/deed.ts';
 import { checkRingName } from '../model/names.ts';
+import { timestamp } from '../model/timestamp.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
 import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
-import { type Context, needQuota, timestamp, type World } from './context.ts';
+import { type Context, needQuota, type World } from './context.ts';
 import { looksAt, type Reader, readInParts } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
 
