@@ -7,12 +7,12 @@ import { flagsOfText } from '../model/flags.ts';
 import { longestUid } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import type { ApiKey } from '../store/tables/api-keys.ts';
 import { keepingHolder, mayTouchAll } from './authorization.ts';
 import { type Context, needQuota } from './context.ts';
-import { looksAt, type Reader, readInParts } from './pages.ts';
+import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };
 
@@ -44,7 +44,10 @@ export async function makeAccount(
 }
 
 /** The oldest first. */
-export function listAccounts({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<Account>> {
+export function listAccounts(
+  { store }: Reader,
+  { page }: { readonly page: PageRequest },
+): Promise<WrittenPage<Account>> {
   return readInParts(looksAt(store), page, ({ accounts }, part) => accounts.list(part, accountAnswer));
 }
 

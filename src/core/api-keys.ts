@@ -14,7 +14,7 @@ import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts'
 import { isRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
-import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
+import { type PageRequest, type Soon, soon } from '../store/sql.ts';
 import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api-keys.ts';
 import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
@@ -22,7 +22,7 @@ import { activityRecord } from './activity.ts';
 import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
-import { looksAt, type Reader, readInParts } from './pages.ts';
+import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -71,7 +71,10 @@ async function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): 
 }
 
 /** The oldest first. */
-export function listApiKeys({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<SafeApiKey>> {
+export function listApiKeys(
+  { store }: Reader,
+  { page }: { readonly page: PageRequest },
+): Promise<WrittenPage<SafeApiKey>> {
   return readInParts(looksAt(store), page, ({ apiKeys }, part) => apiKeys.list(part, safeApiKey));
 }
 
@@ -265,7 +268,7 @@ interface SearchByRingInput {
 export async function searchApiKeysByRing(
   { store, caller }: Reader & { readonly caller: Caller },
   { ring, wildcard, page }: SearchByRingInput,
-): Promise<Page<SafeApiKey>> {
+): Promise<WrittenPage<SafeApiKey>> {
   const looks = looksAt(store);
   const name = await looks.look((tables) => ringToSearch(tables, caller, ring));
   return readInParts(looks, page, ({ apiKeys }, part) => apiKeys.listByRing(name, wildcard, part, safeApiKey));
@@ -307,7 +310,7 @@ function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
 export async function listAccountApiKeys(
   { store }: Reader,
   input: { readonly account: AccountRef; readonly page: PageRequest },
-): Promise<Page<SafeApiKey>> {
+): Promise<WrittenPage<SafeApiKey>> {
   const looks = looksAt(store);
   const { id } = await looks.look((tables) => findAccount(tables, input.account));
   return readInParts(looks, input.page, ({ apiKeys }, part) => apiKeys.listByAccount(id, part, safeApiKey));

@@ -5,11 +5,11 @@ import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
 import { longestPage } from '../store/tables/page.ts';
 import { type Context, needQuota } from './context.ts';
-import { looksAt, type Reader } from './pages.ts';
+import { looksAt, type Reader, WrittenItems, type WrittenPage } from './pages.ts';
 
 export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
   return assetAnswer(await findAsset(ctx, input.id));
@@ -28,11 +28,11 @@ export async function searchAssets(
   { store }: Reader,
   search: Body<'searchAssets'>,
   page: PageRequest,
-): Promise<Page<Asset>> {
+): Promise<WrittenPage<Asset>> {
   const { keyringId, ...others } = search;
   const wanted = assetSearch(keyringId === undefined ? others : { ...others, ringId: keyringId });
   const looks = looksAt(store);
-  const items: Asset[] = [];
+  const items = new WrittenItems<Asset>();
   let length = 0;
   let last = 0;
   let before = page.after;
@@ -41,11 +41,11 @@ export async function searchAssets(
     const place = before;
     const look = await looks.look(({ assets }) => assets.look(wanted, place, most));
     for (const { asset, length: more } of look.found) {
-      if (items.length === page.limit || length >= longestPage) {
+      if (items.count === page.limit || length >= longestPage) {
         await looks.durable();
         return { items, next: last };
       }
-      items.push(assetAnswer(asset));
+      items.add(assetAnswer(asset));
       length += more;
       last = asset.seq;
     }

@@ -9,12 +9,12 @@ import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
-import { looksAt, type Reader, readInParts } from './pages.ts';
+import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import {
   changePublicKey,
   countRings,
@@ -41,7 +41,7 @@ export async function createKeyring(ctx: Context, input: Body<'createKeyring'>):
 export function listKeyrings(
   { store, world }: Reader,
   { deleted = false, page }: { readonly deleted?: boolean; readonly page: PageRequest },
-): Promise<Page<ListedKeyRing>> {
+): Promise<WrittenPage<ListedKeyRing>> {
   return readInParts<ListedKeyRing>(looksAt(store), page, ({ rings }, part) =>
     deleted
       ? rings.listDeletedSince('ks', world.now() - restorableFor, part, deletedKeyRing)
@@ -65,7 +65,7 @@ interface KeysInput {
 }
 
 /** The oldest first. With their use, or with how they are wrapped, there may be fewer than asked for. */
-export async function listKeys({ store, world }: Reader, input: KeysInput): Promise<Page<KeyListItem>> {
+export async function listKeys({ store, world }: Reader, input: KeysInput): Promise<WrittenPage<KeyListItem>> {
   const { usage = false, wrapped = false } = input;
   const looks = looksAt(store);
   const { id } = await looks.look((tables) => findRing(tables, 'ks', input.ring));

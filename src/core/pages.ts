@@ -1,7 +1,8 @@
 // Pages of lists, read beside the request's transaction: in looks of some milliseconds each, between which whatever
 // else came is served. Rows come in the order of their places, which they keep, so a page has each row as it stood at
 // one moment while it was read, none twice, and every one that stood all the time; rows that came or went meanwhile may
-// be in it or not.
+// be in it or not. Items are written as they are read: objects that wait for the last of them would be copied by the
+// collector again and again.
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { longestPage, type Part } from '../store/tables/page.ts';
@@ -38,22 +39,85 @@ export function looksAt(store: Store): Looks {
   };
 }
 
-/** The page that `read` makes, part by part; `first` are looks whose findings it rests on. */
+/** Characters, or bytes, of a piece of an answer that is sent as it is read. */
+export const pieceLength = 64 * 1024;
+const encoder = new TextEncoder();
+
+/** Items as JSON, with commas between them. */
+export class WrittenItems<T> {
+  readonly #pieces: Uint8Array[] = [];
+  #rest = '';
+  #count = 0;
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Answers whether there is a whole piece more. */
+  add(item: T): boolean {
+    const text = JSON.stringify(item);
+    this.#rest += this.#count === 0 ? text : `,${text}`;
+    this.#count++;
+    if (this.#rest.length < pieceLength) return false;
+    this.#pieces.push(encoder.encode(this.#rest));
+    this.#rest = '';
+    return true;
+  }
+
+  /** All of them between two texts, in pieces of some 64 KiB; as a text where there is less than a piece. */
+  between(before: string, after: string): string | Uint8Array[] {
+    if (this.#pieces.length === 0) return before + this.#rest + after;
+    return [encoder.encode(before), ...this.#pieces, encoder.encode(this.#rest + after)];
+  }
+}
+
+/** A page whose items are written already. */
+export interface WrittenPage<T> {
+  readonly items: WrittenItems<T>;
+  /** Where the next page starts; absent when this is the last one. */
+  readonly next?: number;
+}
+
+/** The page that `read` makes, part by part, behind what was looked at before. */
 export async function readInParts<T>(
   looks: Looks,
-  { limit, after }: PageRequest,
+  page: PageRequest,
+  read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
+): Promise<WrittenPage<T>> {
+  const items = new WrittenItems<T>();
+  const next = await goThrough(looks, page, read, (item) => items.add(item));
+  return next === undefined ? { items } : { items, next };
+}
+
+/** The same as objects, for who looks at them. */
+export async function readAsObjects<T>(
+  looks: Looks,
+  page: PageRequest,
   read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
 ): Promise<Page<T>> {
   const items: T[] = [];
+  const next = await goThrough(looks, page, read, (item) => items.push(item));
+  return next === undefined ? { items } : { items, next };
+}
+
+/** Answers where the next page starts. */
+async function goThrough<T>(
+  looks: Looks,
+  { limit, after }: PageRequest,
+  read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
+  take: (item: T) => unknown,
+): Promise<number | undefined> {
+  let count = 0;
   let length = 0;
   for (let next = after; ; ) {
-    const asked = { limit: limit - items.length, ...(next !== undefined && { after: next }) };
+    const asked = { limit: limit - count, ...(next !== undefined && { after: next }) };
     const part = await looks.look((tables) => read(tables, asked));
-    items.push(...part.items);
+    for (const item of part.items) take(item);
+    count += part.items.length;
     length += part.length;
     next = part.next;
-    if (next !== undefined && items.length < limit && length < longestPage) continue;
+    if (next !== undefined && count < limit && length < longestPage) continue;
     await looks.durable();
-    return next === undefined ? { items } : { items, next };
+    return next;
   }
 }

@@ -15,7 +15,7 @@ import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, type World } from './context.ts';
-import { looksAt, type Reader, readInParts } from './pages.ts';
+import { looksAt, type Reader, readAsObjects } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
 
 /** Of a ring's versions the newest so many are shown. */
@@ -73,7 +73,7 @@ export function listTransitRings(
   { deleted, page }: { readonly deleted: boolean; readonly page: PageRequest },
 ): Promise<Page<RingAnswer>> {
   const since = deleted ? world.now() - restorableFor : undefined;
-  return readInParts<RingAnswer>(looksAt(store), page, ({ transit }, part) => transit.list(part, since, ringAnswer));
+  return readAsObjects<RingAnswer>(looksAt(store), page, ({ transit }, part) => transit.list(part, since, ringAnswer));
 }
 
 export async function getTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'getTransitRing'>> {

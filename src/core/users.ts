@@ -6,12 +6,12 @@ import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
 import { changedFields, changedRights, type Deed, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
-import { looksAt, type Reader, readInParts } from './pages.ts';
+import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;
@@ -56,7 +56,7 @@ export async function addUser(
 }
 
 /** The oldest first. */
-export function listUsers({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<Page<User>> {
+export function listUsers({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<WrittenPage<User>> {
   return readInParts(looksAt(store), page, ({ users }, part) => users.list(part, userAnswer));
 }
 

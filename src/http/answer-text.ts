@@ -1,7 +1,8 @@
 // The text of an answer. A short one is a string; a long one is made in pieces, between which others have their turn,
 // and goes out piece by piece as it is read, in room that was taken for it beforehand.
+import { pieceLength, WrittenItems } from '../core/pages.ts';
 import type { AnswerRoom, Holder } from './request.ts';
-import { chunkLength, inPieces, type Outcome } from './respond.ts';
+import { inPieces, type Outcome } from './respond.ts';
 
 /** In characters; what is longer takes room. */
 const longestShort = 16 * 1024;
@@ -18,31 +19,29 @@ export function answeredText(text: string, room: AnswerRoom | undefined, holder:
   room?.takeNow(bytes.length, holder);
   const pieces: Uint8Array[] = [];
   // Copies: a part of an array would keep the whole of it.
-  for (let at = 0; at < bytes.length; at += chunkLength) pieces.push(bytes.slice(at, at + chunkLength));
+  for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
   return sentInPieces(pieces, room);
 }
 
 /** The same of a list, for which room was taken. */
 export async function answeredList(
-  { data, ...rest }: { readonly data: readonly unknown[] },
+  { data, ...rest }: { readonly data: readonly unknown[] | WrittenItems<unknown> },
   room: AnswerRoom | undefined,
   turn: Turn | undefined,
 ): Promise<Outcome> {
-  const pieces: Uint8Array[] = [];
-  let text = '{"data":[';
   await turn?.();
-  for (const [n, item] of data.entries()) {
-    if (text.length >= chunkLength) {
-      pieces.push(encoder.encode(text));
-      text = '';
-      await turn?.();
-    }
-    text += n === 0 ? JSON.stringify(item) : `,${JSON.stringify(item)}`;
-  }
-  text += `],${JSON.stringify(rest).slice(1)}`;
-  if (pieces.length > 0 || text.length > longestShort) return sentInPieces([...pieces, encoder.encode(text)], room);
+  const items = data instanceof WrittenItems ? data : await written(data, turn);
+  const made = items.between('{"data":[', `],${JSON.stringify(rest).slice(1)}`);
+  if (typeof made !== 'string') return sentInPieces(made, room);
+  if (made.length > longestShort) return sentInPieces([encoder.encode(made)], room);
   room?.left(0);
-  return { status: 200, body: {}, content: text };
+  return { status: 200, body: {}, content: made };
+}
+
+async function written(data: readonly unknown[], turn: Turn | undefined): Promise<WrittenItems<unknown>> {
+  const items = new WrittenItems();
+  for (const item of data) if (items.add(item)) await turn?.();
+  return items;
 }
 
 function sentInPieces(pieces: readonly Uint8Array[], room: AnswerRoom | undefined): Outcome {

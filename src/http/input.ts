@@ -7,6 +7,7 @@ import { defaultLimit, type PageInfo } from '../api/page.ts';
 import { kindOf, withArticle } from '../api/values.ts';
 import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
+import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';
@@ -109,9 +110,9 @@ export function pageBody(
   handle: TenantHandle,
   world: World,
   { params, query, body, page }: CheckedInput,
-  { items, next }: Page<unknown>,
-): { data: unknown[]; pagination: PageInfo } {
-  const counts = { limit: page.limit, count: items.length };
+  { items, next }: Page<unknown> | WrittenPage<unknown>,
+): { data: unknown[] | WrittenItems<unknown>; pagination: PageInfo } {
+  const counts = { limit: page.limit, count: items instanceof WrittenItems ? items.count : items.length };
   if (next === undefined) return { data: items, pagination: { ...counts, hasMore: false } };
   const scope = cursorScope(endpoint, handle, params, query, body);
   const nextCursor = sealCursor(handle.tenant.keys, scope, next, world);

@@ -7,6 +7,7 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller, Context, KeyHandedOut, PublicContext } from '../core/context.ts';
 import { Bearer, localCaller } from '../core/credential.ts';
+import type { WrittenPage } from '../core/pages.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
@@ -186,7 +187,7 @@ export function serveEndpoint(
       return outcome;
     }
     // The types of the routes see to it that lists answer pages.
-    const body = outcome.body as { readonly data: readonly unknown[] };
+    const body = outcome.body as ReturnType<typeof pageBody>;
     const made = await answeredList(body, room, appliance.turn);
     return { ...made, headers: { ...outcome.headers, ...made.headers } };
   }
@@ -304,7 +305,7 @@ export function serveEndpoint(
     const holder = { tenant: handle.tenant.id, caller: admitted?.caller.id };
     // The types of the routes see to it that lists answer pages and all others objects.
     const body = endpoint.paginated
-      ? pageBody(endpoint, handle, world, exchange, answer as Page<unknown>)
+      ? pageBody(endpoint, handle, world, exchange, answer as Page<unknown> | WrittenPage<unknown>)
       : (answer as JsonObject);
     if (exchange.others) {
       if (endpoint.paginated) room?.left(0);

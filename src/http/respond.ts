@@ -1,5 +1,6 @@
 // The single map from what went wrong to status and body, and the making of responses.
 import type { ErrorBody } from '../api/endpoint.ts';
+import { pieceLength } from '../core/pages.ts';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { stateHeader } from '../model/names.ts';
 
@@ -108,8 +109,6 @@ export function streamed(
   return { status: 200, body: {}, headers: { 'Content-Type': contentType }, stream };
 }
 
-/** Bytes, or characters, of a piece of an answer that is sent as it is read. */
-export const chunkLength = 65_536;
 const encoder = new TextEncoder();
 
 /** Text in pieces of a good size; bytes, which stand for themselves, as they come. */
@@ -121,7 +120,7 @@ async function* inChunks(text: AsyncIterable<string | Uint8Array>): AsyncGenerat
       continue;
     }
     waiting += part;
-    if (waiting.length < chunkLength) continue;
+    if (waiting.length < pieceLength) continue;
     yield encoder.encode(waiting);
     waiting = '';
   }
@@ -205,14 +204,14 @@ export function textOf({ body, stream, content }: Outcome): string | undefined {
 export function respond(outcome: Outcome, state?: string): Response {
   const { status, body, stream, content } = outcome;
   const init = { status, headers: headersOf(outcome, state) };
-  if (content instanceof Uint8Array && content.length > chunkLength) return inParts(content, init);
+  if (content instanceof Uint8Array && content.length > pieceLength) return inParts(content, init);
   return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, init);
 }
 
 /** A file that all answers share: none of them makes a copy of more than a part, as TLS would of the whole. */
 function inParts(content: Uint8Array, { status, headers }: { status: number; headers: object }): Response {
   const parts: Uint8Array[] = [];
-  for (let at = 0; at < content.length; at += chunkLength) parts.push(content.subarray(at, at + chunkLength));
+  for (let at = 0; at < content.length; at += pieceLength) parts.push(content.subarray(at, at + pieceLength));
   return new Response(inPieces(parts), { status, headers: { ...headers, 'Content-Length': String(content.length) } });
 }
 

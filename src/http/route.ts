@@ -3,7 +3,7 @@
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
-import type { Reader } from '../core/pages.ts';
+import type { Reader, WrittenPage } from '../core/pages.ts';
 import type { Page, PageRequest, Soon } from '../store/sql.ts';
 import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
 import type { AppContext } from './request.ts';
@@ -61,7 +61,8 @@ export interface Input<E> extends Around {
 type ItemOf<Answer> = Answer extends { readonly data: readonly (infer Item)[] } ? Item : never;
 
 /** What an operation answers: the body of status 200, or for lists a page of items. */
-type Result<E> = E extends { readonly paginated: true } ? Page<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
+type Result<E> = E extends { readonly paginated: true } ? Listed<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
+type Listed<Item> = Page<Item> | WrittenPage<Item>;
 
 type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'public' } } ? Yes : No;
 type ContextOf<E> = IsPublic<E, PublicContext, Context>;

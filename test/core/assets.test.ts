@@ -8,7 +8,7 @@ import { deleteAsset, getAsset, searchAssets } from '../../src/core/assets.ts';
 import { encrypt } from '../../src/core/encryption.ts';
 import { createKeyring } from '../../src/core/keyrings.ts';
 import { containing } from '../../src/model/json.ts';
-import { callerWith, refusal, startTime, testTenant } from '../support/context.ts';
+import { callerWith, readPage, refusal, startTime, testTenant } from '../support/context.ts';
 
 interface Made {
   readonly answer: Asset;
@@ -83,7 +83,7 @@ test('every filter alone and together finds what holds it, newest first, page by
       let after: number | undefined;
       do {
         const page = after === undefined ? { limit } : { limit, after };
-        const { items, next } = await searchAssets(tenant, filter, page);
+        const { items, next } = readPage(await searchAssets(tenant, filter, page));
         assert.ok(items.length <= limit && (next === undefined || items.length === limit));
         found.push(...items);
         after = next;
@@ -116,7 +116,8 @@ test('a search in data reads on until its page is full', async () => {
     });
     if (needle) needles.unshift(asset);
   }
-  const search = (page: { limit: number; after?: number }) => searchAssets(tenant, { data: { needle: true } }, page);
+  const search = async (page: { limit: number; after?: number }) =>
+    readPage(await searchAssets(tenant, { data: { needle: true } }, page));
   assert.deepEqual(
     (await search({ limit: 2 })).items.map((asset) => asset.id),
     needles,
@@ -139,7 +140,7 @@ test('searches see current versions, and children keep naming a deleted parent',
   const page = { limit: 100 };
   await tenant.call(encrypt, { ringname: 'b', asset: { assetId: last, data: { fresh: true }, parents: [first] } });
   const ids = async (filter: Body<'searchAssets'>) =>
-    (await searchAssets(tenant, filter, page)).items.map((asset) => asset.id);
+    readPage(await searchAssets(tenant, filter, page)).items.map((asset) => asset.id);
   assert.deepEqual(await ids({ data: { fresh: true } }), [last]);
   assert.equal((await ids({ data: { n: 3 } })).includes(last), false);
   const children = await ids({ parents: [first] });

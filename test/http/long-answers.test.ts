@@ -2,11 +2,12 @@
 // done, and one that finds none is refused as if nothing had happened, but recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { pieceLength } from '../../src/core/pages.ts';
 import { KmsError } from '../../src/errors.ts';
 import { silentLogger } from '../../src/http/appliance.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
 import { brokenOff } from '../../src/http/request-log.ts';
-import { chunkLength, streamed } from '../../src/http/respond.ts';
+import { streamed } from '../../src/http/respond.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const big = 'x'.repeat(200_000);
@@ -132,7 +133,7 @@ test('any other long answer without room does nothing, and is recorded', async (
 
 test('an answer that breaks off cuts its connection before anybody could end it', async () => {
   const room = roomOf(true);
-  const long = 'a'.repeat(chunkLength);
+  const long = 'a'.repeat(pieceLength);
   async function* pieces(): AsyncGenerator<string> {
     yield long;
     throw new Error('gone');

@@ -3,14 +3,14 @@
 import assert from 'node:assert/strict';
 import type { Caller, Context, Limits, World } from '../../src/core/context.ts';
 import { localCaller } from '../../src/core/credential.ts';
-import type { Reader } from '../../src/core/pages.ts';
+import { type Reader, WrittenItems, type WrittenPage } from '../../src/core/pages.ts';
 import { formatUlid, ulidGenerator } from '../../src/crypto/ulid.ts';
 import { type ErrorCode, KmsError } from '../../src/errors.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 import type { Kem } from '../../src/model/kems.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Soon } from '../../src/store/sql.ts';
+import type { Page, Soon } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -26,11 +26,11 @@ export interface TestTenant {
   /** Runs an operation in its own transaction, as the local administrator unless a caller is given. */
   call<I, O>(operation: Operation<I, O>, input: I, caller?: Caller): Promise<O>;
   /** Reads a list, as that caller. */
-  list<I, O>(
-    read: (given: Reader & { readonly caller: Caller }, input: I) => Promise<O>,
+  list<I, T>(
+    read: (given: Reader & { readonly caller: Caller }, input: I) => Promise<WrittenPage<T> | Page<T>>,
     input: I,
     caller?: Caller,
-  ): Promise<O>;
+  ): Promise<Page<T>>;
   /** The same for what is no operation. */
   run<R>(fn: (ctx: Context) => Soon<R>, caller?: Caller): Promise<R>;
   /** Moves the clock on. */
@@ -64,11 +64,19 @@ export async function testTenant(options: TestTenantOptions = {}): Promise<TestT
     world,
     run,
     call: (operation, input, caller) => run((ctx) => operation(ctx, input), caller),
-    list: (read, input, caller = localCaller) => read({ store, world, caller }, input),
+    list: async (read, input, caller = localCaller) => read({ store, world, caller }, input).then(readPage),
     advance(milliseconds) {
       clock.now += milliseconds;
     },
   };
+}
+
+/** The page with its items, which may be written already, as objects. */
+export function readPage<T>({ items, ...rest }: WrittenPage<T> | Page<T>): Page<T> {
+  if (!(items instanceof WrittenItems)) return { items, ...rest };
+  const written = items.between('[', ']');
+  const text = typeof written === 'string' ? written : Buffer.concat(written).toString();
+  return { items: JSON.parse(text), ...rest };
 }
 
 export function testWorld(clock: { now: number }, seed: number): World {

@@ -64,7 +64,7 @@ interface AssetsFound {
 }
 
 /** The most assets that one look of a search goes by. */
-const longestLook = 250;
+const longestLook = 200;
 /** The most lines between a child and a parent that are followed, in each direction: some 40 ms. */
 const mostFollowed = 10_000;
 
