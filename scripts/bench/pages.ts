@@ -10,7 +10,7 @@ import type { Tables, Transaction } from '../../src/store/port.ts';
 import { history } from './activity-records.ts';
 import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { latencies } from './latency.ts';
+import { type Latencies, latencies } from './latency.ts';
 
 const size = 10_000;
 
@@ -34,7 +34,7 @@ export async function measurePages(rounds: number): Promise<void> {
     { name: 'activity, granted', path: '/auth/search/activity', body: { valid: true } },
   ];
   console.log(`\nPages of ${size}, median of ${rounds} after the first`);
-  const neighbour = async (run: () => Promise<void>): Promise<number> => {
+  const neighbour = async (run: () => Promise<void>): Promise<Latencies> => {
     const body = JSON.stringify({ ringname: keyringName });
     const asked = { url: `${served.url}/ks/encrypt`, headers: appliance.headers, body, clients: 1, seconds: 3 };
     const state = { isOver: false };
@@ -42,14 +42,15 @@ export async function measurePages(rounds: number): Promise<void> {
       state.isOver = true;
     });
     while (!state.isOver) await run();
-    return (await measured).longest;
+    return measured;
   };
   const nobody = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
   // What a start leaves for a few seconds later is not to be seen here.
   await neighbour(nobody);
   const alone = await neighbour(nobody);
-  console.log(`The neighbour alone waits ${short(alone)} ms at most`);
-  row('', 'kB', 'first ms', 'ms', 'neighbour');
+  const waits = ({ p50, p99, longest }: Latencies) => [p50, p99, longest].map(short);
+  console.log(`The neighbour alone: p50, p99 and longest ${waits(alone).join(', ')} ms`);
+  row('', 'kB', 'first ms', 'ms', 'its p50', 'p99', 'longest');
   let slowest = 0;
   let longest = 0;
   for (const { name, path, body } of lists) {
@@ -63,9 +64,9 @@ export async function measurePages(rounds: number): Promise<void> {
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) times.push(await timed(ask));
     const waited = await neighbour(ask);
-    row(name, Math.round(answer.length / 1000), short(first), short(median(times)), short(waited));
+    row(name, Math.round(answer.length / 1000), short(first), short(median(times)), ...waits(waited));
     slowest = Math.max(slowest, median(times));
-    longest = Math.max(longest, waited);
+    longest = Math.max(longest, waited.longest);
   }
   goal('the slowest page', slowest, 60, 'at most', ' ms');
   goal('what a neighbour waits meanwhile', longest, 10, 'at most', ' ms');

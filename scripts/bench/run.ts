@@ -1,5 +1,5 @@
-// `npm run bench [requests|known|transit|overload|commits|files|logins|nodes|activity|pages|years …]`: the figures of
-// the README, as ratios inside one run. Needs `dist/kms`.
+// `npm run bench [requests|known|transit|overload|commits|files|logins|nodes|activity|pages|years|memory …]`: the figures
+// of the README, as ratios inside one run. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
