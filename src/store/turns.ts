@@ -19,19 +19,15 @@ let isResting = false;
 
 /** To be awaited before each part of long work, of some milliseconds: a rest where one is due, else nothing. */
 export function othersTurn(): Promise<void> | undefined {
-  return restAfter(shortGo);
+  return waiting.length > 0 || isLong(shortGo) ? afterRest() : begin();
 }
 
-/** The same before each of a queue of requests, of which most are short. */
+/** The same before each of a queue of requests, of which most are short: they are what a rest of others is for. */
 export function queuesTurn(): Promise<void> | undefined {
-  return restAfter(longestGo);
+  return isLong() ? afterRest() : begin();
 }
 
-function restAfter(go: number): Promise<void> | undefined {
-  if (waiting.length === 0 && !isLong(go)) {
-    begin();
-    return undefined;
-  }
+function afterRest(): Promise<void> {
   if (!isResting) void rest();
   return new Promise((resolve) => waiting.push(resolve));
 }
@@ -44,7 +40,7 @@ function isLong(go = longestGo): boolean {
 }
 
 /** What is done within one turn of the event loop counts together. */
-function begin(): void {
+function begin(): undefined {
   if (began !== undefined) return;
   began = { at: performance.now(), cpu: process.threadCpuUsage() };
   setImmediate(() => {

@@ -287,6 +287,8 @@ if (!programs) {
       await pair(['synchronous_standby_names=standby'], async ({ primary, standby, nodes }) => {
         standby.stop('fast');
         await primary.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
+        // Answers to what the standby had before may still be on their way.
+        await wait(150);
         const since = now();
         for (let round = 0; round < 3; round++) {
           // The primary shows from then on what it has committed alone.
