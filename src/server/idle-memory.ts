@@ -8,16 +8,20 @@ const startTakes = 1_500;
 const quiet = 150;
 /** Of one core, meanwhile: less is little. */
 const little = 0.02;
-/** Microseconds of processor time since memory last went back: with less than this none has gathered. */
+/** Microseconds of all threads' processor time since memory last went back: with less than this none has gathered. */
 const worthIt = 300_000;
+/** Milliseconds between beginnings to give back: a thread may work for hours beside a process that has little to do. */
+const apart = 60_000;
 /** The collector makes young memory small only when it sees that little is asked of it, which is not the first time. */
 const times = 4;
 /** Milliseconds behind a collection, within which its helpers have freed what it found. */
 const freed = 100;
 
 interface IdleWorld {
-  /** Processor time of the serving thread so far, in microseconds: what goes on beside it may go on for hours. */
+  /** Processor time of the serving thread so far, in microseconds. */
   readonly used: () => number;
+  /** The same of all threads. */
+  readonly worked: () => number;
   /**
    * Collects all that can be, `thoroughly` several times over in one pause; undefined where the runtime lets nobody ask
    * for that.
@@ -60,14 +64,12 @@ export function trimHeap(): void {
   }
 }
 
-function processorTime(): number {
-  const { user, system } = process.threadCpuUsage();
-  return user + system;
-}
+const sum = ({ user, system }: NodeJS.CpuUsage): number => user + system;
 
 /** From now on; answers what ends it. */
 export function giveMemoryBack({
-  used = processorTime,
+  used = () => sum(process.threadCpuUsage()),
+  worked = () => sum(process.cpuUsage()),
   collect = collectAll(),
   trim = trimHeap,
   every = lookEvery,
@@ -77,18 +79,22 @@ export function giveMemoryBack({
   // What a start leaves is worth it, however little time it took, if it is still there.
   let after = Number.NEGATIVE_INFINITY;
   let due = 0;
+  let untilNext = 0;
   let trimming: NodeJS.Timeout | undefined;
   const giveBack = (thoroughly: boolean): void => {
     collect(thoroughly);
-    after = before = used();
+    before = used();
+    after = worked();
     trimming = setTimeout(trim, freed).unref();
   };
   const timer = setInterval(() => {
     const now = used();
     const isIdle = now - before < every * 1000 * little;
     before = now;
-    if (now - after >= worthIt) due = times;
-    if (!isIdle || due === 0) return;
+    untilNext -= every;
+    if (worked() - after >= worthIt) due = times;
+    if (!isIdle || due === 0 || (due === times && untilNext > 0)) return;
+    if (due === times) untilNext = apart;
     giveBack(false);
     due--;
   }, every);

@@ -106,6 +106,9 @@ async function replay(
   const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
   let { sequence, chain, runs } = header;
   const closed: ClosedLog[] = [];
+  // A checkpoint was written, but whoever asked for it did not hear of it, and asks again.
+  if (last === header.generation)
+    return { log: { header, place: { offset: 0, sequence, chain, runs }, torn: 0 }, closed };
   for (let generation = first; ; generation++) {
     const name = logName(dir, generation);
     if (!logs.includes(generation)) throw corrupt(name, 0, 'the file is missing');

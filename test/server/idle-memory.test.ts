@@ -19,7 +19,7 @@ test('what a start leaves goes back at once, unless somebody asks', (context) =>
     const collections: boolean[] = [];
     const collect = (thoroughly = false) => void collections.push(thoroughly);
     let trims = 0;
-    const end = giveMemoryBack({ used: () => used, collect, trim: () => void trims++ });
+    const end = giveMemoryBack({ used: () => used, worked: () => used, collect, trim: () => void trims++ });
     used += second / 3;
     context.mock.timers.tick(1500);
     used += asked;
@@ -34,7 +34,12 @@ test('what a start leaves goes back at once, unless somebody asks', (context) =>
     end();
   }
   // One that ends before is left alone.
-  const end = giveMemoryBack({ used: () => 0, collect: () => assert.fail(), trim: () => assert.fail() });
+  const end = giveMemoryBack({
+    used: () => 0,
+    worked: () => 0,
+    collect: () => assert.fail(),
+    trim: () => assert.fail(),
+  });
   context.mock.timers.tick(1500);
   end();
   context.mock.timers.tick(60_000);
@@ -50,7 +55,7 @@ test('memory goes back four times after work', (context) => {
     collections++;
     used += second / 20;
   };
-  const end = giveMemoryBack({ used: () => used, collect, trim, every: 10_000 });
+  const end = giveMemoryBack({ used: () => used, worked: () => used, collect, trim, every: 10_000 });
   const pass = (work: number): number => {
     used += work;
     context.mock.timers.tick(10_000);
@@ -69,6 +74,34 @@ test('memory goes back four times after work', (context) => {
   assert.equal(trims, 9);
   end();
   assert.equal(pass(0), 9, 'it has ended');
+});
+
+test('what another thread worked with goes back too, but not again and again while it works for hours', (context) => {
+  context.mock.timers.enable({ apis: ['setInterval', 'setTimeout'] });
+  let worked = 0;
+  let collections = 0;
+  const end = giveMemoryBack({
+    used: () => 0,
+    worked: () => worked,
+    collect: () => void collections++,
+    trim: () => {},
+  });
+  const wait = (seconds: number, work: number): number => {
+    for (let i = 0; i < seconds; i += 5) {
+      worked += work * 5;
+      context.mock.timers.tick(5000);
+    }
+    return collections;
+  };
+  context.mock.timers.tick(1500);
+  context.mock.timers.tick(150);
+  assert.equal(wait(30, 0), 1, 'of what its start left, once since nobody asked');
+  worked += second;
+  assert.equal(wait(30, 0), 5, 'of what the thread left');
+  const before = wait(60, 0);
+  const inAnHour = wait(3600, second) - before;
+  assert.ok(inAnHour >= 50 && inAnHour <= 61, `${inAnHour} in an hour`);
+  end();
 });
 
 test('where the runtime lets nobody collect, nothing is done', (context) => {

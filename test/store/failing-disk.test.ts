@@ -2,9 +2,13 @@
 // by itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { writeCheckpoint } from '../../src/store/checkpoint.ts';
 import type { Store, StoreEvent } from '../../src/store/port.ts';
 import { simStore } from '../support/embedded-store.ts';
+import { prng } from '../support/prng.ts';
 import type { Step } from '../support/sim-files.ts';
+import { testStoreKeys } from '../support/store-keys.ts';
+import { sqlWasm } from '../support/wasm.ts';
 import { activityInput, type NoteTables } from './contract.ts';
 
 async function setUp() {
@@ -225,6 +229,30 @@ test('requests are served while a checkpoint runs', async () => {
   await assert.rejects(checkpoint, /given up/);
   assert.deepEqual(await names(store), ['a', 'b', 'c']);
   await store.close();
+});
+
+test('a checkpoint that was not heard of to its end, though its snapshot stands, is followed by one that is', async () => {
+  let isLost = true;
+  const { store, files, open } = await simStore({
+    runCheckpoint: async (job) => {
+      const generator = prng(2);
+      const random = (length: number) => generator.bytes(length);
+      const made = await writeCheckpoint({ files, keys: testStoreKeys(), wasm: sqlWasm, random }, job);
+      if (isLost) throw new Error('lost');
+      return made;
+    },
+  });
+  await add(store, 'a');
+  for (let i = 0; i < 2; i++) await assert.rejects(store.checkpoint(), /lost/);
+  isLost = false;
+  // Nothing was written since.
+  await store.checkpoint();
+  await add(store, 'b');
+  await store.checkpoint();
+  await store.close();
+  const again = await open();
+  assert.deepEqual(await names(again), ['a', 'b']);
+  await again.close();
 });
 
 test('what waits for a checkpoint or a resealing does not begin while the store is closed', async () => {
