@@ -41,10 +41,15 @@ const old = 8;
 
 /** Starts a thread with the code of worker.ts, which reads `work` and does its primitives as this process does. */
 export function startWorker(work: Work): Worker {
-  // They count for isolates to come, and go before the limits that a thread can be given.
-  setFlagsFromString(`--max-semi-space-size=${young(work)}`);
+  // A thread reads flags when it begins, which may be after another one was asked for: they are the same for all. The
+  // serving thread's own size would go before the limits of each.
+  setFlagsFromString('--max-semi-space-size=0');
   setFlagsFromString(`--initial-old-space-size=${old}`);
-  const options = { workerData: { work, crypto: cryptoInUse().by } satisfies WorkerData };
+  const options = {
+    workerData: { work, crypto: cryptoInUse().by } satisfies WorkerData,
+    // V8 takes a third of it for each half, and one for large objects.
+    resourceLimits: { maxYoungGenerationSizeMb: 3 * young(work) },
+  };
   if (sea.isSea()) return new Worker(sea.getAsset('worker.js', 'utf8'), { ...options, eval: true });
   return new Worker(new URL('./threads/worker.ts', import.meta.url), options);
 }
