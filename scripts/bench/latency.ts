@@ -4,10 +4,14 @@
 import { connect, type Socket } from 'node:net';
 import { type Core, start } from './process.ts';
 
-export interface Asked {
+export interface Request {
   readonly url: string;
-  readonly headers: Record<string, string>;
-  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** GET where there is none. */
+  readonly body?: string | undefined;
+}
+
+export interface Asked extends Request {
   readonly clients: number;
   readonly seconds: number;
 }
@@ -27,25 +31,31 @@ export async function latencies(core: Core, asked: Asked): Promise<Latencies> {
   return JSON.parse(tool.match);
 }
 
-/** The answers that a connection gives, one after the other, as far as is to be known of them. */
-class Client {
+/** A connection that sends one request again and again, and looks at its answers no closer than it has to. */
+export class Client {
   readonly #socket: Socket;
   readonly #request: Uint8Array;
-  #came: Buffer = Buffer.alloc(0);
+  /** What came of a head that is not there as a whole. */
+  #head = '';
+  /** Bytes of the body that are still to come; undefined before a head. */
+  #left: number | undefined;
   #answered: (() => void) | undefined;
   #failed: ((error: Error) => void) | undefined;
 
-  constructor({ url, headers, body }: Asked) {
-    const { hostname, port, host, pathname } = new URL(url);
-    const lines = Object.entries({ ...headers, host, 'content-length': String(Buffer.byteLength(body)) });
+  constructor({ url, headers, body }: Request) {
+    const { hostname, port, host, pathname, search } = new URL(url);
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const lines = Object.entries({ ...headers, host, ...length });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
-    this.#request = Buffer.from(`POST ${pathname} HTTP/1.1\r\n${head}\r\n${body}`);
+    const method = body === undefined ? 'GET' : 'POST';
+    this.#request = Buffer.from(`${method} ${pathname}${search} HTTP/1.1\r\n${head}\r\n${body ?? ''}`);
     this.#socket = connect(Number(port), hostname).setNoDelay();
     this.#socket.on('data', (piece: Buffer) => this.#take(piece));
     this.#socket.on('error', (error) => this.#failed?.(error));
     this.#socket.on('close', () => this.#failed?.(new Error('the connection was closed')));
   }
 
+  /** Resolves with the last byte of an answer of status 200. */
   ask(): Promise<void> {
     this.#socket.write(this.#request);
     return new Promise((resolve, reject) => {
@@ -60,16 +70,23 @@ class Client {
   }
 
   #take(piece: Buffer): void {
-    this.#came = this.#came.length === 0 ? piece : Buffer.concat([this.#came, piece]);
-    const end = this.#came.indexOf('\r\n\r\n');
-    if (end < 0) return;
-    const head = this.#came.toString('latin1', 0, end);
+    this.#left = this.#left === undefined ? this.#leftBehindHead(piece) : this.#left - piece.length;
+    if (this.#left === undefined || this.#left > 0) return;
+    this.#left = undefined;
+    this.#answered?.();
+  }
+
+  #leftBehindHead(piece: Buffer): number | undefined {
+    this.#head += piece.toString('latin1');
+    const end = this.#head.indexOf('\r\n\r\n');
+    if (end < 0) return undefined;
+    const head = this.#head.slice(0, end);
+    const came = this.#head.length - end - 4;
+    this.#head = '';
     const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
-    if (!head.startsWith('HTTP/1.1 200 ') || length === undefined) this.#failed?.(new Error(`answered ${head}`));
-    else if (this.#came.length >= end + 4 + Number(length)) {
-      this.#came = Buffer.alloc(0);
-      this.#answered?.();
-    }
+    if (head.startsWith('HTTP/1.1 200 ') && length !== undefined) return Number(length) - came;
+    this.#failed?.(new Error(`answered ${head}`));
+    return undefined;
   }
 }
 

@@ -1,5 +1,6 @@
 // How long the largest page of each list takes over HTTP, from the request to the last byte, and how long a neighbour
-// waits meanwhile who encrypts, one request after the other, from a process of its own.
+// waits meanwhile who encrypts, one request after the other, from a process of its own. Both are on the core that the
+// server is not on, and do nothing with what they read.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +11,8 @@ import type { Tables, Transaction } from '../../src/store/port.ts';
 import { history } from './activity-records.ts';
 import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { type Latencies, latencies } from './latency.ts';
+import { Client, type Latencies, latencies } from './latency.ts';
+import { stayOn } from './process.ts';
 
 const size = 10_000;
 
@@ -19,6 +21,7 @@ export async function measurePages(rounds: number): Promise<void> {
   const appliance = makeAppliance(join(home, 'data'));
   const { keyringName, keyringId } = await fill(appliance);
   const served = await serve(0, appliance);
+  const anywhere = stayOn(1);
   const lists: readonly { name: string; path: string; body?: object }[] = [
     { name: 'keyrings', path: '/ks/keyrings' },
     { name: 'keys of a keyring', path: `/ks/keyrings/${keyringName}/keys` },
@@ -38,7 +41,7 @@ export async function measurePages(rounds: number): Promise<void> {
     const body = JSON.stringify({ ringname: keyringName });
     const asked = { url: `${served.url}/ks/encrypt`, headers: appliance.headers, body, clients: 1, seconds: 3 };
     const state = { isOver: false };
-    const measured = latencies('any', asked).finally(() => {
+    const measured = latencies(1, asked).finally(() => {
       state.isOver = true;
     });
     while (!state.isOver) await run();
@@ -54,16 +57,20 @@ export async function measurePages(rounds: number): Promise<void> {
   let slowest = 0;
   let longest = 0;
   for (const { name, path, body } of lists) {
+    const wanted = `${path}?limit=${size}`;
     let answer = '';
-    const ask = async () => {
-      answer = await served.ask(`${path}?limit=${size}`, body);
-    };
-    const first = await timed(ask);
+    const first = await timed(async () => {
+      answer = await served.ask(wanted, body);
+    });
     const { count, hasMore } = JSON.parse(answer).pagination;
     if (count !== size || !hasMore) throw new Error(`${path}: expected ${size} of more items, got ${count}`);
+    const text = body && JSON.stringify(body);
+    const client = new Client({ url: served.url + wanted, headers: appliance.headers, body: text });
+    const ask = () => client.ask();
     const times: number[] = [];
     for (let round = 0; round < rounds; round++) times.push(await timed(ask));
     const waited = await neighbour(ask);
+    client.end();
     row(name, Math.round(answer.length / 1000), short(first), short(median(times)), ...waits(waited));
     slowest = Math.max(slowest, median(times));
     longest = Math.max(longest, waited.longest);
@@ -71,6 +78,7 @@ export async function measurePages(rounds: number): Promise<void> {
   goal('the slowest page', slowest, 60, 'at most', ' ms');
   goal('what a neighbour waits meanwhile', longest, 10, 'at most', ' ms');
   await served.stop();
+  anywhere();
   rmSync(home, { recursive: true });
 }
 

@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 
 const pinning = spawnSync('taskset', ['--version']).status === 0;
 
@@ -41,6 +42,15 @@ export async function start(core: Core, command: string, args: readonly string[]
       await gone;
     },
   };
+}
+
+/** Has this process on one core alone, where that can be had; answers what ends it. */
+export function stayOn(core: number): () => void {
+  const all = availableParallelism();
+  if (!pinning || all <= core) return () => {};
+  const put = (cores: string) => spawnSync('taskset', ['-cp', cores, String(process.pid)]);
+  put(String(core));
+  return () => put(`0-${all - 1}`);
 }
 
 /** CPU time that a process has used, in user and system mode; Linux alone. */

@@ -55,22 +55,36 @@ export interface Served {
   readonly byNobody?: boolean;
 }
 
+/** What is to be awaited between the parts of long work. */
+export type Turn = () => Promise<void> | undefined;
+
 export function answered(body: object): Outcome {
   return { status: 200, body };
 }
 
-/** None of the pieces is kept once it was asked for; `onSent` is told of its length. */
-export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number) => void): ReadableStream<Uint8Array> {
+/**
+ * None of the pieces is kept once it was asked for; `onSent` is told of its length. Where whoever reads is quick, all
+ * would go out in one turn of the event loop: `turn` is awaited before each.
+ */
+export function inPieces(
+  pieces: readonly Uint8Array[],
+  onSent?: (bytes: number) => void,
+  turn?: Turn,
+): ReadableStream<Uint8Array> {
   const waiting = [...pieces].reverse();
   return new ReadableStream(
     {
-      pull(controller) {
+      async pull(controller) {
+        await turn?.();
         const piece = waiting.pop();
-        if (piece) {
-          controller.enqueue(piece);
-          onSent?.(piece.length);
-        }
+        // None is left where somebody cancelled meanwhile.
+        if (!piece) return;
+        controller.enqueue(piece);
+        onSent?.(piece.length);
         if (waiting.length === 0) controller.close();
+      },
+      cancel() {
+        waiting.length = 0;
       },
     },
     { highWaterMark: 0 },

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pieceLength } from '../../src/core/pages.ts';
 import { KmsError } from '../../src/errors.ts';
+import { answeredList } from '../../src/http/answer-text.ts';
 import { silentLogger } from '../../src/http/appliance.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
 import { brokenOff } from '../../src/http/request-log.ts';
@@ -129,6 +130,38 @@ test('any other long answer without room does nothing, and is recorded', async (
   assert.deepEqual([status, headers.get('content-length')], [200, String(Buffer.byteLength(text))]);
   assert.equal(some.told[0], `now ${Buffer.byteLength(text)}`);
   assert.equal(some.told.at(-1), 'left 0');
+});
+
+test('others have their turn before each piece that goes out, and what nobody waits for any more stays', async () => {
+  const data = Array.from({ length: 10 }, () => 'x'.repeat(pieceLength));
+  const turns: (() => void)[] = [];
+  const turn = () => new Promise<void>((resolve) => turns.push(resolve));
+  const isMade = { yet: false };
+  const making = answeredList({ data }, undefined, turn).finally(() => {
+    isMade.yet = true;
+  });
+  for (; !isMade.yet; await new Promise(setImmediate)) turns.shift()?.();
+  const reader = (await making).stream?.getReader();
+  assert.ok(reader);
+  let length = 0;
+  for (let n = 0; n < 3; n++) {
+    const isRead = { yet: false };
+    const reading = reader.read().finally(() => {
+      isRead.yet = true;
+    });
+    await new Promise(setImmediate);
+    assert.deepEqual([isRead.yet, turns.length], [false, 1]);
+    turns.shift()?.();
+    length += (await reading).value?.length ?? 0;
+  }
+  assert.ok(length > 2 * pieceLength && length < 4 * pieceLength);
+  const reading = reader.read();
+  await new Promise(setImmediate);
+  await reader.cancel();
+  turns.shift()?.();
+  assert.equal((await reading).done, true);
+  await new Promise(setImmediate);
+  assert.equal(turns.length, 0);
 });
 
 test('an answer that breaks off cuts its connection before anybody could end it', async () => {
