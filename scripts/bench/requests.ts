@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { goal, median, row, short } from './figures.ts';
 import { inTurns, load, type Measured, throughput } from './load.ts';
-import { residentMegabytes, start } from './process.ts';
+import { anonymousMegabytes, residentMegabytes, start } from './process.ts';
 
 /** Of the bare route. */
 const wanted: Readonly<Record<string, number>> = {
@@ -32,6 +32,7 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   const startMilliseconds = performance.now() - before;
   await new Promise((resolve) => setTimeout(resolve, 2000));
   const idle = residentMegabytes(empty.child.pid);
+  const idleAnonymous = anonymousMegabytes(empty.child.pid);
   await empty.stop();
   rmSync(data, { recursive: true });
   rmSync(`${data}.master.key`);
@@ -137,6 +138,7 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   console.log('\nThe process');
   goal('start on an empty directory', startMilliseconds / 1000, 0.2, 'at most', ' s');
   goal('idle memory', idle, 100, 'at most', ' MB');
+  console.log(`  of it no file's: ${short(idleAnonymous)} MB`);
   console.log(`  memory after the load: ${short(residentMegabytes(server.child.pid))} MB`);
   console.log(`  size of the executable: ${short(readFileSync(kms).length / 1e6)} MB`);
   await server.stop();
