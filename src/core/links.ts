@@ -1,5 +1,4 @@
 // Links that let people in, what mails say that carry them, and how long what they lead to lives.
-
 import { timestamp } from '../model/timestamp.ts';
 import type { User } from '../store/tables/users.ts';
 

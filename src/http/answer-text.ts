@@ -2,27 +2,25 @@
 // and goes out piece by piece as it is read, in room that was taken for it beforehand.
 import { pieceLength, WrittenItems } from '../core/pages.ts';
 import type { AnswerRoom, Holder } from './request.ts';
-import { inPieces, type Outcome, type Turn } from './respond.ts';
+import { inPieces, type Outcome } from './respond.ts';
 
 /** In characters; what is longer takes room. */
 const longestShort = 16 * 1024;
 
 const encoder = new TextEncoder();
 
+/** What is to be awaited between the parts of long work. */
+export type Turn = () => Promise<void> | undefined;
+
 /** As an answer of status 200. Throws `unavailable` where it is long, and there is no room for it. */
-export function answeredText(
-  text: string,
-  room: AnswerRoom | undefined,
-  holder: Holder,
-  turn: Turn | undefined,
-): Outcome {
+export function answeredText(text: string, room: AnswerRoom | undefined, holder: Holder): Outcome {
   if (text.length <= longestShort) return { status: 200, body: {}, content: text };
   const bytes = encoder.encode(text);
   room?.takeNow(bytes.length, holder);
   const pieces: Uint8Array[] = [];
   // Copies: a part of an array would keep the whole of it.
   for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
-  return sentInPieces(pieces, room, turn);
+  return sentInPieces(pieces, room);
 }
 
 /** The same of a list, for which room was taken. */
@@ -34,8 +32,8 @@ export async function answeredList(
   await turn?.();
   const items = data instanceof WrittenItems ? data : await written(data, turn);
   const made = items.between('{"data":[', `],${JSON.stringify(rest).slice(1)}`);
-  if (typeof made !== 'string') return sentInPieces(made, room, turn);
-  if (made.length > longestShort) return sentInPieces([encoder.encode(made)], room, turn);
+  if (typeof made !== 'string') return sentInPieces(made, room);
+  if (made.length > longestShort) return sentInPieces([encoder.encode(made)], room);
   room?.left(0);
   return { status: 200, body: {}, content: made };
 }
@@ -46,14 +44,13 @@ async function written(data: readonly unknown[], turn: Turn | undefined): Promis
   return items;
 }
 
-function sentInPieces(pieces: readonly Uint8Array[], room: AnswerRoom | undefined, turn: Turn | undefined): Outcome {
+function sentInPieces(pieces: readonly Uint8Array[], room: AnswerRoom | undefined): Outcome {
   const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
   room?.left(length);
   let left = length;
-  const sent = (bytes: number): void => {
-    left -= bytes;
+  const stream = inPieces(pieces, (sent) => {
+    left -= sent;
     room?.left(left);
-  };
-  const stream = inPieces(pieces, sent, turn);
+  });
   return { status: 200, body: {}, stream, headers: { 'Content-Length': String(length) } };
 }

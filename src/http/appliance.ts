@@ -10,9 +10,10 @@ import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
+import type { Turn } from './answer-text.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { RequestEnv } from './request.ts';
-import type { Served, Turn } from './respond.ts';
+import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
 
 export interface Appliance {

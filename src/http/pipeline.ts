@@ -309,7 +309,7 @@ export function serveEndpoint(
       : (answer as JsonObject);
     if (exchange.others) {
       if (endpoint.paginated) room?.left(0);
-      return answeredText(JSON.stringify(exchange.others(body)), room, holder, appliance.turn);
+      return answeredText(JSON.stringify(exchange.others(body)), room, holder);
     }
     if (endpoint.paginated) return answered(body);
     if (endpoint.binary || endpoint.lines) {
@@ -319,8 +319,8 @@ export function serveEndpoint(
       exchange.stream = outcome.stream;
       return outcome;
     }
-    if (!endpoint.text) return answeredText(JSON.stringify(body), room, holder, appliance.turn);
-    const made = answeredText(answer as string, room, holder, appliance.turn);
+    if (!endpoint.text) return answeredText(JSON.stringify(body), room, holder);
+    const made = answeredText(answer as string, room, holder);
     return { ...made, headers: { ...made.headers, 'Content-Type': endpoint.text } };
   }
 

@@ -132,36 +132,44 @@ test('any other long answer without room does nothing, and is recorded', async (
   assert.equal(some.told.at(-1), 'left 0');
 });
 
-test('others have their turn before each piece that goes out, and what nobody waits for any more stays', async () => {
-  const data = Array.from({ length: 10 }, () => 'x'.repeat(pieceLength));
-  const turns: (() => void)[] = [];
-  const turn = () => new Promise<void>((resolve) => turns.push(resolve));
-  const isMade = { yet: false };
-  const making = answeredList({ data }, undefined, turn).finally(() => {
-    isMade.yet = true;
-  });
-  for (; !isMade.yet; await new Promise(setImmediate)) turns.shift()?.();
-  const reader = (await making).stream?.getReader();
-  assert.ok(reader);
-  let length = 0;
-  for (let n = 0; n < 3; n++) {
-    const isRead = { yet: false };
-    const reading = reader.read().finally(() => {
-      isRead.yet = true;
-    });
+test('others have their turns while a long answer goes out to a quick reader, and nothing goes on once it is gone', async () => {
+  const data = Array.from({ length: 80 }, () => 'x'.repeat(pieceLength));
+  const read = async (most: number): Promise<{ turns: number; bytes: number }> => {
+    const left: number[] = [];
+    const room = { ...roomOf(true), left: (bytes: number) => void left.push(bytes) };
+    const reader = (await answeredList({ data }, room, undefined)).stream?.getReader();
+    assert.ok(reader);
+    const begun = left.length;
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      counting = setImmediate(count);
+    };
+    let counting = setImmediate(count);
+    let bytes = 0;
+    for (let pieces = 0; pieces < most; pieces++) {
+      const { value } = await reader.read();
+      if (!value) break;
+      bytes += value.length;
+    }
+    // It asks for one more, and goes.
+    const last = reader.read();
+    await reader.cancel();
+    assert.equal((await last).done, true);
+    clearImmediate(counting);
+    const told = left.length;
     await new Promise(setImmediate);
-    assert.deepEqual([isRead.yet, turns.length], [false, 1]);
-    turns.shift()?.();
-    length += (await reading).value?.length ?? 0;
-  }
-  assert.ok(length > 2 * pieceLength && length < 4 * pieceLength);
-  const reading = reader.read();
-  await new Promise(setImmediate);
-  await reader.cancel();
-  turns.shift()?.();
-  assert.equal((await reading).done, true);
-  await new Promise(setImmediate);
-  assert.equal(turns.length, 0);
+    await new Promise(setImmediate);
+    assert.equal(left.length, told);
+    assert.ok(told - begun <= most);
+    return { turns, bytes };
+  };
+  const whole = await read(Number.POSITIVE_INFINITY);
+  assert.ok(whole.bytes > 80 * pieceLength);
+  assert.ok(whole.turns >= 4, `${whole.turns} turns`);
+  // Which the next piece would wait for.
+  const half = await read(32);
+  assert.ok(half.bytes > 31 * pieceLength && half.turns >= 1);
 });
 
 test('an answer that breaks off cuts its connection before anybody could end it', async () => {
