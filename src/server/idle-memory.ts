@@ -32,7 +32,7 @@ interface IdleWorld {
   readonly every?: number;
 }
 
-/** When nobody asks: nobody is served meanwhile, some 10 ms; thoroughly, 30 to 70. */
+/** When nobody asks: nobody is served meanwhile, 21 to 95 ms, by how busy the machine is; thoroughly, 30 to 170. */
 function collectAll(): IdleWorld['collect'] {
   const { gc } = globalThis;
   return gc && ((thoroughly = false) => void gc({ type: 'major', flavor: thoroughly ? 'last-resort' : 'regular' }));
