@@ -106,7 +106,7 @@ async function replay(
   const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
   let { sequence, chain, runs } = header;
   const closed: ClosedLog[] = [];
-  // A checkpoint was written, but whoever asked for it did not hear of it, and asks again. There is no log to go on with.
+  // A checkpoint was written, but whoever asked did not hear of it, and asks again. There is no log to go on with.
   if (last === header.generation)
     return { log: { header, place: { offset: 0, sequence, chain, runs }, torn: 0 }, closed };
   for (let generation = first; ; generation++) {
