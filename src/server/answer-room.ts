@@ -169,6 +169,8 @@ export class ResponseRoom implements AnswerRoom {
   readonly #budget: AnswerBudget;
   #holder: Holder | undefined;
   #taken = 0;
+  #isMade = false;
+  #isClosed = false;
   /** When it began to be sent, how long it was, and when a part of it was read last. */
   #begun: { readonly at: number; readonly length: number; lastRead: number } | undefined;
 
@@ -204,12 +206,24 @@ export class ResponseRoom implements AnswerRoom {
     this.#holder = holder;
     this.#taken = bytes;
     this.#budget.opened(this);
-    const letGo = (): void => {
-      this.#resize(0);
-      this.#budget.closed(this);
+    const closed = (): void => {
+      this.#isClosed = true;
+      this.#letGo();
     };
-    if (this.#outgoing.destroyed) letGo();
-    else this.#outgoing.once('close', letGo);
+    if (this.#outgoing.destroyed) closed();
+    else this.#outgoing.once('close', closed);
+  }
+
+  /** The answer is there, or there will be none. Until then it is worked on, also when nobody waits for it any more. */
+  made(): void {
+    this.#isMade = true;
+    this.#letGo();
+  }
+
+  #letGo(): void {
+    if (!this.#isMade || !this.#isClosed) return;
+    this.#resize(0);
+    this.#budget.closed(this);
   }
 
   left(bytes: number): void {

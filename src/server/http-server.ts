@@ -127,9 +127,10 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     // These are what this server's own listener is called with.
     const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
     const room = new ResponseRoom(outgoing, answers);
-    if (incoming.method === 'GET' && !hasBody(incoming)) return fetch(request, { ...env(incoming), room });
+    if (incoming.method === 'GET' && !hasBody(incoming))
+      return madeIn(room, fetch(request, { ...env(incoming), room }));
     const body = new RequestBody(incoming, outgoing, bodies);
-    return letGoOf(body, fetch(request, { ...env(incoming), body, room }));
+    return madeIn(room, letGoOf(body, fetch(request, { ...env(incoming), body, room })));
   };
   let listener: RequestListener | undefined;
   /** What has one text for an answer gets it at once. */
@@ -139,6 +140,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     void straight({ ...env(incoming), body, room }).then(({ outcome, state }) => {
       body.letGo();
       body.done();
+      room.made();
       const text = textOf(outcome);
       if (text !== undefined) sendText(outgoing, outcome, state, text, limits.keepAliveTimeout);
       else void listenerOf(() => respond(outcome, state), dialect).then((listener) => listener(incoming, outgoing));
@@ -261,6 +263,14 @@ async function letGoOf(body: RequestBody, answer: Response | Promise<Response>):
     return response;
   } finally {
     body.done();
+  }
+}
+
+async function madeIn(room: ResponseRoom, answer: Response | Promise<Response>): Promise<Response> {
+  try {
+    return await answer;
+  } finally {
+    room.made();
   }
 }
 

@@ -50,12 +50,18 @@ function begin(): undefined {
   });
 }
 
+function beginAnew(): void {
+  began = undefined;
+  begin();
+}
+
 async function rest(): Promise<void> {
   isResting = true;
   do {
+    // From now on what the others do counts, or they would wait for what it was that they are rested from.
+    beginAnew();
     for (let turn = 0; turn < restTurns; turn++) await nextTurn();
-    began = undefined;
-    begin();
+    beginAnew();
     // One in each turn, or they would all go on before any of them has worked.
     for (let next = waiting.shift(); next; next = isLong() ? undefined : waiting.shift()) {
       next();

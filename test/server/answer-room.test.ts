@@ -26,6 +26,8 @@ async function server(limits: Partial<AnswerLimits> = {}) {
     ...limits,
   });
   let made = 0;
+  let isHeld = false;
+  const held: (() => void)[] = [];
   const listening = httpServer(
     async (request, { room }) => {
       const [, path = '', kind] = new URL(request.url).pathname.split('/');
@@ -34,6 +36,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
       try {
         await room?.take(taken, { tenant, caller });
         made++;
+        if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
         const data = Array.from({ length: length / 65_536 }, () => 'x'.repeat(65_530));
         return respond(await answeredList({ data }, room, undefined));
       } catch (error) {
@@ -71,6 +74,14 @@ async function server(limits: Partial<AnswerLimits> = {}) {
     sendOnly,
     get made() {
       return made;
+    },
+    /** Keeps lists from being made to their end; answers what ends that. */
+    hold() {
+      isHeld = true;
+      return () => {
+        isHeld = false;
+        for (const go of held.splice(0)) go();
+      };
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
@@ -127,6 +138,25 @@ test('who finds none in time gets 503, before anything is made, and short answer
   assert.match(short.text, new RegExp(`\\{"made":${made}\\}$`));
   for (const each of unread) each.socket.destroy();
   const again = s.send('/again');
+  await until('there is room again', () => isWhole(again));
+});
+
+test('who breaks off while a list is made has its room until the list is there', async () => {
+  await using s = await server({ unread: 64 * MiB, ofOneCaller: 3 * taken });
+  const goOn = s.hold();
+  for (let round = 0; round < 5; round++) {
+    const gone = Array.from({ length: 6 }, () => s.send('/a'));
+    await until('those that find room are begun', () => s.made >= 3);
+    for (const { socket } of gone) socket.destroy();
+    await Promise.all(gone.map(({ closed }) => closed));
+  }
+  const other = s.send('/b');
+  await until('somebody else has room', () => s.made === 4);
+  assert.equal(s.answers.unread, 4 * taken);
+  goOn();
+  await until('that one is whole', () => isWhole(other));
+  await until('nothing waits', () => s.answers.unread === 0);
+  const again = s.send('/a');
   await until('there is room again', () => isWhole(again));
 });
 

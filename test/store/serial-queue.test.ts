@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SerialQueue } from '../../src/store/serial-queue.ts';
+import { othersTurn } from '../../src/store/turns.ts';
 
-/** Longer than the queues run without a rest. */
-function holdLoop(): void {
+/** For longer than the queues run without a rest, where nothing else is said. */
+function holdLoop(milliseconds = 30): void {
   const before = process.threadCpuUsage();
-  for (let used = 0; used < 30_000; ) {
+  for (let used = 0; used < milliseconds * 1000; ) {
     const { user, system } = process.threadCpuUsage(before);
     used = user + system;
   }
@@ -77,4 +78,32 @@ test('short jobs keep their order, and the failure of one is its own', async () 
   assert.deepEqual(order, [...Array(100).keys()]);
   assert.deepEqual(settled.filter(({ status }) => status === 'rejected').length, 1);
   await queue.idle();
+});
+
+test('a short job of an idle queue begins at once while others rest, however many of those wait to go on', async () => {
+  let isOver = false;
+  const long = Array.from({ length: 8 }, async () => {
+    while (!isOver) {
+      await othersTurn();
+      holdLoop(2);
+      await nextTurn();
+    }
+  });
+  const queue = new SerialQueue();
+  const took: number[] = [];
+  for (let n = 0; n < 40; n++) {
+    // At another moment of their going and resting each time.
+    for (let turn = 0; turn < 7 + n; turn++) await nextTurn();
+    let turns = 0;
+    let isDone = false;
+    queue.add(async () => {
+      isDone = true;
+    });
+    for (; !isDone; turns++) await nextTurn();
+    took.push(turns);
+  }
+  isOver = true;
+  await Promise.all(long);
+  const atOnce = took.filter((turns) => turns === 0).length;
+  assert.ok(atOnce > 20, `${atOnce} of 40, the others after ${took.filter((turns) => turns > 0).join()} turns`);
 });
