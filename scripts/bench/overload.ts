@@ -7,8 +7,8 @@ import { makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
 import { type Latencies, latencies } from './latency.ts';
 
-const clientsOfPeak = 64;
-/** Clients that each send their next request once the last is answered, as a multiple of those of the peak. */
+const fewest = 64;
+/** Clients that each send their next request once the last is answered, as a multiple of the fewest. */
 const loads = [1, 2, 5, 20];
 
 /** @param seconds of each measurement. @param rounds in which each load is measured once. */
@@ -27,12 +27,12 @@ export async function measureOverload(seconds: number, rounds: number): Promise<
       clients,
       seconds,
     });
-  await encrypts(clientsOfPeak, appliance.headers); // the warm-up
+  await encrypts(fewest, appliance.headers); // the warm-up
   const measured = loads.map((): { many: Latencies; few: Latencies }[] => []);
   for (let round = 0; round < rounds; round++) {
     for (const [at, load] of loads.entries()) {
       const [many, beside] = await Promise.all([
-        encrypts(clientsOfPeak * load, appliance.headers),
+        encrypts(fewest * load, appliance.headers),
         encrypts(4, { ...appliance.headers, authorization: `Bearer ${few}` }),
       ]);
       measured[at]?.push({ many, few: beside });
@@ -48,10 +48,11 @@ export async function measureOverload(seconds: number, rounds: number): Promise<
   for (const [at, load] of loads.entries()) {
     const cells = (who: 'many' | 'few') =>
       (['perSecond', 'p50', 'p99'] as const).map((field) => short(of(at, who, field)));
-    row(String(clientsOfPeak * load), ...cells('many'), ...cells('few'));
+    row(String(fewest * load), ...cells('many'), ...cells('few'));
   }
+  const peak = Math.max(...loads.map((_, at) => all(at)));
   for (const [at, load] of loads.entries()) {
-    if (at > 0) goal(`answered at ${load} times the clients, of the peak`, all(at) / all(0), 0.9, 'at least');
+    if (at > 0) goal(`answered at ${load} times the clients, of the most of all`, all(at) / peak, 0.9, 'at least');
   }
   await server.stop();
   rmSync(home, { recursive: true });

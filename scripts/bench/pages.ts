@@ -21,7 +21,7 @@ export async function measurePages(rounds: number): Promise<void> {
   const appliance = makeAppliance(join(home, 'data'));
   const { keyringName, keyringId } = await fill(appliance);
   const served = await serve(0, appliance);
-  const anywhere = stayOn(1);
+  const goAnywhere = stayOn(1);
   const lists: readonly { name: string; path: string; body?: object }[] = [
     { name: 'keyrings', path: '/ks/keyrings' },
     { name: 'keys of a keyring', path: `/ks/keyrings/${keyringName}/keys` },
@@ -78,7 +78,7 @@ export async function measurePages(rounds: number): Promise<void> {
   goal('the slowest page', slowest, 60, 'at most', ' ms');
   goal('what a neighbour waits meanwhile', longest, 10, 'at most', ' ms');
   await served.stop();
-  anywhere();
+  goAnywhere();
   rmSync(home, { recursive: true });
 }
 

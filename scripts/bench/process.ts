@@ -48,7 +48,7 @@ export async function start(core: Core, command: string, args: readonly string[]
 export function stayOn(core: number): () => void {
   const all = availableParallelism();
   if (!pinning || all <= core) return () => {};
-  const put = (cores: string) => spawnSync('taskset', ['-cp', cores, String(process.pid)]);
+  const put = (cores: string) => spawnSync('taskset', ['-acp', cores, String(process.pid)]);
   put(String(core));
   return () => put(`0-${all - 1}`);
 }

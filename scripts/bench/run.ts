@@ -1,5 +1,5 @@
-// `npm run bench [requests|known|transit|overload|commits|files|logins|nodes|activity|pages|years|memory …]`: the figures
-// of the README, as ratios inside one run. Needs `dist/kms`.
+// `npm run bench`, or `npm run bench -- pages years` for some sections of it: the figures of docs/performance.md. Needs
+// `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -16,23 +16,33 @@ import { measureRequests } from './requests.ts';
 import { measureTransit } from './transit.ts';
 import { measureYears } from './years.ts';
 
+const sections: Readonly<Record<string, () => Promise<void>>> = {
+  // Rounds of a second: in longer ones every checkpoint, some seconds apart, would fall on the same side of each round.
+  requests: () => measureRequests(1, 13),
+  known: () => measureKnownKeys(1, 13),
+  transit: () => measureTransit(1, 13),
+  overload: () => measureOverload(4, 3),
+  commits: () => measureCommits([1_000, 1_000_000], 9),
+  files: () => measureFiles(2048, 3),
+  logins: () => measureLogins(3, 5),
+  nodes: () => measureNodes(4, 3),
+  activity: () => measureActivity(1_000_000, 9),
+  pages: () => measurePages(9),
+  years: () => measureYears(10_000_000, 100_000, 5),
+  memory: () => measureMemory({ minutes: 10, others: 1, chores: false }),
+};
+
 const chosen = process.argv.slice(2);
-const wanted = (name: string): boolean => chosen.length === 0 || chosen.includes(name);
+const unknown = chosen.filter((name) => !Object.hasOwn(sections, name));
+if (unknown.length > 0) {
+  console.error(`no such section: ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}`);
+  process.exit(2);
+}
 if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
   console.error('the bench runs the executable: make it first with ./scripts/build');
   process.exit(1);
 }
 console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
-// Rounds of a second: in longer ones every checkpoint, some seconds apart, would fall on the same side of each round.
-if (wanted('requests')) await measureRequests(1, 13);
-if (wanted('known')) await measureKnownKeys(1, 13);
-if (wanted('transit')) await measureTransit(1, 13);
-if (wanted('overload')) await measureOverload(4, 3);
-if (wanted('commits')) await measureCommits([1_000, 1_000_000], 9);
-if (wanted('files')) await measureFiles(2048, 3);
-if (wanted('logins')) await measureLogins(3, 5);
-if (wanted('nodes')) await measureNodes(4, 3);
-if (wanted('activity')) await measureActivity(1_000_000, 9);
-if (wanted('pages')) await measurePages(9);
-if (wanted('years')) await measureYears(10_000_000, 100_000, 5);
-if (wanted('memory')) await measureMemory({ minutes: 10, others: 1, chores: false });
+for (const [name, measure] of Object.entries(sections)) {
+  if (chosen.length === 0 || chosen.includes(name)) await measure();
+}
