@@ -66,6 +66,25 @@ test('a list takes room before it is made, tells how long it is, and how much is
   assert.equal(plain.text, text, 'the same without a budget');
 });
 
+test('a page ends at 4 MiB of bytes, in whatever script it is, and the next one goes on', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'r' });
+  const text = '漢'.repeat(300_000);
+  for (let n = 0; n < 8; n++) await a.call('POST', '/ks/encrypt', { ringname: 'r', asset: { data: { text, n } } });
+  const seen: number[] = [];
+  let cursor: string | undefined;
+  do {
+    const path = cursor === undefined ? '/assets/search' : `/assets/search?cursor=${encodeURIComponent(cursor)}`;
+    const { status, body, text: page } = await a.call('POST', path, {});
+    assert.equal(status, 200);
+    const bytes = Buffer.byteLength(page);
+    assert.ok(bytes < 4 * 1024 * 1024 + Buffer.byteLength(text) + 10_000, `${bytes} bytes`);
+    seen.push(...body.data.map((asset: { data: { n: number } }) => asset.data.n));
+    cursor = body.pagination.nextCursor;
+  } while (cursor !== undefined);
+  assert.deepEqual(seen, [7, 6, 5, 4, 3, 2, 1, 0]);
+});
+
 test('a short list gives its room back, and so does one that is refused', async () => {
   const { a } = await applianceWithAssets();
   for (const [path, status] of [

@@ -2,10 +2,7 @@
 // slices, in which rows are gone through that are too many, or too long, for one go.
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
-/**
- * No more rows are added to a page that is as long as this, in characters: it holds fewer than were asked for, and the
- * next one goes on.
- */
+/** Bytes: no more rows are added to a page that is as long. It holds fewer than were asked for; the next one goes on. */
 export const longestPage = 4 * 1024 * 1024;
 
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
@@ -18,7 +15,7 @@ const partBytes = 32 * 1024;
 
 /** A page with fewer items than were asked for where those would take long to read: the next one goes on. */
 export interface Part<T> extends Page<T> {
-  /** Of the rows' texts, in characters. */
+  /** Of the rows' texts, as `lengthOf` has it. */
   readonly length: number;
 }
 
@@ -52,11 +49,15 @@ export async function readPart<R extends Row & { seq: number }, T>(
   return last ? { items, length, next: last.seq } : { items, length };
 }
 
+/** Characters; shorter texts are taken for as many bytes, since there are many of them in a page. */
+const longText = 256;
+
+/** Of a row's texts, in bytes. */
 export function lengthOf(row: Row): number {
   let length = 0;
   for (const name in row) {
     const value = row[name];
-    if (typeof value === 'string') length += value.length;
+    if (typeof value === 'string') length += value.length < longText ? value.length : Buffer.byteLength(value);
   }
   return length;
 }
