@@ -204,7 +204,7 @@ export class ResponseRoom implements AnswerRoom {
 
   #hold(bytes: number, holder: Holder): void {
     this.#holder = holder;
-    this.#taken = bytes;
+    this.#taken += bytes;
     this.#budget.opened(this);
     const closed = (): void => {
       this.#isClosed = true;
@@ -220,14 +220,18 @@ export class ResponseRoom implements AnswerRoom {
     this.#letGo();
   }
 
+  get #isOver(): boolean {
+    return this.#isMade && this.#isClosed;
+  }
+
   #letGo(): void {
-    if (!this.#isMade || !this.#isClosed) return;
+    if (!this.#isOver) return;
     this.#resize(0);
     this.#budget.closed(this);
   }
 
   left(bytes: number): void {
-    if (!this.#holder || this.#outgoing.destroyed) return;
+    if (!this.#holder || this.#isOver) return;
     const now = performance.now();
     this.#begun ??= { at: now, length: bytes, lastRead: now };
     this.#begun.lastRead = now;

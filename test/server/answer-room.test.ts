@@ -37,6 +37,11 @@ async function server(limits: Partial<AnswerLimits> = {}) {
         await room?.take(taken, { tenant, caller });
         made++;
         if (isHeld) await new Promise<void>((resolve) => held.push(resolve));
+        if (kind === 'other') {
+          room?.left(0);
+          room?.takeNow(MiB, { tenant, caller });
+          return new Response('x'.repeat(MiB));
+        }
         const data = Array.from({ length: length / 65_536 }, () => 'x'.repeat(65_530));
         return respond(await answeredList({ data }, room, undefined));
       } catch (error) {
@@ -142,10 +147,11 @@ test('who finds none in time gets 503, before anything is made, and short answer
 });
 
 test('who breaks off while a list is made has its room until the list is there', async () => {
-  await using s = await server({ unread: 64 * MiB, ofOneCaller: 3 * taken });
+  await using s = await server({ unread: 64 * MiB, ofOneCaller: 3 * taken + 3 * MiB });
   const goOn = s.hold();
   for (let round = 0; round < 5; round++) {
-    const gone = Array.from({ length: 6 }, () => s.send('/a'));
+    // Of some an answer of another kind is made in the end.
+    const gone = Array.from({ length: 6 }, (_, n) => s.send(n % 2 === 0 ? '/a' : '/a/other'));
     await until('those that find room are begun', () => s.made >= 3);
     for (const { socket } of gone) socket.destroy();
     await Promise.all(gone.map(({ closed }) => closed));
