@@ -2,7 +2,7 @@
 // slices, in which rows are gone through that are too many, or too long, for one go.
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
-/** Bytes: no more rows are added to a page that is as long. It holds fewer than were asked for; the next one goes on. */
+/** Bytes. To a page as long no more rows are added: it holds fewer than were asked for, and the next one goes on. */
 export const longestPage = 4 * 1024 * 1024;
 
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
