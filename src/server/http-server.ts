@@ -127,10 +127,9 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     // These are what this server's own listener is called with.
     const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
     const room = new ResponseRoom(outgoing, answers);
-    if (incoming.method === 'GET' && !hasBody(incoming))
-      return madeIn(room, fetch(request, { ...env(incoming), room }));
+    if (incoming.method === 'GET' && !hasBody(incoming)) return made(fetch(request, { ...env(incoming), room }), room);
     const body = new RequestBody(incoming, outgoing, bodies);
-    return madeIn(room, letGoOf(body, fetch(request, { ...env(incoming), body, room })));
+    return made(fetch(request, { ...env(incoming), body, room }), room, body);
   };
   let listener: RequestListener | undefined;
   /** What has one text for an answer gets it at once. */
@@ -256,20 +255,14 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-async function letGoOf(body: RequestBody, answer: Response | Promise<Response>): Promise<Response> {
+/** The answer; what the request held until it was there is given back. */
+async function made(answer: Response | Promise<Response>, room: ResponseRoom, body?: RequestBody): Promise<Response> {
   try {
     const response = await answer;
-    body.letGo();
+    body?.letGo();
     return response;
   } finally {
-    body.done();
-  }
-}
-
-async function madeIn(room: ResponseRoom, answer: Response | Promise<Response>): Promise<Response> {
-  try {
-    return await answer;
-  } finally {
+    body?.done();
     room.made();
   }
 }

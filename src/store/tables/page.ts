@@ -2,7 +2,10 @@
 // slices, in which rows are gone through that are too many, or too long, for one go.
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
-/** Bytes. To a page as long no more rows are added: it holds fewer than were asked for, and the next one goes on. */
+/**
+ * As `lengthOf` counts. To a page as long no more rows are added: it holds fewer than were asked for, and the next one
+ * goes on.
+ */
 export const longestPage = 4 * 1024 * 1024;
 
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
@@ -52,7 +55,7 @@ export async function readPart<R extends Row & { seq: number }, T>(
 /** Characters; shorter texts are taken for as many bytes, since there are many of them in a page. */
 const longText = 256;
 
-/** Of a row's texts, in bytes. */
+/** Of a row's texts, in bytes: of their values alone, not of the JSON that is made of them. */
 export function lengthOf(row: Row): number {
   let length = 0;
   for (const name in row) {
