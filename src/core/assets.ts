@@ -33,20 +33,18 @@ export async function searchAssets(
   const wanted = assetSearch(keyringId === undefined ? others : { ...others, ringId: keyringId });
   const looks = looksAt(store);
   const items = new WrittenItems<Asset>();
-  let length = 0;
   let last = 0;
   let before = page.after;
   // A look goes further each time: most searches are answered by the first.
   for (let most = page.limit + 1; ; most *= 4) {
     const place = before;
     const look = await looks.look(({ assets }) => assets.look(wanted, place, most));
-    for (const { asset, length: more } of look.found) {
-      if (items.count === page.limit || length >= longestPage) {
+    for (const asset of look.found) {
+      if (items.count === page.limit || items.length >= longestPage) {
         await looks.durable();
         return { items, next: last };
       }
       items.add(assetAnswer(asset));
-      length += more;
       last = asset.seq;
     }
     before = look.before;

@@ -79,11 +79,9 @@ export async function listKeys({ store, world }: Reader, input: KeysInput): Prom
     const listed = keys.items.map(({ key }) => key);
     const uses = usage ? await keyUses.ofKeys(listed, world.now()) : undefined;
     const items: KeyListItem[] = [];
-    let { length } = keys;
     for (const { key, item } of keys.items) {
       const used = uses?.get(key.id);
       const earlier = wrapped && key.rewraps > 0 ? (await ringKeys.earlierWrappings(key)).map(earlierAnswer) : [];
-      for (const each of earlier) length += each.publicKey.length + each.keyData.encrypted.key.value.length;
       items.push({
         ...item,
         ...(used && { usage: usageAnswer(used) }),
@@ -91,7 +89,7 @@ export async function listKeys({ store, world }: Reader, input: KeysInput): Prom
         ...(earlier.length > 0 && { earlier }),
       });
     }
-    return { ...keys, items, length };
+    return { ...keys, items };
   });
 }
 

@@ -5,7 +5,7 @@
 // collector again and again.
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import { longestPage, type Part } from '../store/tables/page.ts';
+import { longestPage } from '../store/tables/page.ts';
 import { othersTurn } from '../store/turns.ts';
 import type { World } from './context.ts';
 
@@ -16,7 +16,7 @@ export interface Reader {
 }
 
 /** Looks at a store, one after the other. */
-interface Looks {
+export interface Looks {
   /** Runs `fn`, of a few milliseconds, between transactions. What it answers may not be durable yet. */
   look<R>(fn: (tables: Tables) => Promise<R>): Promise<R>;
   /** Resolves once all that was looked at is durable, and fails where a failed write took some of it back. */
@@ -43,14 +43,27 @@ export function looksAt(store: Store): Looks {
 export const pieceLength = 64 * 1024;
 const encoder = new TextEncoder();
 
+/** What a page is read into. */
+interface Items<T> {
+  readonly count: number;
+  /** As JSON, in bytes. */
+  readonly length: number;
+  add(item: T): unknown;
+}
+
 /** Items as JSON, with commas between them. */
-export class WrittenItems<T> {
+export class WrittenItems<T> implements Items<T> {
   readonly #pieces: Uint8Array[] = [];
   #rest = '';
   #count = 0;
+  #length = 0;
 
   get count(): number {
     return this.#count;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   /** Answers whether there is a whole piece more. */
@@ -58,6 +71,7 @@ export class WrittenItems<T> {
     const text = JSON.stringify(item);
     this.#rest += this.#count === 0 ? text : `,${text}`;
     this.#count++;
+    this.#length += Buffer.byteLength(text) + 1;
     if (this.#rest.length < pieceLength) return false;
     this.#pieces.push(encoder.encode(this.#rest));
     this.#rest = '';
@@ -68,6 +82,20 @@ export class WrittenItems<T> {
   between(before: string, after: string): string | Uint8Array[] {
     if (this.#pieces.length === 0) return before + this.#rest + after;
     return [encoder.encode(before), ...this.#pieces, encoder.encode(this.#rest + after)];
+  }
+}
+
+class Objects<T> implements Items<T> {
+  readonly items: T[] = [];
+  length = 0;
+
+  get count(): number {
+    return this.items.length;
+  }
+
+  add(item: T): void {
+    this.items.push(item);
+    this.length += Buffer.byteLength(JSON.stringify(item)) + 1;
   }
 }
 
@@ -82,10 +110,10 @@ export interface WrittenPage<T> {
 export async function readInParts<T>(
   looks: Looks,
   page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
+  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
 ): Promise<WrittenPage<T>> {
   const items = new WrittenItems<T>();
-  const next = await goThrough(looks, page, read, (item) => items.add(item));
+  const next = await goThrough(looks, page, read, items);
   return next === undefined ? { items } : { items, next };
 }
 
@@ -93,10 +121,11 @@ export async function readInParts<T>(
 export async function readAsObjects<T>(
   looks: Looks,
   page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
+  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
 ): Promise<Page<T>> {
-  const items: T[] = [];
-  const next = await goThrough(looks, page, read, (item) => items.push(item));
+  const objects = new Objects<T>();
+  const next = await goThrough(looks, page, read, objects);
+  const { items } = objects;
   return next === undefined ? { items } : { items, next };
 }
 
@@ -104,19 +133,15 @@ export async function readAsObjects<T>(
 async function goThrough<T>(
   looks: Looks,
   { limit, after }: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Part<T>>,
-  take: (item: T) => unknown,
+  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
+  items: Items<T>,
 ): Promise<number | undefined> {
-  let count = 0;
-  let length = 0;
   for (let next = after; ; ) {
-    const asked = { limit: limit - count, ...(next !== undefined && { after: next }) };
+    const asked = { limit: limit - items.count, ...(next !== undefined && { after: next }) };
     const part = await looks.look((tables) => read(tables, asked));
-    for (const item of part.items) take(item);
-    count += part.items.length;
-    length += part.length;
+    for (const item of part.items) items.add(item);
     next = part.next;
-    if (next !== undefined && count < limit && length < longestPage) continue;
+    if (next !== undefined && items.count < limit && items.length < longestPage) continue;
     await looks.durable();
     return next;
   }

@@ -104,7 +104,7 @@ export function serveEndpoint(
         const known = askerOf(exchange);
         asker = known instanceof Promise ? await known : known;
         if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
-        if (endpoint.paginated && room && asker !== undefined) await takeRoom(exchange, room, asker);
+        if (endpoint.paginated && room) await takeRoom(exchange, room, asker);
       } catch (error) {
         return orGone({ outcome: failed(error), action, tenant }, exchange, c);
       }
@@ -129,7 +129,7 @@ export function serveEndpoint(
     } finally {
       if (hasTurn) queue.leave();
     }
-    if (endpoint.paginated && !c.env?.answer) served.outcome = await listOutcome(served.outcome, room);
+    if (endpoint.paginated) served.outcome = await listOutcome(served.outcome, exchange);
     if (cookie) served.outcome = cookie.told(served.outcome, endpoint.id === 'logout');
     // Whoever has a credential learns how far the appliance is, so that one that was set back is noticed.
     if (!isPublic && served.keyid !== undefined && !c.env?.answer) served.state = open.stateOf(handle);
@@ -173,19 +173,22 @@ export function serveEndpoint(
   /**
    * Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other.
    */
-  async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string): Promise<void> {
+  async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string | undefined): Promise<void> {
     try {
+      // The transaction decides, and should it decide otherwise, there is no room to do it in.
+      if (asker === undefined) throw changedMeanwhile;
       await room.take(longestList, { tenant: exchange.handle.tenant.id, caller: asker });
     } catch (error) {
       exchange.operation = () => Promise.reject(error);
     }
   }
 
-  async function listOutcome(outcome: Outcome, room: AnswerRoom | undefined): Promise<Outcome> {
+  async function listOutcome(outcome: Outcome, { room, others }: Exchange): Promise<Outcome> {
     if (outcome.status !== 200) {
       room?.left(0);
       return outcome;
     }
+    if (others) return outcome;
     // The types of the routes see to it that lists answer pages.
     const body = outcome.body as ReturnType<typeof pageBody>;
     const made = await answeredList(body, room, appliance.turn);

@@ -205,6 +205,8 @@ export class ResponseRoom implements AnswerRoom {
   #hold(bytes: number, holder: Holder): void {
     this.#holder = holder;
     this.#taken += bytes;
+    // Room that was given back before was for something else.
+    this.#begun = undefined;
     this.#budget.opened(this);
     const closed = (): void => {
       this.#isClosed = true;

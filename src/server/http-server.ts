@@ -9,6 +9,7 @@ import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
 import { plainAddress, type RequestEnv } from '../http/request.ts';
+import type { Reply } from '../http/request-log.ts';
 import { respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
@@ -63,8 +64,11 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
-/** A Host that needs no look at what it says: what has another form goes the long way, which refuses what is none. */
-const plainHost = /^[a-z0-9._-]+(?::\d{1,5})?$/;
+/**
+ * A Host that needs no look at what it says: what has another form goes the long way, which refuses what is none. No
+ * wider than what the adapter takes unseen: an answer in pieces goes out through that, once all is done and recorded.
+ */
+const plainHost = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
 
 /** Browsers come back with HTTPS alone for a year. */
 const strictTransport = 'max-age=31536000';
@@ -132,6 +136,16 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     return made(fetch(request, { ...env(incoming), body, room }), room, body);
   };
   let listener: RequestListener | undefined;
+  const answerInPieces = async ({ outcome, state }: Reply, ...[incoming, outgoing]: Parameters<RequestListener>) => {
+    let isAnswered = false;
+    const listener = await listenerOf(() => {
+      isAnswered = true;
+      return respond(outcome, state);
+    }, dialect);
+    await listener(incoming, outgoing);
+    // Refused by the adapter, which knows of nothing that would have to be let go.
+    if (!isAnswered) await outcome.stream?.cancel();
+  };
   /** What has one text for an answer gets it at once. */
   const answerStraight = (straight: Straight, incoming: IncomingMessage, outgoing: ServerResponse): void => {
     const body = new RequestBody(incoming, outgoing, bodies);
@@ -142,7 +156,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
       room.made();
       const text = textOf(outcome);
       if (text !== undefined) sendText(outgoing, outcome, state, text, limits.keepAliveTimeout);
-      else void listenerOf(() => respond(outcome, state), dialect).then((listener) => listener(incoming, outgoing));
+      else void answerInPieces({ outcome, state }, incoming, outgoing);
     });
   };
   const answerLong: RequestListener = async (incoming, outgoing) => {

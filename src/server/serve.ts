@@ -19,6 +19,8 @@ import { KmsError, systemError } from '../errors.ts';
 import type { Straight, Surface } from '../http/app.ts';
 import type { RequestEnv } from '../http/request.ts';
 import { tangAddresses } from '../http/tang.ts';
+import { AnswerBudget } from './answer-room.ts';
+import { BodyBudget } from './body-budget.ts';
 import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type AppFetch,
@@ -159,11 +161,12 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   if (where.tls) warnOfInvalid(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
-  const network = networkServer(gate, where, options.limits);
+  const shared = { limits: options.limits, bodies: new BodyBudget(), answers: new AnswerBudget() };
+  const network = networkServer(gate, where, shared);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
-  const transit = transitWhere && networkServer(gate, transitWhere, options.limits, { transit: true });
+  const transit = transitWhere && networkServer(gate, transitWhere, shared, { transit: true });
   const tangWhere = await tangListening(options);
-  const tang = tangWhere && networkServer(gate, tangWhere, options.limits, { tang: tangWhere.allowed });
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, { tang: tangWhere.allowed });
   const networks: Server[] = [];
   try {
     for (const [server, place] of [
@@ -294,10 +297,16 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
   return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
 }
 
+/** What the network's listeners have together; the local socket has its own, whatever comes from the network. */
+interface SharedLimits extends Pick<ServeOptions, 'limits'> {
+  readonly bodies: BodyBudget;
+  readonly answers: AnswerBudget;
+}
+
 function networkServer(
   { fetch, straightTo, opening }: Gate,
   { tls, behindProxy }: Listening,
-  limits: ServeOptions['limits'],
+  { limits, ...budgets }: SharedLimits,
   surface: Surface = {},
 ): Server {
   return httpServer(fetch, {
@@ -311,6 +320,7 @@ function networkServer(
     },
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
+    ...budgets,
     dialect: surface.transit ? vaultDialect : surface.tang ? tangDialect : ownDialect,
   });
 }

@@ -2,15 +2,18 @@
 // done, and one that finds none is refused as if nothing had happened, but recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pieceLength } from '../../src/core/pages.ts';
+import { type Looks, pieceLength, readAsObjects, readInParts } from '../../src/core/pages.ts';
 import { KmsError } from '../../src/errors.ts';
 import { answeredList } from '../../src/http/answer-text.ts';
 import { silentLogger } from '../../src/http/appliance.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
 import { brokenOff } from '../../src/http/request-log.ts';
 import { streamed } from '../../src/http/respond.ts';
+import type { Tables } from '../../src/store/port.ts';
+import type { Page, PageRequest } from '../../src/store/sql.ts';
 import { testAppliance } from '../support/appliance.ts';
 
+const longestList = 4 * 1024 * 1024;
 const big = 'x'.repeat(200_000);
 
 interface Told extends AnswerRoom {
@@ -83,6 +86,52 @@ test('a page ends at 4 MiB of bytes, in whatever script it is, and the next one 
     cursor = body.pagination.nextCursor;
   } while (cursor !== undefined);
   assert.deepEqual(seen, [7, 6, 5, 4, 3, 2, 1, 0]);
+});
+
+test('of short texts too, which take three times as many bytes as characters', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'r' });
+  const asset = { data: { text: '漢'.repeat(225) } };
+  const all = 6000;
+  for (let n = 0; n < all; n += 500) {
+    const made = Array.from({ length: 500 }, () => a.call('POST', '/ks/encrypt', { ringname: 'r', asset }));
+    for (const { status } of await Promise.all(made)) assert.equal(status, 200);
+  }
+  const page = async (query: string): Promise<{ bytes: number; count: number; nextCursor: string }> => {
+    const { body, text } = await a.call('POST', `/assets/search?limit=10000${query}`, {});
+    return { bytes: Buffer.byteLength(text), ...body.pagination };
+  };
+  const first = await page('');
+  assert.ok(first.bytes > longestList && first.bytes < longestList + 2000, `${first.bytes} bytes`);
+  const second = await page(`&cursor=${encodeURIComponent(first.nextCursor)}`);
+  assert.deepEqual([first.count + second.count, second.nextCursor], [all, undefined]);
+});
+
+test('whatever a list is read from, it is the JSON of its items that is bound', async () => {
+  const item = { text: '\u0001漢'.repeat(100) };
+  const looks: Looks = { look: (fn) => fn({} as Tables), durable: async () => [] };
+  const read = async (_: Tables, { limit, after = 0 }: PageRequest): Promise<Page<object>> => {
+    const count = Math.min(limit, 10);
+    return { items: Array(count).fill(item), next: after + count };
+  };
+  const each = Buffer.byteLength(JSON.stringify(item)) + 1;
+  const fit = Math.ceil(longestList / each / 10) * 10;
+  const written = await readInParts(looks, { limit: 10_000 }, read);
+  assert.deepEqual([written.items.count, written.items.length, written.next], [fit, fit * each, fit]);
+  const objects = await readAsObjects(looks, { limit: 10_000 }, read);
+  assert.deepEqual([objects.items.length, objects.next], [fit, fit]);
+});
+
+test('a list for another dialect has its room as any other, and gives it back where it is refused', async () => {
+  const { a } = await applianceWithAssets();
+  const answer = (body: object): object => ({ count: Object.keys(body).length });
+  const room = roomOf(true);
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { env: { room, answer } })).status, 200);
+  assert.deepEqual(room.told, ['take 4194304', 'left 0']);
+  const refused = roomOf(true);
+  const path = '/ks/keyrings/none/keys';
+  assert.equal((await a.call('GET', path, undefined, { env: { room: refused, answer } })).status, 404);
+  assert.deepEqual(refused.told, ['take 4194304', 'left 0']);
 });
 
 test('a short list gives its room back, and so does one that is refused', async () => {

@@ -167,6 +167,30 @@ test('whoever has a credential is told to go on, and is asked for no body where 
   assert.deepEqual([last?.keyid, last?.action, last?.status], [keyid, 'keyring.create', 403]);
 });
 
+/** Some that are none, some that only a parser of addresses can tell, and one for each end of a port's range. */
+const hosts = [
+  ...['a', 'A', 'a.b', 'a_b', '-', 'a..b', '1.2.3.4.5', '999.1.1.1', '0x7f.1', '[::1]', '[::1', 'a b', 'a/b', 'ä'],
+  ...['a:', 'a:0', 'a:1', 'a:80', 'a:999', 'a:1000', 'a:9999', 'a:59999', 'a:60000', 'a:65535', 'a:65536', 'a:99999'],
+  ...['a:080', 'a:00080', 'a:123456', '1.2.3.4.5:80', '999.1.1.1:60001', '0x7f.1:70', '[::1]:60000', '[::1]:99999'],
+];
+
+test('whatever its Host is, a request is refused before anything is done, or answered with what was done', async () => {
+  const auditor = await a.keyWith('activity.read');
+  const doing = ['POST /auth/activity/export HTTP/1.1', 'GET /auth/activity/head HTTP/1.1'];
+  for (const host of hosts) {
+    for (const line of [...doing, ...doing, ...doing]) {
+      const headers = [line, `Host: ${host}`, 'Connection: close', `Authorization: Bearer ${auditor.key}`];
+      const body = line.startsWith('POST') ? '{}' : '';
+      if (body !== '') headers.push(json, `Content-Length: ${body.length}`);
+      const before = (await a.activity()).length;
+      const answer = await exchange(`${headers.join('\r\n')}\r\n\r\n${body}`);
+      const [, status = ''] = /^HTTP\/1\.1 (\d+) /.exec(answer) ?? [];
+      assert.match(status, /^(200|400)$/, `${line} ${host}: ${answer.slice(0, 300)}`);
+      assert.equal((await a.activity()).length - before, status === '200' ? 1 : 0, `${line} ${host}: ${status}`);
+    }
+  }
+});
+
 test('an endless body that nobody wants is cut off', async () => {
   const small = new BodyBudget({ ...usualBodyLimits, unwanted: 200_000 });
   const other = httpServer(a.app.fetch, {

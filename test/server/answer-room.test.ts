@@ -1,12 +1,12 @@
 // Answers on their way out: how many bytes of them wait to be read, who waits or is refused when that is too much, who
 // is cut off, and requests that are sent ahead of their answers.
 import assert from 'node:assert/strict';
-import type { AddressInfo, Socket } from 'node:net';
-import { connect } from 'node:net';
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { type AddressInfo, connect, Socket } from 'node:net';
 import { test } from 'node:test';
 import { answeredList } from '../../src/http/answer-text.ts';
 import { refused, respond } from '../../src/http/respond.ts';
-import { AnswerBudget, type AnswerLimits, usualAnswerLimits } from '../../src/server/answer-room.ts';
+import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
 import { until } from '../support/until.ts';
 
@@ -217,6 +217,19 @@ test('who reads nothing is cut off when others wait for the room, and not before
   await until('those are gone', () => cut === 2);
   assert.ok(!unread.some(isWhole));
   assert.equal(s.answers.unread, 0);
+});
+
+test('how long somebody has been reading begins with the answer that is sent', async () => {
+  const outgoing = new ServerResponse(new IncomingMessage(new Socket()));
+  const room = new ResponseRoom(outgoing, new AnswerBudget());
+  const holder = { tenant: 'default', caller: 'a' };
+  await room.take(MiB, holder);
+  room.left(0);
+  room.takeNow(2 * MiB, holder);
+  const later = performance.now() + usualAnswerLimits.grace + 1;
+  assert.ok(!room.isSlow(later, usualAnswerLimits.grace, usualAnswerLimits.slowest));
+  room.left(2 * MiB);
+  assert.ok(room.isSlow(later + 1000, usualAnswerLimits.grace, usualAnswerLimits.slowest));
 });
 
 test('who reads fast enough is not, however many wait', async () => {

@@ -42,6 +42,16 @@ function raw(request: string, answers: number): Promise<{ text: string; ended: b
   });
 }
 
+test('an answer in pieces that the adapter refuses to send is let go of', async () => {
+  const { promise: isCancelled, resolve } = Promise.withResolvers<void>();
+  const stream = new ReadableStream<Uint8Array>({ cancel: () => resolve() }, { highWaterMark: 0 });
+  answered = { outcome: { status: 200, body: {}, stream } };
+  // It takes no path with a backslash.
+  const { text } = await raw('GET /a\\b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n', 1);
+  assert.match(text, /^HTTP\/1\.1 400 /);
+  await isCancelled;
+});
+
 const dated = /^Date: (.*)$/gm;
 
 const requests: readonly (readonly [name: string, head: string, ends: boolean])[] = [

@@ -6,12 +6,11 @@ import { noteUsesSince, purgeExpired } from '../../src/core/keyrings.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { Session } from '../../src/store/session.ts';
-import type { Sql } from '../../src/store/sql.ts';
+import type { Page, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import type { KeyUseKind } from '../../src/store/tables/key-uses.ts';
 import { migrate, tenantMigrations } from '../../src/store/tables/migrations.ts';
-import type { Part } from '../../src/store/tables/page.ts';
 import type { RingKey } from '../../src/store/tables/ring-keys.ts';
 import { openEmbedded } from '../support/embedded-store.ts';
 import { type Prng, prng } from '../support/prng.ts';
@@ -184,7 +183,7 @@ test('what stands beside the tables stays little, however many keys are used on 
   await session.run(async ({ ringKeys, keyUses }) => {
     let looked = 0;
     for (let after: number | undefined = 0; after !== undefined; ) {
-      const part: Part<RingKey> = await ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
+      const part: Page<RingKey> = await ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
       const usages = await keyUses.ofKeys(part.items, now + 99 * day);
       looked += usages.size;
       for (const { days } of usages.values()) {

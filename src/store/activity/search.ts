@@ -163,7 +163,7 @@ export class Found {
     this.#limit = limit;
   }
 
-  /** Adds a record, whose line is so long; answers whether there is enough. */
+  /** Adds a record, whose line is so many bytes long; answers whether there is enough. */
   add(record: ActivityRecord, length: number): boolean {
     this.#enough = this.#records.push(record) > this.#limit || this.#length >= longestPage;
     this.#length += length;
@@ -342,7 +342,7 @@ async function searchSegment(
     for (let at = high; at >= low; at--) {
       const line = loaded.line((positions ? (positions[at] ?? 0) : at) - start);
       const record = parseActivityLine(line);
-      if (record && prepared.matches(record) && found.add(record, line.length)) return;
+      if (record && prepared.matches(record) && found.add(record, Buffer.byteLength(line))) return;
     }
   }
 }

@@ -1,7 +1,7 @@
 // The accounts that API keys belong to.
-import type { PageRequest, Row, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
-import { type Part, readPart } from './page.ts';
+import { readPart } from './page.ts';
 
 export interface Account {
   readonly seq: number;
@@ -53,7 +53,7 @@ export function accountTable(sql: Sql) {
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (account: Account) => T): Promise<Part<T>> =>
+    list: <T>(page: PageRequest, answer: (account: Account) => T): Promise<Page<T>> =>
       readPart(
         sql,
         page,

@@ -1,8 +1,8 @@
 // API keys, by a hash of their secret, and which rings their flags name.
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
-import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { inSlices, type Part, readPart, sliceRows } from './page.ts';
+import { inSlices, readPart, sliceRows } from './page.ts';
 
 export interface ApiKey {
   readonly seq: number;
@@ -192,10 +192,10 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Promise<Part<T>> =>
+    list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
       readPart(sql, page, (row: ApiKeyRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
 
-    listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Promise<Part<T>> =>
+    listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
       readPart(
         sql,
         page,
@@ -205,7 +205,7 @@ export function apiKeyTable(sql: Sql) {
       ),
 
     /** Ids and names of the account's keys, and ids of the users whose they are, a page of keys at a time. */
-    async idsOfAccount(accountId: string, page: PageRequest): Promise<Part<Pick<ApiKey, 'id' | 'name' | 'userId'>>> {
+    async idsOfAccount(accountId: string, page: PageRequest): Promise<Page<Pick<ApiKey, 'id' | 'name' | 'userId'>>> {
       // Between two pages of one look-up.
       if (page.after !== undefined) await sql.pause();
       return readPart(
@@ -238,7 +238,7 @@ export function apiKeyTable(sql: Sql) {
       wildcard: boolean,
       page: PageRequest,
       answer: (key: ApiKey) => T,
-    ): Promise<Part<T>> {
+    ): Promise<Page<T>> {
       const first = (name: string): string =>
         `SELECT * FROM (SELECT apikey_seq FROM api_key_rings WHERE ring_name = ${name} AND apikey_seq > ?3
           ORDER BY apikey_seq LIMIT ?4)`;

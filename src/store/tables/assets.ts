@@ -2,7 +2,7 @@
 import { containing, isJsonObject } from '../../model/json.ts';
 import type { Row, Sql, SqlValue } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { endOfSlice, inSlices, lengthOf } from './page.ts';
+import { endOfSlice, inSlices } from './page.ts';
 
 /** What a version of an asset says. */
 export interface AssetContent {
@@ -52,14 +52,9 @@ interface AssetRow extends Row {
 }
 
 /** With its length as text. */
-interface FoundAsset {
-  readonly asset: Asset;
-  readonly length: number;
-}
-
 /** What one look of a search found, newest first; `before` is where the next one goes on, absent at the end. */
 interface AssetsFound {
-  readonly found: readonly FoundAsset[];
+  readonly found: readonly Asset[];
   readonly before: number | undefined;
 }
 
@@ -215,8 +210,8 @@ export function assetTable(sql: Sql) {
         end,
         ...rest.values,
       );
-      const found = rows.map((row) => ({ asset: fromRow(row), length: lengthOf(row) }));
-      return { found: holds ? found.filter(({ asset }) => holds(asset)) : found, before: end };
+      const found = rows.map(fromRow);
+      return { found: holds ? found.filter(holds) : found, before: end };
     },
 
     count: (): Promise<number> => counted('assets'),

@@ -3,8 +3,8 @@
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
 /**
- * As `lengthOf` counts. To a page as long no more rows are added: it holds fewer than were asked for, and the next one
- * goes on.
+ * Bytes of a page's items as JSON. To one that is as long no more are added: it holds fewer than were asked for, and
+ * the next one goes on.
  */
 export const longestPage = 4 * 1024 * 1024;
 
@@ -12,19 +12,14 @@ export const longestPage = 4 * 1024 * 1024;
 export const sliceRows = 1000;
 const sliceBytes = 256 * 1024;
 
-/** The same of rows that are read for a page: some 2 ms. */
+/** Rows, and characters of their texts, that are read for a page in one go: some 2 ms. */
 const partRows = 128;
-const partBytes = 32 * 1024;
-
-/** A page with fewer items than were asked for where those would take long to read: the next one goes on. */
-export interface Part<T> extends Page<T> {
-  /** Of the rows' texts, as `lengthOf` has it. */
-  readonly length: number;
-}
+const partLength = 32 * 1024;
 
 /**
  * The part of a page that `text` reads, each row as `answer` makes it; the last two parameters of `text`, the place to
- * start after and a limit, are added here.
+ * start after and a limit, are added here. It has fewer items than were asked for where those would take long to read:
+ * the next part goes on.
  */
 export async function readPart<R extends Row & { seq: number }, T>(
   sql: Sql,
@@ -32,14 +27,14 @@ export async function readPart<R extends Row & { seq: number }, T>(
   answer: (row: R) => T,
   text: string,
   ...params: SqlValue[]
-): Promise<Part<T>> {
+): Promise<Page<T>> {
   const most = Math.min(limit, partRows);
   let count = 0;
   let length = 0;
   let isFull = false;
   // The row after those of the part tells that there is a next one.
   const isNext = (row: R): boolean => {
-    isFull = count === most || length >= partBytes;
+    isFull = count === most || length >= partLength;
     if (isFull) return true;
     count++;
     length += lengthOf(row);
@@ -49,18 +44,15 @@ export async function readPart<R extends Row & { seq: number }, T>(
   const read = rows.slice(0, count);
   const items = read.map(answer);
   const last = isFull ? read.at(-1) : undefined;
-  return last ? { items, length, next: last.seq } : { items, length };
+  return last ? { items, next: last.seq } : { items };
 }
 
-/** Characters; shorter texts are taken for as many bytes, since there are many of them in a page. */
-const longText = 256;
-
-/** Of a row's texts, in bytes: of their values alone, not of the JSON that is made of them. */
-export function lengthOf(row: Row): number {
+/** Of a row's texts, in characters. */
+function lengthOf(row: Row): number {
   let length = 0;
   for (const name in row) {
     const value = row[name];
-    if (typeof value === 'string') length += value.length < longText ? value.length : Buffer.byteLength(value);
+    if (typeof value === 'string') length += value.length;
   }
   return length;
 }

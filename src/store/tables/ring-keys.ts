@@ -1,9 +1,9 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had, and a key every
 // way in which it was wrapped: that a later one opens nobody here can check.
 import type { Kem } from '../../model/kems.ts';
-import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
-import { endOfSlice, type Part, readPart } from './page.ts';
+import { endOfSlice, readPart } from './page.ts';
 
 export interface RingKey {
   readonly seq: number;
@@ -101,7 +101,7 @@ export function ringKeyTable(sql: Sql) {
     countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
     /** The oldest first, each as `answer` makes it of the key and the public key that it is wrapped to. */
-    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Promise<Part<T>> =>
+    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Promise<Page<T>> =>
       readPart(
         sql,
         page,

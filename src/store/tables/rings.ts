@@ -1,8 +1,8 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
 import type { Kem } from '../../model/kems.ts';
-import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
-import { type Part, readPart } from './page.ts';
+import { readPart } from './page.ts';
 
 export type RingService = 'ks' | 'asym';
 
@@ -142,7 +142,7 @@ export function ringTable(sql: Sql) {
     },
 
     /** The oldest first, without the deleted ones, each as `answer` makes it. */
-    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Part<T>> =>
+    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Page<T>> =>
       readPart(
         sql,
         page,
@@ -157,7 +157,7 @@ export function ringTable(sql: Sql) {
       time: number,
       page: PageRequest,
       answer: (ring: Ring) => T,
-    ): Promise<Part<T>> =>
+    ): Promise<Page<T>> =>
       readPart(
         sql,
         page,

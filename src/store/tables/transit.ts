@@ -2,8 +2,8 @@
 // of their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays,
 // out of sight of the look-ups by name, until it is purged.
 import type { TransitType } from '../../model/transit.ts';
-import type { PageRequest, Row, Soon, Sql } from '../sql.ts';
-import { endOfSlice, type Part, readPart } from './page.ts';
+import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import { endOfSlice, readPart } from './page.ts';
 
 export interface TransitRing {
   readonly seq: number;
@@ -162,7 +162,7 @@ export function transitTable(sql: Sql) {
       page: PageRequest,
       deletedSince: number | undefined,
       answer: (ring: TransitRing) => T,
-    ): Promise<Part<T>> =>
+    ): Promise<Page<T>> =>
       deletedSince === undefined
         ? readPart(
             sql,

@@ -1,8 +1,8 @@
 // Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
 // the hash is asked for by itself.
-import type { PageRequest, Row, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
-import { type Part, readPart } from './page.ts';
+import { readPart } from './page.ts';
 
 export interface User {
   readonly seq: number;
@@ -182,7 +182,7 @@ export function userTable(sql: Sql) {
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Part<T>> =>
+    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Page<T>> =>
       readPart(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
   };
 }
