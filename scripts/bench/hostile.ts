@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { type Latencies, latencies } from './latency.ts';
+import { load, type Measured } from './load.ts';
 import { start } from './process.ts';
 
 interface Target {
@@ -39,8 +39,8 @@ async function measureHostile(minutes: number, others: number): Promise<void> {
     weak: await keyWith('keyring.bench.encrypt'),
     reader: await keyWith('asset.search', 'activity.read'),
   };
-  const encrypts = (): Promise<Latencies> =>
-    latencies(others, {
+  const encrypts = (): Promise<Measured> =>
+    load(others, {
       url: `${server.url}/ks/encrypt`,
       headers: appliance.headers,
       body: JSON.stringify({ ringname: 'bench' }),
@@ -53,8 +53,8 @@ async function measureHostile(minutes: number, others: number): Promise<void> {
     `\nHostile: encrypts by ${clients} clients, ${rounds} rounds of ${secondsOfEach} s alone and as many beside attacks`,
   );
   row('', 'p50 ms', 'beside', 'p99 ms', 'beside', 'encrypts/s', 'beside', 'MB');
-  const alone: Latencies[] = [];
-  const beside: Latencies[] = [];
+  const alone: Measured[] = [];
+  const beside: Measured[] = [];
   let megabytes = 0;
   let attacks = 0;
   for (let round = 0; round < rounds; round++) {
@@ -74,7 +74,7 @@ async function measureHostile(minutes: number, others: number): Promise<void> {
     await attacker.stop();
     attacks += Number(/(\d+)\s*$/.exec(said)?.[1] ?? 0);
   }
-  const pair = (field: keyof Latencies) => [alone, beside].map((of) => short(median(of.map((each) => each[field]))));
+  const pair = (field: keyof Measured) => [alone, beside].map((of) => short(median(of.map((each) => each[field]))));
   row('median', ...pair('p50'), ...pair('p99'), ...pair('perSecond'), short(megabytes));
   console.log(`attacks: ${attacks}, ${short(attacks / (rounds * secondsOfEach))} a second`);
   const ratios = beside.map(({ p99 }, at) => p99 / (alone[at]?.p99 ?? Number.NaN));

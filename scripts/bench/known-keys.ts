@@ -8,7 +8,7 @@ import { decryptBytes, encryptBytes } from '../../src/client/file-streams.ts';
 import { kemNames } from '../../src/model/kems.ts';
 import { makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { inTurns, type Measured } from './load.ts';
+import { inTurns, type MeasuredSide } from './load.ts';
 import { cpuSeconds } from './process.ts';
 
 /** @param seconds of each measurement. @param rounds in which each is measured once. */
@@ -32,14 +32,12 @@ export async function measureKnownKeys(seconds: number, rounds: number): Promise
       const bytes = await Promise.all(bodies.map(async (body) => (await served.ask(`/ks/${name}`, body)).length));
       const sides = bodies.map((body) => ({
         url: `${served.url}/ks/${name}`,
-        method: 'POST' as const,
         headers: made.headers,
         body: JSON.stringify(body),
         cpu: () => cpuSeconds(served.child.pid),
       }));
       const [all = [], named = []] = await inTurns(sides, seconds, rounds);
-      if ([...all, ...named].some(({ failed }) => failed > 0)) throw new Error(`${name} of ${kem}: requests failed`);
-      const of = (each: readonly Measured[], field: 'perSecond' | 'cpu') => median(each.map((one) => one[field]));
+      const of = (each: readonly MeasuredSide[], field: 'perSecond' | 'cpu') => median(each.map((one) => one[field]));
       const ratio = (field: 'perSecond' | 'cpu') =>
         median(named.map((each, n) => each[field] / (all[n]?.[field] ?? Number.NaN)));
       const shown = [all, named].flatMap((each, n) => [

@@ -1,49 +1,72 @@
-// One measurement of load, as a process of its own: 64 connections against one URL. Argument: JSON of `Load`; prints
-// JSON of `Measured`.
-import autocannon, { type Result } from 'autocannon';
+// Load on one URL, as a process of its own: clients each send their next request when the last is answered. They speak
+// to bare sockets: by node:http, or a tool that makes more of an answer, a request took more processor time than the
+// server takes for it, and the load was what bounded both sides of a comparison. Argument: JSON of `Load`; prints JSON
+// of `MeasuredWithFailures`.
+import { connect, type Socket } from 'node:net';
 import { type Core, start } from './process.ts';
 
-export interface Load {
+export interface Request {
   readonly url: string;
-  readonly method: 'GET' | 'POST';
-  readonly headers: Record<string, string>;
-  readonly body?: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** GET where there is none. */
+  readonly body?: string | undefined;
+}
+
+export interface Load extends Request {
+  /** 64 where it is not said. */
+  readonly clients?: number;
   readonly seconds: number;
 }
 
 export interface Measured {
   readonly perSecond: number;
-  /** Milliseconds, to a quarter. */
+  /** Milliseconds, to a hundredth. */
   readonly p50: number;
   readonly p99: number;
-  /** Answers other than 2xx, and failures of the connection. */
-  readonly failed: number;
-  /** How many of each: a status, or what is said of the connection. */
-  readonly failures: Readonly<Record<string, number>>;
-  /** Processor time of the server for one request, in µs; 0 where it was not asked for. */
-  readonly cpu: number;
+  readonly longest: number;
 }
 
-/** Measures in a process of its own. */
-export async function load(core: Core, request: Load): Promise<Measured> {
-  const tool = await start(core, process.execPath, [import.meta.filename, JSON.stringify(request)], /^(\{.*\})$/m);
+export interface MeasuredWithFailures extends Measured {
+  /** How many failed with what: a status, or what is said of the connection. */
+  readonly failures: Readonly<Record<string, number>>;
+}
+
+/** Throws where a request failed. */
+export async function load(core: Core, asked: Load): Promise<Measured> {
+  const { failures, ...measured } = await loadWithFailures(core, asked);
+  const [failure] = Object.entries(failures);
+  if (failure) throw new Error(`${failure[1]} requests to ${asked.url} failed: ${failure[0]}`);
+  return measured;
+}
+
+export async function loadWithFailures(core: Core, asked: Load): Promise<MeasuredWithFailures> {
+  const tool = await start(core, process.execPath, [import.meta.filename, JSON.stringify(asked)], /^(\{.*\})$/m);
   await tool.stop();
   return JSON.parse(tool.match);
 }
 
-interface Side extends Omit<Load, 'seconds'> {
+interface Side extends Request {
   /** Seconds that its server used. */
-  readonly cpu?: () => number;
+  readonly cpu: () => number;
+}
+
+export interface MeasuredSide extends Measured {
+  /** Processor time of the server for one request, in µs. */
+  readonly cpu: number;
 }
 
 /** Seconds until V8 has compiled what is hot. */
 const warmUp = 5;
 
-/** Each of them in each round, and once before, to warm up; by side, then by round. */
-export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<Measured[][]> {
-  const all: Measured[][] = sides.map(() => []);
+/**
+ * Each of them in each round, and once before, to warm up; by side, then by round. Every other round goes from the last
+ * to the first.
+ */
+export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<MeasuredSide[][]> {
+  const all: MeasuredSide[][] = sides.map(() => []);
   for (let round = 0; round <= rounds; round++) {
-    for (const [at, { cpu = () => 0, ...side }] of sides.entries()) {
+    const order = [...sides.entries()];
+    for (const [at, { cpu, ...side }] of round % 2 === 0 ? order : order.reverse()) {
       const before = cpu();
       const duration = round === 0 ? warmUp : seconds;
       const measured = await load(1, { ...side, seconds: duration });
@@ -54,56 +77,118 @@ export async function inTurns(sides: readonly Side[], seconds: number, rounds: n
   return all;
 }
 
-/** Requests a second over all rounds, with what came between in some of them, such as a checkpoint. */
-export function throughput(rounds: readonly Measured[]): number {
-  return rounds.reduce((sum, { perSecond }) => sum + perSecond, 0) / rounds.length;
+/** Over all rounds, with what came between in some of them, such as a checkpoint. */
+export function mean(rounds: readonly MeasuredSide[], field: 'perSecond' | 'cpu'): number {
+  return rounds.reduce((sum, each) => sum + each[field], 0) / rounds.length;
+}
+
+/** A connection that sends one request again and again, and looks at its answers no closer than it has to. */
+export class Client {
+  readonly #socket: Socket;
+  readonly #request: Uint8Array;
+  /** What came of a head that is not there as a whole. */
+  #head = '';
+  /** Bytes of the body that are still to come; undefined before a head. */
+  #left: number | undefined;
+  #answered: (() => void) | undefined;
+  #failed: ((error: Error) => void) | undefined;
+
+  constructor({ url, headers, body }: Request) {
+    const { hostname, port, host, pathname, search } = new URL(url);
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const lines = Object.entries({ ...headers, host, ...length });
+    const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join('');
+    const method = body === undefined ? 'GET' : 'POST';
+    this.#request = Buffer.from(`${method} ${pathname}${search} HTTP/1.1\r\n${head}\r\n${body ?? ''}`);
+    this.#socket = connect(Number(port), hostname).setNoDelay();
+    this.#socket.on('data', (piece: Buffer) => this.#take(piece));
+    this.#socket.on('error', (error) => this.#failed?.(error));
+    this.#socket.on('close', () => this.#failed?.(new Error('the connection was closed')));
+  }
+
+  /** Resolves with the last byte of an answer of status 200; once it has failed, it is of no more use. */
+  ask(): Promise<void> {
+    this.#socket.write(this.#request);
+    return new Promise((resolve, reject) => {
+      this.#answered = resolve;
+      this.#failed = reject;
+    });
+  }
+
+  end(): void {
+    this.#failed = undefined;
+    this.#socket.destroy();
+  }
+
+  #take(piece: Buffer): void {
+    this.#left = this.#left === undefined ? this.#leftBehindHead(piece) : this.#left - piece.length;
+    if (this.#left === undefined || this.#left > 0) return;
+    this.#left = undefined;
+    this.#answered?.();
+  }
+
+  #leftBehindHead(piece: Buffer): number | undefined {
+    this.#head += piece.toString('latin1');
+    const end = this.#head.indexOf('\r\n\r\n');
+    if (end < 0) return undefined;
+    const head = this.#head.slice(0, end);
+    const came = this.#head.length - end - 4;
+    this.#head = '';
+    const length = /\r\ncontent-length: (\d+)/i.exec(head)?.[1];
+    if (head.startsWith('HTTP/1.1 200 ') && length !== undefined) return Number(length) - came;
+    this.#failed?.(new Error(`answered ${head.slice(0, head.indexOf('\r\n'))}`));
+    return undefined;
+  }
 }
 
 /** Of times in milliseconds. */
-class Quarters {
-  readonly #counts: number[] = [];
-  #total = 0;
+class Times {
+  /** By hundredths of a millisecond. */
+  readonly #counts = new Map<number, number>();
+  total = 0;
+  longest = 0;
 
   add(milliseconds: number): void {
-    const quarter = Math.round(milliseconds * 4);
-    this.#counts[quarter] = (this.#counts[quarter] ?? 0) + 1;
-    this.#total++;
+    const hundredths = Math.round(milliseconds * 100);
+    this.#counts.set(hundredths, (this.#counts.get(hundredths) ?? 0) + 1);
+    this.total++;
+    this.longest = Math.max(this.longest, milliseconds);
   }
 
   /** Below which `share` of them are. */
   quantile(share: number): number {
     let below = 0;
-    for (const [quarter, count = 0] of this.#counts.entries()) {
+    for (const [hundredths, count] of [...this.#counts].toSorted(([a], [b]) => a - b)) {
       below += count;
-      if (below >= share * this.#total) return quarter / 4;
+      if (below >= share * this.total) return hundredths / 100;
     }
     return Number.NaN;
   }
 }
 
-if (import.meta.main) {
-  const { seconds, ...request }: Load = JSON.parse(process.argv[2] ?? '');
-  const times = new Quarters();
+async function measure({ clients = 64, seconds, ...request }: Load): Promise<MeasuredWithFailures> {
+  const times = new Times();
   const failures: Record<string, number> = {};
-  const failed = (what: string | number): void => {
-    failures[what] = (failures[what] ?? 0) + 1;
+  const end = performance.now() + seconds * 1000;
+  const askOn = async (): Promise<void> => {
+    let client = new Client(request);
+    while (performance.now() < end) {
+      const before = performance.now();
+      try {
+        await client.ask();
+        times.add(performance.now() - before);
+      } catch (error) {
+        const what = error instanceof Error ? error.message : String(error);
+        failures[what] = (failures[what] ?? 0) + 1;
+        client.end();
+        client = new Client(request);
+      }
+    }
+    client.end();
   };
-  const result = await new Promise<Result>((resolve, reject) => {
-    const done = (error: unknown, measured: Result): void => (error ? reject(error) : resolve(measured));
-    const running = autocannon({ ...request, connections: 64, duration: seconds }, done);
-    running.on('response', (_client, status, _bytes, milliseconds) => {
-      times.add(milliseconds);
-      if (status >= 300) failed(status);
-    });
-    running.on('reqError', ({ message }: Error) => failed(message));
-  });
-  const measured: Measured = {
-    perSecond: result.requests.total / result.duration,
-    p50: times.quantile(0.5),
-    p99: times.quantile(0.99),
-    failed: result.non2xx + result.errors,
-    failures,
-    cpu: 0,
-  };
-  console.log(JSON.stringify(measured));
+  await Promise.all(Array.from({ length: clients }, askOn));
+  const { total, longest } = times;
+  return { perSecond: total / seconds, p50: times.quantile(0.5), p99: times.quantile(0.99), longest, failures };
 }
+
+if (import.meta.main) console.log(JSON.stringify(await measure(JSON.parse(process.argv[2] ?? ''))));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAppliance, type Served, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { type Latencies, latencies } from './latency.ts';
+import { load, type Measured } from './load.ts';
 
 const atOnce = 50;
 const clientCounts = [1, 8, 64];
@@ -19,18 +19,18 @@ export async function measureLogins(seconds: number, rounds: number): Promise<vo
   const { password } = JSON.parse(
     await server.ask('/auth/users', { username: 'bench', email: 'bench@example.com', firstName: 'B', lastName: 'B' }),
   );
-  const encrypts = (clients: number, duration: number): Promise<Latencies> => {
+  const encrypts = (clients: number, duration: number): Promise<Measured> => {
     const body = JSON.stringify({ ringname: 'bench' });
     const url = `${server.url}/ks/encrypt`;
-    return latencies('any', { url, headers: appliance.headers, body, clients, seconds: duration });
+    return load('any', { url, headers: appliance.headers, body, clients, seconds: duration });
   };
   await encrypts(8, 2); // the warm-up
 
   console.log(`\nLogins: ${atOnce} at once beside encrypts, any core; median of ${rounds} rounds of ${seconds} s`);
   row('encrypts by', 'p50 ms', 'beside', 'p99 ms', 'beside', 'encrypts/s', 'beside', 'logins/s');
   for (const clients of clientCounts) {
-    const alone: Latencies[] = [];
-    const beside: Latencies[] = [];
+    const alone: Measured[] = [];
+    const beside: Measured[] = [];
     const logins: number[] = [];
     for (let round = 0; round < rounds; round++) {
       alone.push(await encrypts(clients, seconds));
@@ -40,7 +40,7 @@ export async function measureLogins(seconds: number, rounds: number): Promise<vo
       beside.push(await encrypts(clients, seconds));
       logins.push(await people.end());
     }
-    const pair = (field: keyof Latencies) => [alone, beside].map((of) => short(median(of.map((each) => each[field]))));
+    const pair = (field: keyof Measured) => [alone, beside].map((of) => short(median(of.map((each) => each[field]))));
     const name = clients === 1 ? '1 client' : `${clients} clients`;
     row(name, ...pair('p50'), ...pair('p99'), ...pair('perSecond'), short(median(logins)));
     const ratio = median(beside.map(({ p99 }, at) => p99 / (alone[at]?.p99 ?? Number.NaN)));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { type Latencies, latencies } from './latency.ts';
+import { load, type Measured } from './load.ts';
 
 const fewest = 64;
 /** Clients that each send their next request once the last is answered, as a multiple of the fewest. */
@@ -19,8 +19,8 @@ export async function measureOverload(seconds: number, rounds: number): Promise<
   await server.ask('/ks/keyrings', { name: 'bench' });
   const flags = { 'keyring.bench.encrypt': true };
   const few = JSON.parse(await server.ask('/auth/apikey', { accountId: appliance.accountId, flags })).key;
-  const encrypts = (clients: number, headers: Record<string, string>): Promise<Latencies> =>
-    latencies(1, {
+  const encrypts = (clients: number, headers: Record<string, string>): Promise<Measured> =>
+    load(1, {
       url: `${server.url}/ks/encrypt`,
       headers,
       body: JSON.stringify({ ringname: 'bench' }),
@@ -28,11 +28,11 @@ export async function measureOverload(seconds: number, rounds: number): Promise<
       seconds,
     });
   await encrypts(fewest, appliance.headers); // the warm-up
-  const measured = loads.map((): { many: Latencies; few: Latencies }[] => []);
+  const measured = loads.map((): { many: Measured; few: Measured }[] => []);
   for (let round = 0; round < rounds; round++) {
-    for (const [at, load] of loads.entries()) {
+    for (const [at, times] of loads.entries()) {
       const [many, beside] = await Promise.all([
-        encrypts(fewest * load, appliance.headers),
+        encrypts(fewest * times, appliance.headers),
         encrypts(4, { ...appliance.headers, authorization: `Bearer ${few}` }),
       ]);
       measured[at]?.push({ many, few: beside });
@@ -42,17 +42,17 @@ export async function measureOverload(seconds: number, rounds: number): Promise<
     `\nOverload: encrypts by so many clients of one key, beside 4 of another; ${rounds} rounds of ${seconds} s`,
   );
   row('clients', 'a second', 'p50 ms', 'p99 ms', '4: a second', 'p50 ms', 'p99 ms');
-  const of = (at: number, who: 'many' | 'few', field: keyof Latencies) =>
+  const of = (at: number, who: 'many' | 'few', field: keyof Measured) =>
     median((measured[at] ?? []).map((each) => each[who][field]));
   const all = (at: number) => of(at, 'many', 'perSecond') + of(at, 'few', 'perSecond');
-  for (const [at, load] of loads.entries()) {
+  for (const [at, times] of loads.entries()) {
     const cells = (who: 'many' | 'few') =>
       (['perSecond', 'p50', 'p99'] as const).map((field) => short(of(at, who, field)));
-    row(String(fewest * load), ...cells('many'), ...cells('few'));
+    row(String(fewest * times), ...cells('many'), ...cells('few'));
   }
   const peak = Math.max(...loads.map((_, at) => all(at)));
-  for (const [at, load] of loads.entries()) {
-    if (at > 0) goal(`answered at ${load} times the clients, of the most of all`, all(at) / peak, 0.9, 'at least');
+  for (const [at, times] of loads.entries()) {
+    if (at > 0) goal(`answered at ${times} times the clients, of the most of all`, all(at) / peak, 0.9, 'at least');
   }
   await server.stop();
   rmSync(home, { recursive: true });

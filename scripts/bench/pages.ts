@@ -11,7 +11,7 @@ import type { Tables, Transaction } from '../../src/store/port.ts';
 import { history } from './activity-records.ts';
 import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { Client, type Latencies, latencies } from './latency.ts';
+import { Client, load, type Measured } from './load.ts';
 import { stayOn } from './process.ts';
 
 const size = 10_000;
@@ -37,11 +37,11 @@ export async function measurePages(rounds: number): Promise<void> {
     { name: 'activity, granted', path: '/auth/search/activity', body: { valid: true } },
   ];
   console.log(`\nPages of ${size}, median of ${rounds} after the first`);
-  const neighbour = async (run: () => Promise<void>): Promise<Latencies> => {
+  const neighbour = async (run: () => Promise<void>): Promise<Measured> => {
     const body = JSON.stringify({ ringname: keyringName });
     const asked = { url: `${served.url}/ks/encrypt`, headers: appliance.headers, body, clients: 1, seconds: 3 };
     const state = { isOver: false };
-    const measured = latencies(1, asked).finally(() => {
+    const measured = load(1, asked).finally(() => {
       state.isOver = true;
     });
     while (!state.isOver) await run();
@@ -51,7 +51,7 @@ export async function measurePages(rounds: number): Promise<void> {
   // What a start leaves for a few seconds later is not to be seen here.
   await neighbour(nobody);
   const alone = await neighbour(nobody);
-  const waits = ({ p50, p99, longest }: Latencies) => [p50, p99, longest].map(short);
+  const waits = ({ p50, p99, longest }: Measured) => [p50, p99, longest].map(short);
   console.log(`The neighbour alone: p50, p99 and longest ${waits(alone).join(', ')} ms`);
   row('', 'kB', 'first ms', 'ms', 'its p50', 'p99', 'longest');
   let slowest = 0;

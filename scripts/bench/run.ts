@@ -28,7 +28,7 @@ const sections: Readonly<Record<string, () => Promise<void>>> = {
   nodes: () => measureNodes(4, 3),
   activity: () => measureActivity(1_000_000, 9),
   pages: () => measurePages(9),
-  years: () => measureYears(10_000_000, 100_000, 5),
+  years: () => measureYears(10_000_000, 100_000, 3),
   memory: () => measureMemory({ minutes: 10, others: 1, chores: false }),
 };
 

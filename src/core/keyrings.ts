@@ -53,9 +53,9 @@ export async function getKeyring({ tx }: Context, input: { readonly ring: RingRe
   return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
 }
 
-/** Keys of a page that tells more of each, and of a part of it: a hundred days, or thirty wrappings. */
+/** Keys of a page that tells more of each, and of a part of it: a hundred days, or thirty wrappings of 3 kB. */
 const mostWithMore = 200;
-const partWithMore = 20;
+const partWithMore = 5;
 
 interface KeysInput {
   readonly ring: RingRef;

@@ -46,7 +46,7 @@ const encoder = new TextEncoder();
 /** What a page is read into. */
 interface Items<T> {
   readonly count: number;
-  /** As JSON, in bytes. */
+  /** As JSON, in bytes, as far as that bounds them. */
   readonly length: number;
   add(item: T): unknown;
 }
@@ -85,20 +85,6 @@ export class WrittenItems<T> implements Items<T> {
   }
 }
 
-class Objects<T> implements Items<T> {
-  readonly items: T[] = [];
-  length = 0;
-
-  get count(): number {
-    return this.items.length;
-  }
-
-  add(item: T): void {
-    this.items.push(item);
-    this.length += Buffer.byteLength(JSON.stringify(item)) + 1;
-  }
-}
-
 /** A page whose items are written already. */
 export interface WrittenPage<T> {
   readonly items: WrittenItems<T>;
@@ -117,15 +103,21 @@ export async function readInParts<T>(
   return next === undefined ? { items } : { items, next };
 }
 
-/** The same as objects, for who looks at them. */
+/** The same as objects, for who looks at them: as many as were asked for, however long they are. */
 export async function readAsObjects<T>(
   looks: Looks,
   page: PageRequest,
   read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
 ): Promise<Page<T>> {
-  const objects = new Objects<T>();
+  const items: T[] = [];
+  const objects: Items<T> = {
+    get count() {
+      return items.length;
+    },
+    length: 0,
+    add: (item) => items.push(item),
+  };
   const next = await goThrough(looks, page, read, objects);
-  const { items } = objects;
   return next === undefined ? { items } : { items, next };
 }
 

@@ -15,7 +15,7 @@ import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, type World } from './context.ts';
-import { looksAt, type Reader, readAsObjects } from './pages.ts';
+import { looksAt, type Reader, readAsObjects, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
 
 /** Of a ring's versions the newest so many are shown. */
@@ -67,13 +67,21 @@ export async function createTransitRing(
   return { ring: await shown(ctx, ring) };
 }
 
+interface RingsInput {
+  readonly deleted: boolean;
+  readonly page: PageRequest;
+  readonly asObjects: boolean;
+}
+
 /** The oldest first. */
 export function listTransitRings(
   { store, world }: Reader,
-  { deleted, page }: { readonly deleted: boolean; readonly page: PageRequest },
-): Promise<Page<RingAnswer>> {
+  { deleted, page, asObjects }: RingsInput,
+): Promise<Page<RingAnswer> | WrittenPage<RingAnswer>> {
   const since = deleted ? world.now() - restorableFor : undefined;
-  return readAsObjects<RingAnswer>(looksAt(store), page, ({ transit }, part) => transit.list(part, since, ringAnswer));
+  const looks = looksAt(store);
+  const read = ({ transit }: Tables, part: PageRequest) => transit.list(part, since, ringAnswer);
+  return asObjects ? readAsObjects(looks, page, read) : readInParts(looks, page, read);
 }
 
 export async function getTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'getTransitRing'>> {

@@ -17,13 +17,24 @@ export function answeredText(text: string, room: AnswerRoom | undefined, holder:
   if (text.length <= longestShort) return { status: 200, body: {}, content: text };
   const bytes = encoder.encode(text);
   room?.takeNow(bytes.length, holder);
-  const pieces: Uint8Array[] = [];
-  // Copies: a part of an array would keep the whole of it.
-  for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
-  return sentInPieces(pieces, room);
+  return sentInPieces(piecesOf(bytes), room);
 }
 
 /** The same of a list, for which room was taken. */
+export function answeredListText(text: string, room: AnswerRoom | undefined): Outcome {
+  if (text.length > longestShort) return sentInPieces(piecesOf(encoder.encode(text)), room);
+  room?.left(0);
+  return { status: 200, body: {}, content: text };
+}
+
+/** Copies: a part of an array would keep the whole of it. */
+function piecesOf(bytes: Uint8Array): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
+  return pieces;
+}
+
+/** The same of one whose items are written, or are to be. */
 export async function answeredList(
   { data, ...rest }: { readonly data: readonly unknown[] | WrittenItems<unknown> },
   room: AnswerRoom | undefined,
@@ -32,10 +43,7 @@ export async function answeredList(
   await turn?.();
   const items = data instanceof WrittenItems ? data : await written(data, turn);
   const made = items.between('{"data":[', `],${JSON.stringify(rest).slice(1)}`);
-  if (typeof made !== 'string') return sentInPieces(made, room);
-  if (made.length > longestShort) return sentInPieces([encoder.encode(made)], room);
-  room?.left(0);
-  return { status: 200, body: {}, content: made };
+  return typeof made === 'string' ? answeredListText(made, room) : sentInPieces(made, room);
 }
 
 async function written(data: readonly unknown[], turn: Turn | undefined): Promise<WrittenItems<unknown>> {

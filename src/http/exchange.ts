@@ -103,6 +103,10 @@ export class Exchange implements Input<unknown>, CheckedInput {
     return this.#input.page;
   }
 
+  get asObjects(): boolean {
+    return this.others !== undefined;
+  }
+
   get address(): string {
     return this.from.remoteAddress ?? 'local';
   }

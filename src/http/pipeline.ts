@@ -27,7 +27,7 @@ import {
   sealedError,
   unknownCredential,
 } from './admission.ts';
-import { answeredList, answeredText } from './answer-text.ts';
+import { answeredList, answeredListText, answeredText } from './answer-text.ts';
 import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
@@ -311,8 +311,8 @@ export function serveEndpoint(
       ? pageBody(endpoint, handle, world, exchange, answer as Page<unknown> | WrittenPage<unknown>)
       : (answer as JsonObject);
     if (exchange.others) {
-      if (endpoint.paginated) room?.left(0);
-      return answeredText(JSON.stringify(exchange.others(body)), room, holder);
+      const text = JSON.stringify(exchange.others(body));
+      return endpoint.paginated ? answeredListText(text, room) : answeredText(text, room, holder);
     }
     if (endpoint.paginated) return answered(body);
     if (endpoint.binary || endpoint.lines) {

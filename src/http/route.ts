@@ -43,6 +43,8 @@ export interface Input<E> extends Around {
   readonly body: BodyOf<E>;
   /** For lists. */
   readonly page: PageRequest;
+  /** Another body is made of the answer, so that a list's items are wanted as objects. */
+  readonly asObjects: boolean;
   /** Where it comes from; `local` where that is no place on the network. */
   readonly address: string;
   /** The address of the page that it comes from, of the tenant itself, without a path. */

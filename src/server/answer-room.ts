@@ -19,7 +19,7 @@ export interface AnswerLimits {
   readonly queuedOfOneCaller: number;
   readonly patience: number;
   /**
-   * When others wait for the room, whoever has read nothing for so many milliseconds is cut off, and whoever has read
+   * When others want the room, whoever has read nothing for so many milliseconds is cut off, and whoever has read
    * less than so many bytes a second after as many.
    */
   readonly grace: number;
@@ -61,9 +61,12 @@ class Shares {
   }
 }
 
-interface Waiter {
+interface Wanting {
   readonly bytes: number;
   readonly holder: Holder;
+}
+
+interface Waiter extends Wanting {
   readonly until: number;
   readonly enter: () => void;
   readonly refuse: (error: KmsError) => void;
@@ -94,6 +97,12 @@ export class AnswerBudget {
     return true;
   }
 
+  /** Refuses so many, for whom others have to make room: who comes again may find it. */
+  refuse(bytes: number, holder: Holder): never {
+    this.#makeRoom([{ bytes, holder }]);
+    throw noRoom();
+  }
+
   /** Waits for room, in the order of coming. `broken` rejects where nobody waits for the answer any more. */
   wait(bytes: number, holder: Holder, broken: AbortSignal): Promise<void> {
     const { queued, queuedOfOneTenant, queuedOfOneCaller, patience, lookEvery } = this.#limits;
@@ -104,7 +113,7 @@ export class AnswerBudget {
       this.#waiting.add(1, holder);
       broken.addEventListener('abort', () => this.#leave(waiter) && reject(noRoom()));
       this.#looking ??= setInterval(() => this.#look(), lookEvery).unref();
-      this.#makeRoom();
+      this.#makeRoom([...this.#queue]);
     });
   }
 
@@ -144,16 +153,15 @@ export class AnswerBudget {
       this.#leave(waiter);
       waiter.refuse(noRoom());
     }
-    this.#makeRoom();
+    this.#makeRoom([...this.#queue]);
     if (this.#queue.size > 0) return;
     clearInterval(this.#looking);
     this.#looking = undefined;
   }
 
-  /** Cuts off who is slow and stands in the way of somebody who waits. */
-  #makeRoom(): void {
+  /** Cuts off who is slow and stands in the way of somebody who waits, or comes. */
+  #makeRoom(waiting: readonly Wanting[]): void {
     const { unread, grace, slowest } = this.#limits;
-    const waiting = [...this.#queue];
     const tenants = new Set(waiting.map(({ holder }) => holder.tenant));
     const isFull = waiting.some(({ bytes }) => this.unread + bytes > unread);
     const now = performance.now();
@@ -198,7 +206,7 @@ export class ResponseRoom implements AnswerRoom {
   }
 
   takeNow(bytes: number, holder: Holder): void {
-    if (!this.#budget.take(bytes, holder)) throw noRoom();
+    if (!this.#budget.take(bytes, holder)) this.#budget.refuse(bytes, holder);
     this.#hold(bytes, holder);
   }
 

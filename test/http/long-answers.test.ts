@@ -119,7 +119,7 @@ test('whatever a list is read from, it is the JSON of its items that is bound', 
   const written = await readInParts(looks, { limit: 10_000 }, read);
   assert.deepEqual([written.items.count, written.items.length, written.next], [fit, fit * each, fit]);
   const objects = await readAsObjects(looks, { limit: 10_000 }, read);
-  assert.deepEqual([objects.items.length, objects.next], [fit, fit]);
+  assert.deepEqual([objects.items.length, objects.next], [10_000, 10_000], 'of objects it is what was asked for');
 });
 
 test('a list for another dialect has its room as any other, and gives it back where it is refused', async () => {
@@ -128,6 +128,12 @@ test('a list for another dialect has its room as any other, and gives it back wh
   const room = roomOf(true);
   assert.equal((await a.call('GET', '/ks/keyrings', undefined, { env: { room, answer } })).status, 200);
   assert.deepEqual(room.told, ['take 4194304', 'left 0']);
+  const longer = roomOf(true);
+  const long = (): object => ({ big });
+  const { text } = await a.call('GET', '/ks/keyrings', undefined, { env: { room: longer, answer: long } });
+  // Never given back in between: somebody else would have it.
+  assert.deepEqual(longer.told.slice(0, 2), ['take 4194304', `left ${Buffer.byteLength(text)}`]);
+  assert.ok(longer.told.slice(1).every((each) => each.startsWith('left ')) && longer.told.at(-1) === 'left 0');
   const refused = roomOf(true);
   const path = '/ks/keyrings/none/keys';
   assert.equal((await a.call('GET', path, undefined, { env: { room: refused, answer } })).status, 404);

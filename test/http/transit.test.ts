@@ -244,6 +244,28 @@ test('what is refused on purpose says why', async () => {
   isRefused(await v1(a, 'GET', 'transit/keys/new'), 404);
 });
 
+test('a list names all rings, or says that it cannot', async () => {
+  const a = await testAppliance();
+  const { store } = a.tenants[0]?.handle ?? assert.fail('there is no tenant');
+  const made = { derived: false, latestVersion: 1, minDecryptionVersion: 1, minEncryptionVersion: 0 } as const;
+  const rest = { deletionAllowed: false, rotateAfter: undefined, createdAt: 1, updatedAt: 1 } as const;
+  const add = (from: number, to: number) =>
+    store.transaction(async ({ transit }) => {
+      for (let n = from; n < to; n++) {
+        const name = `ring-${n}`.padEnd(128, 'x');
+        await transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
+      }
+    });
+  // As objects they come to more than a page is bound to.
+  await add(0, 10_000);
+  const { status, body } = await v1(a, 'GET', 'transit/keys?list=true');
+  assert.deepEqual([status, new Set(body.data.keys).size], [200, 10_000]);
+  const { body: page } = await a.call('GET', '/transit/rings?limit=10000');
+  assert.ok(page.pagination.hasMore && page.data.length < 10_000);
+  await add(10_000, 10_001);
+  isRefused(await v1(a, 'GET', 'transit/keys?list=true'), 400, 'more keys than can be listed at once: 10000');
+});
+
 test('a ring is read and listed as transit has it', async () => {
   const a = await testAppliance();
   isRefused(await v1(a, 'GET', 'transit/keys?list=true'), 404);

@@ -219,6 +219,28 @@ test('who reads nothing is cut off when others wait for the room, and not before
   assert.equal(s.answers.unread, 0);
 });
 
+test('who does not wait for room has the slow cut off too', async () => {
+  const answers = new AnswerBudget({ ...usualAnswerLimits, grace: 50 });
+  const roomWith = (socket: Socket): ResponseRoom => {
+    const outgoing = new ServerResponse(new IncomingMessage(socket));
+    outgoing.assignSocket(socket);
+    return new ResponseRoom(outgoing, answers);
+  };
+  const [slow, other] = [new Socket(), new Socket()];
+  const holder = { tenant: 'default', caller: 'a' };
+  const unread = roomWith(slow);
+  unread.takeNow(32 * MiB, holder);
+  unread.left(32 * MiB);
+  const wanted = roomWith(other);
+  const refused = () => assert.throws(() => wanted.takeNow(MiB, holder), /wait to be read/);
+  refused();
+  assert.ok(!slow.destroyed, 'it may just be reading');
+  await until('it is cut off', () => {
+    if (!slow.destroyed) refused();
+    return slow.destroyed;
+  });
+});
+
 test('how long somebody has been reading begins with the answer that is sent', async () => {
   const outgoing = new ServerResponse(new IncomingMessage(new Socket()));
   const room = new ResponseRoom(outgoing, new AnswerBudget());

@@ -126,6 +126,7 @@ const listRings: Operation = {
   id: 'listTransitRings',
   query: { limit: '10000' },
   answer(ours) {
+    if ((ours.pagination as JsonObject).hasMore) throw invalid('more keys than can be listed at once: 10000');
     const keys = (ours.data as readonly TransitRing[]).map(({ name }) => name).sort();
     return keys.length === 0 ? nothing : found({ keys });
   },

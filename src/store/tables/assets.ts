@@ -51,7 +51,6 @@ interface AssetRow extends Row {
   created_at: number;
 }
 
-/** With its length as text. */
 /** What one look of a search found, newest first; `before` is where the next one goes on, absent at the end. */
 interface AssetsFound {
   readonly found: readonly Asset[];
