@@ -167,7 +167,9 @@ test('no request of any kind costs more where there is much of everything', asyn
     let next = '';
     await within(`${method} ${page}`, async () => {
       const { pagination } = (await answers(200, a.call(method, page, method === 'POST' ? {} : undefined))).body;
-      assert.equal(pagination.count, 10_000);
+      // The first user owns 100,000 keys, whose ids are most of what a page comes to.
+      if (path === '/auth/users') assert.ok(pagination.count > 4000 && pagination.count < 5000, pagination.count);
+      else assert.equal(pagination.count, 10_000);
       next = pagination.nextCursor;
     });
     await within(`${method} ${page}&cursor`, () =>
