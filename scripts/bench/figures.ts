@@ -7,10 +7,34 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? high : ((sorted[middle - 1] ?? Number.NaN) + high) / 2;
 }
 
+interface Goal {
+  readonly wanted: string;
+  /** One for each time that it was measured. */
+  readonly figures: string[];
+  missed: number;
+}
+
+const goals = new Map<string, Goal>();
+
 /** A goal that a figure has met or missed; missing one doesn't fail the bench, it says so. */
 export function goal(what: string, value: number, limit: number, sense: 'at least' | 'at most', unit = ''): void {
   const met = sense === 'at least' ? value >= limit : value <= limit;
-  console.log(`  ${met ? 'met   ' : 'MISSED'}  ${what}: ${short(value)}${unit} (${sense} ${limit}${unit})`);
+  const wanted = `${sense} ${limit}${unit}`;
+  console.log(`  ${met ? 'met   ' : 'MISSED'}  ${what}: ${short(value)}${unit} (${wanted})`);
+  const one = goals.get(what) ?? { wanted, figures: [], missed: 0 };
+  goals.set(what, one);
+  one.figures.push(short(value));
+  if (!met) one.missed++;
+}
+
+/** All of them, in the order in which they were looked at first. */
+export function printGoals(): void {
+  console.log(`\n${'Goals'.padEnd(64)}${'today'.padEnd(28)}wanted`);
+  for (const [what, { wanted, figures, missed }] of goals) {
+    const often = figures.length === 1 ? '' : ` ${missed} of ${figures.length} times`;
+    const told = missed === 0 ? '' : `  MISSED${often}`;
+    console.log(`${what.padEnd(64)}${figures.join(', ').padEnd(28)}${wanted}${told}`);
+  }
 }
 
 export function short(value: number): string {

@@ -1,10 +1,12 @@
-// `npm run bench`, or `npm run bench -- pages years` for some sections of it: the figures of docs/performance.md. Needs
-// `dist/kms`.
+// `npm run bench`, or `npm run bench -- --runs 3 pages years` for some sections of it, three times: the figures of
+// docs/performance.md, and at the end all goals beside them. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { measureActivity } from './activity.ts';
 import { measureCommits } from './commit-cost.ts';
+import { printGoals } from './figures.ts';
 import { measureFiles } from './file-throughput.ts';
 import { measureKnownKeys } from './known-keys.ts';
 import { measureLogins } from './logins.ts';
@@ -32,7 +34,15 @@ const sections: Readonly<Record<string, () => Promise<void>>> = {
   memory: () => measureMemory({ minutes: 10, others: 1, chores: false }),
 };
 
-const chosen = process.argv.slice(2);
+const { values, positionals: chosen } = parseArgs({
+  options: { runs: { type: 'string', default: '1' } },
+  allowPositionals: true,
+});
+const runs = Number(values.runs);
+if (!Number.isSafeInteger(runs) || runs < 1) {
+  console.error('--runs: expected a whole number from 1 on');
+  process.exit(2);
+}
 const unknown = chosen.filter((name) => !Object.hasOwn(sections, name));
 if (unknown.length > 0) {
   console.error(`no such section: ${unknown.join(', ')}; there are ${Object.keys(sections).join(', ')}`);
@@ -43,6 +53,9 @@ if (!existsSync(join(import.meta.dirname, '../../dist/kms'))) {
   process.exit(1);
 }
 console.log(`${cpus().length} × ${cpus()[0]?.model ?? 'unknown processor'}, Node ${process.version}`);
-for (const [name, measure] of Object.entries(sections)) {
-  if (chosen.length === 0 || chosen.includes(name)) await measure();
+for (let run = 0; run < runs; run++) {
+  for (const [name, measure] of Object.entries(sections)) {
+    if (chosen.length === 0 || chosen.includes(name)) await measure();
+  }
 }
+printGoals();
