@@ -80,6 +80,8 @@ export class Incoming extends IncomingMessage {
   #isTaken = false;
   /** No more is to come. */
   #isOver = false;
+  /** While the request waits for its turn. */
+  #onPiece: ((bytes: number) => void) | undefined;
 
   /** How many more pieces came than whoever reads it as a stream will see. */
   get joined(): number {
@@ -92,6 +94,11 @@ export class Incoming extends IncomingMessage {
     if (!gathered || this.#length !== Number(this.headers['content-length'])) return undefined;
     this.letGo();
     return gathered.length === this.#length ? gathered : gathered.subarray(0, this.#length);
+  }
+
+  /** From now on the request waits for its turn, and `onPiece` is told of what is kept of it; undefined: no more. */
+  wait(onPiece: ((bytes: number) => void) | undefined): void {
+    this.#onPiece = onPiece;
   }
 
   /** Nobody reads what was gathered. */
@@ -113,8 +120,10 @@ export class Incoming extends IncomingMessage {
     const before = this.#length;
     this.#length += chunk.length;
     this.#pieces++;
+    this.#onPiece?.(chunk.length);
     if (!this.#gathered) {
-      this.#gathered = chunk;
+      // A piece is a view of all that was read at once, which would be kept as long as the request waits.
+      this.#gathered = this.#onPiece ? new Uint8Array(chunk) : chunk;
       return;
     }
     if (this.#length > this.#gathered.length) {

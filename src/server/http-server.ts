@@ -12,7 +12,7 @@ import { plainAddress, type RequestEnv } from '../http/request.ts';
 import type { Reply } from '../http/request-log.ts';
 import { respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
-import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
+import { BodyBudget, Incoming, RequestBody, usualBodyLimits } from './body-budget.ts';
 import {
   type Dialect,
   expectation,
@@ -83,6 +83,8 @@ interface ServerOptions {
   readonly bodies?: BodyBudget;
   /** The same for the answers that wait. */
   readonly answers?: AnswerBudget;
+  /** And for the requests that are sent ahead of their turn. */
+  readonly ahead?: BodyBudget;
   /** What the app is told of where a request came from. */
   env(incoming: IncomingMessage): RequestEnv;
   /** What answers requests of that method and target without a Request and a Response, where the app has such a way. */
@@ -121,6 +123,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     limits: given,
     bodies = new BodyBudget(),
     answers = new AnswerBudget(),
+    ahead = aheadBudget(),
     dialect = ownDialect,
   } = options;
   // Of a request without a body nothing is to be read: it needs no stream that ends.
@@ -180,7 +183,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     else begin(() => answer(incoming, outgoing));
   };
   // Over TLS a request and the end of its connection may come as one, and the end would be looked at first.
-  const inTurn = oneByOne(handle, tls ? atOnce : together);
+  const inTurn = oneByOne(handle, tls ? atOnce : together, ahead);
   const handshakeTimeout = limits.headersTimeout;
   const server = tls
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
@@ -193,28 +196,70 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   return server;
 }
 
-/** More requests that were sent ahead of their answers end a connection. */
-const mostAhead = 32;
+/**
+ * Bytes of what was sent ahead of its turn: of one connection and of all, and as how many a request counts besides its
+ * body, which may have headers of that length. Beyond them connections end.
+ */
+const aheadOfOne = 1024 * 1024;
+const aheadOfAll = 64 * aheadOfOne;
+const besidesBody = usualLimits.maxHeaderSize;
+
+/** For the requests that are sent ahead of their turn, by connections. */
+export function aheadBudget(): BodyBudget {
+  return new BodyBudget({ ...usualBodyLimits, waitingAtMost: aheadOfAll, ofOneHolder: aheadOfOne });
+}
 
 /** The answer to the newest request of a connection. */
 const newest = new WeakMap<Duplex, ServerResponse>();
+
+/** What a connection sent ahead, under a budget. */
+class Ahead {
+  static #made = 0;
+  readonly #connection = String(Ahead.#made++);
+  readonly #budget: BodyBudget;
+  #bytes = 0;
+
+  constructor(socket: Duplex, budget: BodyBudget) {
+    this.#budget = budget;
+    socket.once('close', () => this.give(this.#bytes));
+  }
+
+  take(bytes: number): boolean {
+    const isTaken = this.#budget.take(bytes, this.#connection);
+    if (isTaken) this.#bytes += bytes;
+    return isTaken;
+  }
+
+  give(bytes: number): void {
+    const held = Math.min(bytes, this.#bytes);
+    this.#bytes -= held;
+    this.#budget.give(held, this.#connection);
+  }
+}
 
 /**
  * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
  * gone out: else a connection could have any number of answers made and read none.
  */
-function oneByOne(handle: Handle, begin: Begin): RequestListener {
-  const ahead = new WeakMap<Socket, number>();
+function oneByOne(handle: Handle, begin: Begin, budget: BodyBudget): RequestListener {
+  const connections = new WeakMap<Duplex, Ahead>();
   return (incoming, outgoing) => {
-    newest.set(incoming.socket, outgoing);
+    const { socket } = incoming;
+    newest.set(socket, outgoing);
     // Node gives a response its socket when those before it have gone out.
     if (outgoing.socket) return handle(incoming, outgoing, begin);
-    const { socket } = incoming;
-    const waiting = (ahead.get(socket) ?? 0) + 1;
-    if (waiting > mostAhead) return void socket.destroy();
-    ahead.set(socket, waiting);
+    const ahead = connections.get(socket) ?? new Ahead(socket, budget);
+    connections.set(socket, ahead);
+    let held = 0;
+    const hold = (bytes: number): void => {
+      if (ahead.take(bytes)) held += bytes;
+      else socket.destroy();
+    };
+    hold(besidesBody);
+    if (incoming instanceof Incoming) incoming.wait(hold);
     outgoing.once('socket', () => {
-      ahead.set(socket, (ahead.get(socket) ?? 1) - 1);
+      if (incoming instanceof Incoming) incoming.wait(undefined);
+      ahead.give(held);
       process.nextTick(handle, incoming, outgoing, atOnce);
     });
   };

@@ -24,6 +24,7 @@ import { BodyBudget } from './body-budget.ts';
 import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type AppFetch,
+  aheadBudget,
   type Certificate,
   clientAddress,
   endServer,
@@ -161,7 +162,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   if (where.tls) warnOfInvalid(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
-  const shared = { limits: options.limits, bodies: new BodyBudget(), answers: new AnswerBudget() };
+  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
+  const shared = { limits: options.limits, ...budgets };
   const network = networkServer(gate, where, shared);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
   const transit = transitWhere && networkServer(gate, transitWhere, shared, { transit: true });
@@ -301,6 +303,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
 interface SharedLimits extends Pick<ServeOptions, 'limits'> {
   readonly bodies: BodyBudget;
   readonly answers: AnswerBudget;
+  readonly ahead: BodyBudget;
 }
 
 function networkServer(

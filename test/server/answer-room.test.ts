@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { answeredList } from '../../src/http/answer-text.ts';
 import { refused, respond } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
-import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { aheadBudget, endServer, httpServer, listen } from '../../src/server/http-server.ts';
 import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;
@@ -25,6 +25,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
     lookEvery: 20,
     ...limits,
   });
+  const ahead = aheadBudget();
   let made = 0;
   let isHeld = false;
   const held: (() => void)[] = [];
@@ -48,7 +49,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
         return respond(refused(error));
       }
     },
-    { env: () => ({}), answers },
+    { env: () => ({}), answers, ahead },
   );
   await listen(listening, { host: '127.0.0.1', port: 0 });
   const { port } = listening.address() as AddressInfo;
@@ -75,6 +76,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
 
   return {
     answers,
+    ahead,
     send,
     sendOnly,
     get made() {
@@ -281,9 +283,55 @@ test('requests that are sent ahead are answered one by one, in their order', asy
   await until('short ones too', () => order.text.split('HTTP/1.1 200').length === 21);
 });
 
+/** Requests whose answers are short, with a body each that nobody asks for until it is its turn. */
+const withBodies = (count: number, bytes: number): string =>
+  `POST /a/short HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`.repeat(count);
+
 test('a connection on which too many are sent ahead ends', async () => {
   await using s = await server();
   const flood = s.sendOnly('/a', 1000);
   await flood.closed;
   assert.ok(s.made <= 1);
+});
+
+test('so does one on which too much is', async () => {
+  await using s = await server();
+  const goOn = s.hold();
+  const flood = s.send('/a');
+  await until('it is worked on', () => s.made === 1);
+  flood.socket.write(withBodies(13, 60_000));
+  await until('they wait', () => s.ahead.waiting > 13 * 60_000);
+  assert.ok(!flood.socket.destroyed);
+  flood.socket.write(withBodies(3, 60_000));
+  await flood.closed;
+  await until('nothing of it is kept', () => s.ahead.waiting === 0);
+  goOn();
+});
+
+test('bodies that are sent ahead come whole', async () => {
+  await using s = await server();
+  const goOn = s.hold();
+  const sent = s.send('/a');
+  await until('it is worked on', () => s.made === 1);
+  sent.socket.write(withBodies(10, 60_000));
+  await until('they wait', () => s.ahead.waiting > 600_000);
+  sent.socket.write(withBodies(3, 200_000));
+  goOn();
+  await until('all are answered', () => sent.text.split('HTTP/1.1 200').length === 15);
+  assert.equal(s.ahead.waiting, 0);
+});
+
+test('what is sent ahead is bounded over all connections, and who ends leaves room', async () => {
+  await using s = await server({ unread: 640 * MiB, ofOneTenant: 640 * MiB, ofOneCaller: 640 * MiB });
+  const goOn = s.hold();
+  const floods = Array.from({ length: 80 }, () => s.send('/a'));
+  await until('all are worked on', () => s.made === floods.length);
+  for (const { socket } of floods) socket.write(withBodies(12, 60_000));
+  await until('some are cut off', () => floods.some(({ socket }) => socket.destroyed));
+  assert.ok(s.ahead.waiting <= 64 * MiB);
+  const one = s.send('/b/short');
+  await until('others are served', () => one.text.includes('HTTP/1.1 200'));
+  for (const { socket } of floods) socket.destroy();
+  await until('there is room again', () => s.ahead.waiting === 0);
+  goOn();
 });
