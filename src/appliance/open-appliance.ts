@@ -17,6 +17,7 @@ import { formatMark } from '../model/store-mark.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
+import { SerialQueue } from '../store/serial-queue.ts';
 import { Aging } from './aging.ts';
 import { needNoFence, takeBack } from './backup/fence.ts';
 import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
@@ -357,6 +358,8 @@ async function openServices(
       disk: space.status(),
     });
   };
+  // Each holds a copy of all stores.
+  const examinations = new SerialQueue();
   return {
     sealed: false,
     tenants,
@@ -369,7 +372,9 @@ async function openServices(
       applianceStatus: status,
       sealAppliance: () => sealLocally(sealing, tenants, world),
       examineAppliance: () =>
-        examineServed({ ...data, verifier, copies, streaming, certificates, tangAllow, now: world.now, node }),
+        examinations.run(() =>
+          examineServed({ ...data, verifier, copies, streaming, certificates, tangAllow, now: world.now, node }),
+        ),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
       ...masterHandlers({ seal, tenants, world }),

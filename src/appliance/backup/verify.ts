@@ -12,6 +12,7 @@ import { nodeFiles } from '../../store/node-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
+import { endThread } from '../threads/ending.ts';
 import { keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
@@ -72,7 +73,7 @@ export async function tryRestore(path: string, seal: Seal, restoreTo?: string): 
     const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [ProveAnswer];
     return resultOf(answer);
   } finally {
-    await worker.terminate();
+    await endThread(worker);
   }
 }
 

@@ -14,6 +14,7 @@ import { sqlWasm, startWorker } from '../program-files.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import type { SharedNode } from '../shared-node.ts';
 import type { Streaming } from '../streaming/streaming.ts';
+import { endThread } from '../threads/ending.ts';
 import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import type { SegmentVerifier } from '../threads/segments.ts';
 import { type Examination, Findings } from './finding.ts';
@@ -158,7 +159,7 @@ async function onThread(work: ExamineWork): Promise<Examination> {
     if (answer.ok) return answer.result;
     throw new KmsError('internal', `the examination failed: ${answer.message}`);
   } finally {
-    await worker.terminate();
+    await endThread(worker);
   }
 }
 

@@ -8,6 +8,7 @@ import type { SharedCheckpoint, SharedCheckpointJob } from '../../store/shared/c
 import type { StoreKeys } from '../../store/store-files.ts';
 import { startWorker } from '../program-files.ts';
 import { type StoreSource, sourceData } from '../store-url.ts';
+import { endThread } from './ending.ts';
 import {
   answerOf,
   type CheckpointOrder,
@@ -77,6 +78,6 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
     const worker = this.#worker;
     this.#worker = undefined;
     this.#yields = false;
-    await worker?.terminate();
+    if (worker) await endThread(worker);
   }
 }

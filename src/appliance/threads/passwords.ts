@@ -13,6 +13,7 @@ import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { Slot } from '../../seal/slot.ts';
 import { startWorker } from '../program-files.ts';
+import { endThread, takeOrders } from './ending.ts';
 import type { PassphraseWork } from './jobs.ts';
 
 type Work =
@@ -91,7 +92,7 @@ export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOpti
       closed = true;
       const last = worker;
       if (last) gone(last);
-      await last?.terminate();
+      if (last) await endThread(last);
     },
   };
 }
@@ -103,7 +104,7 @@ function unavailable(message: string): KmsError {
 /** The worker's side: answers requests one after the other. */
 export function servePasswords(port: MessagePort): void {
   if (!isMainThread) lowerPriority();
-  port.on('message', (request: Request) => port.postMessage(answerTo(request)));
+  takeOrders<Request>(port, (request) => port.postMessage(answerTo(request)));
 }
 
 function answerTo(request: Request): Answer {
@@ -171,6 +172,6 @@ export async function derivePassphrase(passphrase: string, { salt, ...cost }: Pa
       typeof answer === 'string' ? answer : 'the passphrase could not be tried: is there enough memory?',
     );
   } finally {
-    await worker.terminate();
+    await endThread(worker);
   }
 }

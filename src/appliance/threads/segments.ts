@@ -9,6 +9,7 @@ import type { StoreKeys } from '../../store/store-files.ts';
 import { sealName } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { startWorker } from '../program-files.ts';
+import { endThread } from './ending.ts';
 import { answerOf, keysAsData, type SegmentOrder, type SegmentsWork, type WorkAnswerOf } from './jobs.ts';
 
 export interface VerifierSettings {
@@ -79,7 +80,7 @@ export class SegmentVerifier {
   /** Ends what is under way after the segment at hand. */
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#thread?.terminate();
+    await this.#endThread();
     await Promise.all(this.#underWay);
   }
 
@@ -162,7 +163,7 @@ export class SegmentVerifier {
   async #endThread(): Promise<void> {
     const thread = this.#thread;
     this.#thread = undefined;
-    await thread?.terminate();
+    if (thread) await endThread(thread);
   }
 
   /** Answers whether to go on. */

@@ -1,6 +1,6 @@
 // What runs on worker threads: one entry for every kind of work, so that the executable carries one more script and no
 // other file.
-import { parentPort, workerData } from 'node:worker_threads';
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { passphraseSecret } from '../../crypto/argon2id.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
@@ -18,6 +18,7 @@ import { proveBackup } from '../backup/verify.ts';
 import { examineHeld } from '../doctor/stores.ts';
 import { takeCrypto } from '../native-crypto.ts';
 import { postgresConfig, type SourceData, sourceOf } from '../store-url.ts';
+import { takeOrders } from './ending.ts';
 import {
   type CheckpointOrder,
   type CheckpointWork,
@@ -35,20 +36,24 @@ import { lowerPriority, servePasswords } from './passwords.ts';
 // Cast: whoever starts this thread sends nothing else.
 const { work, crypto } = workerData as WorkerData;
 takeCrypto(crypto);
-run(work);
+if (parentPort) run(work, parentPort);
 
-function run(work: Work): void {
+function run(work: Work, port: MessagePort): void {
   switch (work.kind) {
     case 'checkpoints':
-      parentPort?.on('message', (order: CheckpointOrder<CheckpointJob>) => answer(checkpoint(work, order)));
-      break;
+      takeOrders<CheckpointOrder<CheckpointJob>>(port, (order) => answer(checkpoint(work, order)));
+      return;
     case 'shared-checkpoints':
-      parentPort?.on('message', (order: CheckpointOrder<SharedCheckpointJob>) => answer(sharedCheckpoint(work, order)));
-      break;
+      takeOrders<CheckpointOrder<SharedCheckpointJob>>(
+        port,
+        (order) => answer(sharedCheckpoint(work, order)),
+        async () => engine?.close(),
+      );
+      return;
     case 'segments':
       lowerPriority();
-      parentPort?.on('message', (order: SegmentOrder) => answer(verifySegment(work, order)));
-      break;
+      takeOrders<SegmentOrder>(port, (order) => answer(verifySegment(work, order)));
+      return;
     case 'examine':
       answer(examineHeld(work));
       break;
@@ -56,11 +61,13 @@ function run(work: Work): void {
       answer(proveBackup(work));
       break;
     case 'passwords':
-      if (parentPort) servePasswords(parentPort);
-      break;
+      servePasswords(port);
+      return;
     case 'passphrase':
-      parentPort?.postMessage(tryPassphrase(work));
+      port.postMessage(tryPassphrase(work));
   }
+  // The one answer is all that is asked for.
+  takeOrders(port, () => {});
 }
 
 function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array | string {
@@ -100,7 +107,7 @@ async function sharedCheckpoint(
   }
 }
 
-let engine: SharedEngine | undefined;
+let engine: (SharedEngine & { close(): Promise<void> }) | undefined;
 
 /** The thread's own way to the database, which ends with it. */
 async function reached(source: SourceData): Promise<SharedEngine> {

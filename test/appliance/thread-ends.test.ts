@@ -1,0 +1,55 @@
+// The end of threads: after what they do, with a collection ahead of it, and in the time that they have.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
+import { endThread, stuckThreads } from '../../src/appliance/threads/ending.ts';
+
+const ending = new URL('../../src/appliance/threads/ending.ts', import.meta.url);
+
+test('a thread collects before it ends, after what it does', async () => {
+  const code = `const { parentPort } = require('node:worker_threads');
+    globalThis.gc = () => parentPort.postMessage('collected');
+    import(${JSON.stringify(ending.href)}).then(({ takeOrders }) => {
+      const close = async () => parentPort.postMessage('closed');
+      takeOrders(parentPort, (order) => parentPort.postMessage(order), close);
+      parentPort.postMessage('ready');
+    });`;
+  const worker = new Worker(code, { eval: true });
+  const said: unknown[] = [];
+  worker.on('message', (each) => said.push(each));
+  await once(worker, 'message');
+  worker.postMessage('order');
+  const exited = once(worker, 'exit');
+  await endThread(worker);
+  assert.deepEqual(said, ['ready', 'order', 'closed', 'collected']);
+  assert.deepEqual(await exited, [0]);
+  await endThread(worker);
+});
+
+test('one that is busy is not waited for as long as it likes', async () => {
+  const code = `const { parentPort } = require('node:worker_threads');
+    parentPort.on('message', () => {});
+    parentPort.postMessage('busy');
+    for (;;) {}`;
+  const worker = new Worker(code, { eval: true });
+  await once(worker, 'message');
+  const began = performance.now();
+  await endThread(worker);
+  assert.equal(worker.threadId, -1);
+  assert.ok(performance.now() - began < 10_000);
+  await endThread(worker);
+  assert.equal(stuckThreads(), 0);
+});
+
+test('one that cannot be ended at all is known', async () => {
+  const code = `const { parentPort } = require('node:worker_threads');
+    const { pbkdf2Sync } = require('node:crypto');
+    parentPort.postMessage('busy');
+    pbkdf2Sync('a', 'b', 20_000_000, 32, 'sha512');`;
+  const worker = new Worker(code, { eval: true });
+  await once(worker, 'message');
+  await endThread(worker);
+  assert.equal(stuckThreads(), 1);
+  await once(worker, 'exit');
+});
