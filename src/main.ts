@@ -1,11 +1,11 @@
 // The program: what was typed goes to the command line, its answer is the exit code.
-import { makeRoom, stuckThreads } from './appliance/threads/ending.ts';
 import { processIo } from './cli/process-io.ts';
 import { runCli } from './cli/run.ts';
 
+/** Bytes in use, from which on V8's helper may wait for a collection, and the end of the process for the helper. */
+const much = 32 * 1024 * 1024;
+
 void runCli(processIo()).then((code) => {
-  // It would wait for them for ever.
-  if (stuckThreads() > 0) process.kill(process.pid, 'SIGKILL');
-  makeRoom();
+  if (process.memoryUsage().heapUsed > much) globalThis.gc?.();
   process.exit(code);
 });

@@ -11,18 +11,8 @@ const leave = 'leave';
 /** Milliseconds that a thread has for the work at hand and its end, and once more where it is made to end. */
 const patience = 2_000;
 
-let stuck = 0;
-
-/** Threads that were told to end and did not: the process cannot end as usual any more. */
-export const stuckThreads = (): number => stuck;
-
-/** Bytes in use, from which on old memory may be near its limit. */
-const much = 32 * 1024 * 1024;
-
-/** For the end of the process. */
-export function makeRoom(): void {
-  if (process.memoryUsage().heapUsed > much) globalThis.gc?.();
-}
+/** Whether a thread was told to end and did not. */
+let isStuck = false;
 
 /** In the thread: takes orders until it is told to end; `close` gives up what would keep it alive. */
 export function takeOrders<O>(port: MessagePort, take: (order: O) => void, close?: () => Promise<void>): void {
@@ -45,7 +35,13 @@ export async function endThread(worker: Worker): Promise<void> {
   worker.ref();
   worker.postMessage(leave);
   if (await isInTime(ended)) return;
-  if (!(await isInTime(worker.terminate()))) stuck++;
+  if (!(await isInTime(worker.terminate()))) endWithoutThem();
+}
+
+/** From now on the process does not wait for its threads when it ends, since one of them never might. */
+function endWithoutThem(): void {
+  if (!isStuck) process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
+  isStuck = true;
 }
 
 async function isInTime(pending: Promise<unknown>): Promise<boolean> {
