@@ -1,5 +1,6 @@
 // Memory goes back to the system when the process has little to do: what the collector and the C library keep for the
 // next burst of requests, half of what a busy server has, is of no use until one comes.
+import { trimHeap } from '../appliance/trim-heap.ts';
 
 /** Milliseconds between looks at how much was done. */
 const lookEvery = 5_000;
@@ -36,32 +37,6 @@ interface IdleWorld {
 function collectAll(): IdleWorld['collect'] {
   const { gc } = globalThis;
   return gc && ((thoroughly = false) => void gc({ type: 'major', flavor: thoroughly ? 'last-resort' : 'regular' }));
-}
-
-/** What is used of Node's `node:ffi`, which its types do not know yet. */
-interface ForeignFunctions {
-  dlopen(
-    library: string,
-    functions: { readonly malloc_trim: { readonly arguments: readonly ['uint64']; readonly return: 'int32' } },
-  ): { readonly functions: { malloc_trim(pad: bigint): number } };
-}
-
-let mallocTrim: ((pad: bigint) => number) | undefined;
-
-/**
- * malloc_trim(3): glibc keeps whole pages that are free between others, 60 MB after a minute at full speed, until it is
- * told to look for them, some 10 ms. Does nothing where there is no such call, or no way to make it.
- */
-export function trimHeap(): void {
-  try {
-    // Cast: see there.
-    const foreign = process.getBuiltinModule('node:ffi') as unknown as ForeignFunctions | undefined;
-    mallocTrim ??= foreign?.dlopen('libc.so.6', { malloc_trim: { arguments: ['uint64'], return: 'int32' } }).functions
-      .malloc_trim;
-    mallocTrim?.(0n);
-  } catch {
-    mallocTrim = () => 0;
-  }
 }
 
 const sum = ({ user, system }: NodeJS.CpuUsage): number => user + system;

@@ -18,6 +18,7 @@ import { proveBackup } from '../backup/verify.ts';
 import { examineHeld } from '../doctor/stores.ts';
 import { takeCrypto } from '../native-crypto.ts';
 import { postgresConfig, type SourceData, sourceOf } from '../store-url.ts';
+import { trimHeap } from '../trim-heap.ts';
 import { takeOrders } from './ending.ts';
 import {
   type CheckpointOrder,
@@ -41,12 +42,12 @@ if (parentPort) run(work, parentPort);
 function run(work: Work, port: MessagePort): void {
   switch (work.kind) {
     case 'checkpoints':
-      takeOrders<CheckpointOrder<CheckpointJob>>(port, (order) => answer(checkpoint(work, order)));
+      takeOrders<CheckpointOrder<CheckpointJob>>(port, (order) => answer(checkpoint(work, order), trimHeap));
       return;
     case 'shared-checkpoints':
       takeOrders<CheckpointOrder<SharedCheckpointJob>>(
         port,
-        (order) => answer(sharedCheckpoint(work, order)),
+        (order) => answer(sharedCheckpoint(work, order), trimHeap),
         async () => engine?.close(),
       );
       return;
@@ -137,9 +138,10 @@ function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readA
   };
 }
 
-/** Sends what becomes of the work, once that is there. */
-function answer<R>(work: Promise<R>): void {
-  void work.then((result) => ({ ok: true, result }) as const, failure).then((sent) => parentPort?.postMessage(sent));
+/** Sends what becomes of the work, once that is there; `after` is done once it is sent. */
+function answer<R>(work: Promise<R>, after?: () => void): void {
+  const settled = work.then((result) => ({ ok: true, result }) as const, failure);
+  void settled.then((sent) => parentPort?.postMessage(sent)).then(after);
 }
 
 function failure(error: unknown): WorkAnswerOf<never> {
