@@ -2,10 +2,4 @@
 import { processIo } from './cli/process-io.ts';
 import { runCli } from './cli/run.ts';
 
-/** Bytes in use, from which on V8's helper may wait for a collection, and the end of the process for the helper. */
-const much = 32 * 1024 * 1024;
-
-void runCli(processIo()).then((code) => {
-  if (process.memoryUsage().heapUsed > much) globalThis.gc?.();
-  process.exit(code);
-});
+void runCli(processIo()).then((code) => process.exit(code));

@@ -207,6 +207,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();
     await endLog();
+    // V8's helper may wait for that, and the end of the process for the helper (appliance/threads/ending.ts).
+    globalThis.gc?.();
   });
   const reload = (): Promise<boolean> => reloadTls(networks, options, logger);
   const begin = async (): Promise<Serving> => {

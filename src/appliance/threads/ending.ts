@@ -2,7 +2,7 @@
 // that thread's old memory is at its limit, the helper waits for it to collect; one that ends at that moment waits for
 // the helper, and both wait for ever, and with them every thread that ends later and whatever else the helper is for
 // (https://github.com/nodejs/node/issues/54918). So a thread collects before it ends, which leaves the helper room, and
-// so does the process. (Of threads that ran much and ended, one in 10 to 200 hung; with the collection none of 4,000.)
+// so does a server. (Of threads that ran much and ended, one in 10 to 200 hung; with the collection none of 4,000.)
 import type { MessagePort, Worker } from 'node:worker_threads';
 
 /** The last order. */
