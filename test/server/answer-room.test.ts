@@ -287,6 +287,14 @@ test('requests that are sent ahead are answered one by one, in their order', asy
 const withBodies = (count: number, bytes: number): string =>
   `POST /a/short HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`.repeat(count);
 
+/** A request whose answer is worked on until `goOn`. */
+async function held(s: Awaited<ReturnType<typeof server>>) {
+  const goOn = s.hold();
+  const sent = s.send('/a');
+  await until('it is worked on', () => s.made === 1);
+  return { sent, goOn };
+}
+
 test('a connection on which too many are sent ahead ends', async () => {
   await using s = await server();
   const flood = s.sendOnly('/a', 1000);
@@ -296,9 +304,7 @@ test('a connection on which too many are sent ahead ends', async () => {
 
 test('so does one on which too much is', async () => {
   await using s = await server();
-  const goOn = s.hold();
-  const flood = s.send('/a');
-  await until('it is worked on', () => s.made === 1);
+  const { sent: flood, goOn } = await held(s);
   flood.socket.write(withBodies(13, 60_000));
   await until('they wait', () => s.ahead.waiting > 13 * 60_000);
   assert.ok(!flood.socket.destroyed);
@@ -310,9 +316,7 @@ test('so does one on which too much is', async () => {
 
 test('bodies that are sent ahead come whole', async () => {
   await using s = await server();
-  const goOn = s.hold();
-  const sent = s.send('/a');
-  await until('it is worked on', () => s.made === 1);
+  const { sent, goOn } = await held(s);
   sent.socket.write(withBodies(10, 60_000));
   await until('they wait', () => s.ahead.waiting > 600_000);
   sent.socket.write(withBodies(3, 200_000));

@@ -91,8 +91,9 @@ export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOpti
     async close() {
       closed = true;
       const last = worker;
-      if (last) gone(last);
-      if (last) await endThread(last);
+      if (!last) return;
+      gone(last);
+      await endThread(last);
     },
   };
 }
