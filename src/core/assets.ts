@@ -3,11 +3,10 @@
 import type { Asset } from '../api/assets.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import type { JsonObject } from '../model/json.ts';
+import { type JsonObject, longestPage } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { PageRequest } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
-import { longestPage } from '../store/tables/page.ts';
 import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, WrittenItems, type WrittenPage } from './pages.ts';
 

@@ -3,9 +3,9 @@
 // one moment while it was read, none twice, and every one that stood all the time; rows that came or went meanwhile may
 // be in it or not. Items are written as they are read: objects that wait for the last of them would be copied by the
 // collector again and again.
+import { longestPage } from '../model/json.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import { longestPage } from '../store/tables/page.ts';
 import { othersTurn } from '../store/turns.ts';
 import type { World } from './context.ts';
 

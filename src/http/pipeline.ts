@@ -11,7 +11,7 @@ import type { WrittenPage } from '../core/pages.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
-import type { JsonObject } from '../model/json.ts';
+import { type JsonObject, longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
 import type { Page, Soon } from '../store/sql.ts';
@@ -39,9 +39,6 @@ import { brokenOff } from './request-log.ts';
 import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
 import { baseUrlOf, type ServedPath } from './route.ts';
 import { type TenantHandle, tenantOf } from './tenants.ts';
-
-/** Bytes that a list may come to, for which room is taken before it is made. */
-const longestList = 4 * 1024 * 1024;
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
@@ -171,13 +168,14 @@ export function serveEndpoint(
   }
 
   /**
-   * Before anything is read for a list. Where there is no room that is the request's outcome, recorded as any other.
+   * Before anything is read for a list, for the bytes that it may come to. Where there is no room that is the
+   * request's outcome, recorded as any other.
    */
   async function takeRoom(exchange: Exchange, room: AnswerRoom, asker: string | undefined): Promise<void> {
     try {
       // The transaction decides, and should it decide otherwise, there is no room to do it in.
       if (asker === undefined) throw changedMeanwhile;
-      await room.take(longestList, { tenant: exchange.handle.tenant.id, caller: asker });
+      await room.take(longestPage, { tenant: exchange.handle.tenant.id, caller: asker });
     } catch (error) {
       exchange.operation = () => Promise.reject(error);
     }

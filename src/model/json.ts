@@ -2,6 +2,12 @@
 // `__proto__` and the like are keys like any other: only own keys count, and objects are made from entries, never by
 // assignment.
 
+/**
+ * Bytes of a page's items as JSON. To one that is as long no more are added: it holds fewer than were asked for, and
+ * the next one goes on.
+ */
+export const longestPage = 4 * 1024 * 1024;
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export function isJsonObject(value: unknown): value is JsonObject {

@@ -12,7 +12,7 @@ import { plainAddress, type RequestEnv } from '../http/request.ts';
 import type { Reply } from '../http/request-log.ts';
 import { respond, textOf } from '../http/respond.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
-import { BodyBudget, Incoming, RequestBody, usualBodyLimits } from './body-budget.ts';
+import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
 import {
   type Dialect,
   expectation,
@@ -26,6 +26,7 @@ import {
   tunnel,
   unreadable,
 } from './http-refusals.ts';
+import { afterAnswers, aheadBudget, atOnce, type Handle, longestHeader, oneByOne, together } from './in-turn.ts';
 import { Listing, listingOf } from './list-method.ts';
 import { sendText } from './short-answer.ts';
 
@@ -50,7 +51,7 @@ export interface HttpLimits {
 }
 
 const usualLimits: HttpLimits = {
-  maxHeaderSize: 16 * 1024,
+  maxHeaderSize: longestHeader,
   headersTimeout: 15_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 65_000,
@@ -196,98 +197,6 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   return server;
 }
 
-/**
- * Bytes of what was sent ahead of its turn: of one connection and of all, and as how many a request counts besides its
- * body, which may have headers of that length. Beyond them connections end.
- */
-const aheadOfOne = 1024 * 1024;
-const aheadOfAll = 64 * aheadOfOne;
-const besidesBody = usualLimits.maxHeaderSize;
-
-/** For the requests that are sent ahead of their turn, by connections. */
-export function aheadBudget(): BodyBudget {
-  return new BodyBudget({ ...usualBodyLimits, waitingAtMost: aheadOfAll, ofOneHolder: aheadOfOne });
-}
-
-/** The answer to the newest request of a connection. */
-const newest = new WeakMap<Duplex, ServerResponse>();
-
-/** What a connection sent ahead, under a budget. */
-class Ahead {
-  static #made = 0;
-  readonly #connection = String(Ahead.#made++);
-  readonly #budget: BodyBudget;
-  #bytes = 0;
-
-  constructor(socket: Duplex, budget: BodyBudget) {
-    this.#budget = budget;
-    socket.once('close', () => this.give(this.#bytes));
-  }
-
-  take(bytes: number): boolean {
-    const isTaken = this.#budget.take(bytes, this.#connection);
-    if (isTaken) this.#bytes += bytes;
-    return isTaken;
-  }
-
-  give(bytes: number): void {
-    const held = Math.min(bytes, this.#bytes);
-    this.#bytes -= held;
-    this.#budget.give(held, this.#connection);
-  }
-}
-
-/**
- * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
- * gone out: else a connection could have any number of answers made and read none.
- */
-function oneByOne(handle: Handle, begin: Begin, budget: BodyBudget): RequestListener {
-  const connections = new WeakMap<Duplex, Ahead>();
-  return (incoming, outgoing) => {
-    const { socket } = incoming;
-    newest.set(socket, outgoing);
-    // Node gives a response its socket when those before it have gone out.
-    if (outgoing.socket) return handle(incoming, outgoing, begin);
-    const ahead = connections.get(socket) ?? new Ahead(socket, budget);
-    connections.set(socket, ahead);
-    let held = 0;
-    const hold = (bytes: number): void => {
-      if (ahead.take(bytes)) held += bytes;
-      else socket.destroy();
-    };
-    hold(besidesBody);
-    if (incoming instanceof Incoming) incoming.wait(hold);
-    outgoing.once('socket', () => {
-      if (incoming instanceof Incoming) incoming.wait(undefined);
-      ahead.give(held);
-      process.nextTick(handle, incoming, outgoing, atOnce);
-    });
-  };
-}
-
-/** When a request is worked on. */
-type Begin = (go: () => void) => void;
-
-type Handle = (incoming: IncomingMessage, outgoing: ServerResponse, begin: Begin) => void;
-
-const atOnce: Begin = (go) => go();
-
-/** Requests that came in this turn of the event loop, in their order. */
-const come: (() => void)[] = [];
-
-/**
- * What came in one turn of the event loop is worked on together once all of it is read: one step for each, then the
- * next. Where each is read, parsed and worked on before the next is looked at, an encrypt takes up to twice as much
- * processor time, most likely since each step has to come into the processor's caches anew (docs/performance.md).
- */
-function together(go: () => void): void {
-  if (come.push(go) === 1) setImmediate(goOn);
-}
-
-function goOn(): void {
-  for (const go of come.splice(0)) go();
-}
-
 /** Takes another certificate for the connections to come. `server` is one that was made with TLS. */
 export function replaceCertificate(server: Server, certificate: Certificate): void {
   if (server instanceof TlsServer) server.setSecureContext(secure(certificate));
@@ -422,25 +331,6 @@ function refuseBelowApp(server: Server, dialect: Dialect, letGo: LetGo): void {
     letGo(incoming, outgoing);
     refuseInResponse(outgoing, expectation, dialect);
   });
-}
-
-/**
- * What is wrong behind whole requests does not cost them their answers: it is told once those have gone out. Of a
- * request that breaks off there is no answer to wait for, but of those ahead of it; one that has begun stays the only
- * one.
- */
-function afterAnswers(socket: Duplex, refuse: () => void): void {
-  const last = newest.get(socket);
-  const refuseIfOpen = (): void => {
-    if (socket.writable) refuse();
-  };
-  const end = (): void => void socket.end(() => socket.destroy());
-  const isOver = last?.writableFinished || last?.destroyed;
-  if (!last || (isOver && last.req.complete)) refuse();
-  else if (last.req.complete) last.once('close', refuseIfOpen);
-  else if (last.headersSent) isOver ? end() : last.once('close', end);
-  else if (last.socket || isOver) refuse();
-  else last.prependOnceListener('socket', refuseIfOpen);
 }
 
 /** Whether the request is one for the app; one that is not is answered. */

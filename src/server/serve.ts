@@ -24,7 +24,6 @@ import { BodyBudget } from './body-budget.ts';
 import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type AppFetch,
-  aheadBudget,
   type Certificate,
   clientAddress,
   endServer,
@@ -34,6 +33,7 @@ import {
   takeForwardedHost,
 } from './http-server.ts';
 import { giveMemoryBack } from './idle-memory.ts';
+import { aheadBudget } from './in-turn.ts';
 import { type Listening, type ListenOptions, listening, openSocket, portOf, readTls, takePort } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 

@@ -7,7 +7,8 @@ import { test } from 'node:test';
 import { answeredList } from '../../src/http/answer-text.ts';
 import { refused, respond } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
-import { aheadBudget, endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { aheadBudget } from '../../src/server/in-turn.ts';
 import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;

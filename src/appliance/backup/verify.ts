@@ -1,7 +1,6 @@
 // Whether a backup restores, found out without restoring it: on a thread beside whatever serves it is compared with its
 // digests, restored into a directory that goes away again or read where it is, and every store in it proven.
 
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { KmsError, systemError } from '../../errors.ts';
@@ -13,7 +12,7 @@ import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
 import { endThread } from '../threads/ending.ts';
-import { keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
+import { answerOf, keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
@@ -70,8 +69,7 @@ export async function tryRestore(path: string, seal: Seal, restoreTo?: string): 
   const work: ProveWork = { kind: 'prove', root, name, keys, summary, wasm: await sqlWasm(), restoreTo };
   const worker = startWorker(work);
   try {
-    const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [ProveAnswer];
-    return resultOf(answer);
+    return resultOf(await answerOf<ProveAnswer>(worker, 'a tried restore'));
   } finally {
     await endThread(worker);
   }
@@ -80,11 +78,6 @@ export async function tryRestore(path: string, seal: Seal, restoreTo?: string): 
 function needKeys(seal: Seal, dir: string): void {
   if (seal.stores.includes(sealName(dir))) return;
   throw new KmsError('corrupt', `${dir}: the seal in the backup has no key for it`, { hint: 'use another backup' });
-}
-
-async function ended(worker: ReturnType<typeof startWorker>): Promise<never> {
-  const [code] = await once(worker, 'exit');
-  throw new KmsError('internal', `the thread that tries a restore ended early, with code ${code}`);
 }
 
 /** What the thread does. */

@@ -1,6 +1,5 @@
 // The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
 // serving.
-import { once } from 'node:events';
 import type { CryptoInUse } from '../../api/local/status.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../../store/files.ts';
@@ -15,7 +14,7 @@ import type { SealKeeper } from '../seal-keeper.ts';
 import type { SharedNode } from '../shared-node.ts';
 import type { Streaming } from '../streaming/streaming.ts';
 import { endThread } from '../threads/ending.ts';
-import { type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
+import { answerOf, type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import type { SegmentVerifier } from '../threads/segments.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
@@ -155,15 +154,10 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
 async function onThread(work: ExamineWork): Promise<Examination> {
   const worker = startWorker(work);
   try {
-    const [answer] = (await Promise.race([once(worker, 'message'), ended(worker)])) as [WorkAnswerOf<Examination>];
+    const answer = await answerOf<WorkAnswerOf<Examination>>(worker, 'the examination');
     if (answer.ok) return answer.result;
     throw new KmsError('internal', `the examination failed: ${answer.message}`);
   } finally {
     await endThread(worker);
   }
-}
-
-async function ended(worker: ReturnType<typeof startWorker>): Promise<never> {
-  const [code] = await once(worker, 'exit');
-  throw new KmsError('internal', `the thread of the examination ended early, with code ${code}`);
 }

@@ -2,7 +2,6 @@
 // however many, take one core at most and nothing of the serving thread. The passphrase of a custodian takes about a
 // second, and gets a thread each time.
 
-import { once } from 'node:events';
 import { getPriority, setPriority } from 'node:os';
 import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
 import type { PasswordHasher } from '../../core/logins.ts';
@@ -14,7 +13,7 @@ import { KmsError } from '../../errors.ts';
 import type { Slot } from '../../seal/slot.ts';
 import { startWorker } from '../program-files.ts';
 import { endThread, takeOrders } from './ending.ts';
-import type { PassphraseWork } from './jobs.ts';
+import { answerOf, type PassphraseWork } from './jobs.ts';
 
 type Work =
   | { readonly kind: 'hash'; readonly password: string; readonly salt: Uint8Array }
@@ -165,13 +164,10 @@ export function passphraseParamsOf({ params }: Slot): PassphraseParams {
 export async function derivePassphrase(passphrase: string, { salt, ...cost }: PassphraseParams): Promise<Uint8Array> {
   const worker = startWorker({ kind: 'passphrase', passphrase, salt, cost } satisfies PassphraseWork);
   try {
-    const ended = once(worker, 'exit').then(() => undefined);
-    const [answer] = (await Promise.race([once(worker, 'message'), ended])) ?? [];
+    const answer = await answerOf<Uint8Array | string>(worker, 'a passphrase').catch(() => undefined);
     if (answer instanceof Uint8Array) return answer;
-    throw new KmsError(
-      typeof answer === 'string' ? 'corrupt' : 'unavailable',
-      typeof answer === 'string' ? answer : 'the passphrase could not be tried: is there enough memory?',
-    );
+    if (answer !== undefined) throw new KmsError('corrupt', answer);
+    throw new KmsError('unavailable', 'the passphrase could not be tried: is there enough memory?');
   } finally {
     await endThread(worker);
   }

@@ -4,11 +4,9 @@
 
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import { deedOf, type Thing } from '../../model/deed.ts';
-
-import { containing } from '../../model/json.ts';
+import { containing, longestPage } from '../../model/json.ts';
 import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
 import type { Page } from '../sql.ts';
-import { longestPage } from '../tables/page.ts';
 
 import { othersTurn } from '../turns.ts';
 import { positionsFrom } from './origins.ts';

@@ -2,12 +2,6 @@
 // slices, in which rows are gone through that are too many, or too long, for one go.
 import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
 
-/**
- * Bytes of a page's items as JSON. To one that is as long no more are added: it holds fewer than were asked for, and
- * the next one goes on.
- */
-export const longestPage = 4 * 1024 * 1024;
-
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
 export const sliceRows = 1000;
 const sliceBytes = 256 * 1024;
