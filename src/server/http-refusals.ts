@@ -39,7 +39,7 @@ export const tunnel: Refusal = {
   message: 'this is no proxy: no path takes CONNECT; there are',
   isAboutMethod: true,
 };
-export const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };
+const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };
 export const unreadable: Refusal = { status: 400, message: 'the request is malformed' };
 const malformed: Refusal = { status: 400, message: 'the request is not well-formed HTTP' };
 const unknownMethod: Refusal = { status: 405, message: 'no path takes this method; there are', isAboutMethod: true };
@@ -51,8 +51,16 @@ const severalHosts: Refusal = { status: 400, message: 'the header Host is there 
 
 /** Why the app is not asked; undefined where it is. */
 export function headerRefusal(incoming: IncomingMessage): Refusal | undefined {
-  return hostRefusal(incoming) ?? codingRefusal(incoming);
+  return hostRefusal(incoming) ?? expectationRefusal(incoming) ?? codingRefusal(incoming);
 }
+
+/** HTTP/1.0 knows no expectations (RFC 9110 §10.1.1). */
+function expectationRefusal({ headers: { expect }, httpVersionMinor }: IncomingMessage): Refusal | undefined {
+  return expect === undefined || httpVersionMinor === 0 || continues.test(expect) ? undefined : expectation;
+}
+
+/** As Node looks for it. */
+const continues = /(?:^|\W)100-continue(?:$|\W)/i;
 
 /** What is not chunked last is refused by the parser too (RFC 9112 §6.1). */
 function codingRefusal({ headers }: IncomingMessage): Refusal | undefined {
@@ -90,10 +98,16 @@ export function packetOf(error: Error): Buffer | undefined {
   return 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : undefined;
 }
 
-/** Whether what arrived begins as a request does, in all but its method (RFC 9112 §3). */
+/** Where in those bytes it failed. */
+export function failedAt(error: Error): number {
+  return 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
+}
+
+/** Whether the line at which the parser failed is one of a request, in all but its method (RFC 9112 §3). */
 function beginsRequest(error: Error): boolean {
-  const start = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1', 0, 8192);
-  return /^(?:\r?\n)*[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(start);
+  const packet = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1');
+  const start = packet.lastIndexOf('\n', failedAt(error)) + 1;
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(packet.slice(start, start + 8192));
 }
 
 function textOf({ message, isAboutMethod }: Refusal, { methods, problem }: Dialect): string {
@@ -106,6 +120,9 @@ export function refusalAnswer(refusal: Refusal, dialect: Dialect): Response {
   return new Response(textOf(refusal, dialect), { status: refusal.status, headers });
 }
 
+/** Milliseconds that a client has to read what is told on the socket itself, and what stands before it. */
+const patience = 60_000;
+
 export function refuseOnSocket(socket: Duplex, refusal: Refusal, dialect: Dialect): void {
   const { status, isAboutMethod } = refusal;
   const body = textOf(refusal, dialect);
@@ -116,8 +133,16 @@ export function refuseOnSocket(socket: Duplex, refusal: Refusal, dialect: Dialec
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...(isAboutMethod ? [`Allow: ${dialect.methods}`] : []),
   ];
-  socket.on('error', () => socket.destroy());
+  endInTime(socket);
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}
+
+/** A socket on which nothing more is read is gone after a minute, whatever its client does. */
+export function endInTime(socket: Duplex): void {
+  const cut = setTimeout(() => socket.destroy(), patience);
+  cut.unref();
+  socket.once('close', () => clearTimeout(cut));
+  socket.on('error', () => socket.destroy());
 }
 
 export function refuseInResponse(outgoing: ServerResponse, refusal: Refusal, dialect: Dialect): void {

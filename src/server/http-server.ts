@@ -15,7 +15,7 @@ import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
 import {
   type Dialect,
-  expectation,
+  endInTime,
   headerRefusal,
   ownDialect,
   packetOf,
@@ -26,7 +26,7 @@ import {
   tunnel,
   unreadable,
 } from './http-refusals.ts';
-import { afterAnswers, aheadBudget, atOnce, type Handle, longestHeader, oneByOne, together } from './in-turn.ts';
+import { afterAnswers, aheadBudget, atOnce, type Handle, oneByOne, together } from './in-turn.ts';
 import { Listing, listingOf } from './list-method.ts';
 import { sendText } from './short-answer.ts';
 
@@ -51,7 +51,7 @@ export interface HttpLimits {
 }
 
 const usualLimits: HttpLimits = {
-  maxHeaderSize: longestHeader,
+  maxHeaderSize: 16 * 1024,
   headersTimeout: 15_000,
   requestTimeout: 60_000,
   keepAliveTimeout: 65_000,
@@ -75,7 +75,7 @@ const plainHost = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
 const strictTransport = 'max-age=31536000';
 
 /** How long requests under way may take once the server ends, in milliseconds. */
-const grace = 15_000;
+const usualGrace = 15_000;
 
 interface ServerOptions {
   readonly tls?: Certificate | undefined;
@@ -135,9 +135,31 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     // These are what this server's own listener is called with.
     const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
     const room = new ResponseRoom(outgoing, answers);
-    if (incoming.method === 'GET' && !hasBody(incoming)) return made(fetch(request, { ...env(incoming), room }), room);
+    if (incoming.method === 'GET' && !hasBody(incoming))
+      return made(fetch(request, { ...env(incoming), room }), outgoing, room);
     const body = new RequestBody(incoming, outgoing, bodies);
-    return made(fetch(request, { ...env(incoming), body, room }), room, body);
+    return made(fetch(request, { ...env(incoming), body, room }), outgoing, room, body);
+  };
+  /** The answer; what the request held until it was there is given back. */
+  const made = async (
+    answer: Response | Promise<Response>,
+    outgoing: ServerResponse,
+    room: ResponseRoom,
+    body?: RequestBody,
+  ): Promise<Response> => {
+    try {
+      const response = await answer;
+      body?.letGo();
+      return response;
+    } finally {
+      body?.done();
+      room.made();
+      tellEnd(outgoing);
+    }
+  };
+  /** Of a server that ends, the client should use the connection no more. */
+  const tellEnd = (outgoing: ServerResponse): void => {
+    if (!server.listening) outgoing.shouldKeepAlive = false;
   };
   let listener: RequestListener | undefined;
   const answerInPieces = async ({ outcome, state }: Reply, ...[incoming, outgoing]: Parameters<RequestListener>) => {
@@ -158,6 +180,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
       body.letGo();
       body.done();
       room.made();
+      tellEnd(outgoing);
       const text = textOf(outcome);
       if (text !== undefined) sendText(outgoing, outcome, state, text, limits.keepAliveTimeout);
       else void answerInPieces({ outcome, state }, incoming, outgoing);
@@ -192,8 +215,10 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
   server.maxConnections = maxConnections;
   // Whoever waits to be told to send its body is told when the body is asked for.
   server.on('checkContinue', inTurn);
+  server.on('checkExpectation', inTurn);
   server.setTimeout(silence);
-  refuseBelowApp(server, dialect, letGo);
+  refuseBelowApp(server, dialect);
+  server.on('connection', remember(server));
   return server;
 }
 
@@ -223,18 +248,6 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
-/** The answer; what the request held until it was there is given back. */
-async function made(answer: Response | Promise<Response>, room: ResponseRoom, body?: RequestBody): Promise<Response> {
-  try {
-    const response = await answer;
-    body?.letGo();
-    return response;
-  } finally {
-    body?.done();
-    room.made();
-  }
-}
-
 export function listen(server: Server, options: NodeListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -245,12 +258,29 @@ export function listen(server: Server, options: NodeListenOptions): Promise<void
   });
 }
 
-/** Stops accepting and waits for the requests under way; those that outlast the grace are cut off. */
-export async function endServer(server: Server): Promise<void> {
+/** The connections of a server. Node forgets those that it hands over, as for CONNECT, and waits for them all the same. */
+const connections = new WeakMap<Server, Set<Duplex>>();
+
+function remember(server: Server): (socket: Duplex) => void {
+  const open = new Set<Duplex>();
+  connections.set(server, open);
+  return (socket) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  };
+}
+
+/**
+ * Stops accepting and waits for the requests under way, whose answers say that the connection ends; those that outlast
+ * the grace are cut off.
+ */
+export async function endServer(server: Server, grace = usualGrace): Promise<void> {
   if (!server.listening) return;
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
   const idle = setInterval(() => server.closeIdleConnections(), 50);
-  const cut = setTimeout(() => server.closeAllConnections(), grace);
+  const cut = setTimeout(() => {
+    for (const socket of connections.get(server) ?? []) socket.destroy();
+  }, grace);
   await ended;
   clearInterval(idle);
   clearTimeout(cut);
@@ -311,7 +341,7 @@ function lastOf(header: string | string[] | undefined): string | undefined {
 type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
 /** Answers what Node would refuse without a word, or with none that a program can read. */
-function refuseBelowApp(server: Server, dialect: Dialect, letGo: LetGo): void {
+function refuseBelowApp(server: Server, dialect: Dialect): void {
   const listings = new WeakMap<Duplex, Listing>();
   // Without a handshake there is nobody to answer: an answer would wait for it, and hold the connection and the
   // server's end up for ever. Ahead of Node's own listener, which makes a `clientError` of it.
@@ -326,10 +356,11 @@ function refuseBelowApp(server: Server, dialect: Dialect, letGo: LetGo): void {
     listings.set(socket, made);
     afterAnswers(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', made));
   });
-  server.on('connect', (_incoming, socket) => refuseOnSocket(socket, tunnel, dialect));
-  server.on('checkExpectation', (incoming, outgoing) => {
-    letGo(incoming, outgoing);
-    refuseInResponse(outgoing, expectation, dialect);
+  // Node no longer looks after the socket, but its answers.
+  server.on('connect', ({ socket }, tunnelled) => {
+    tunnelled.on('error', () => {});
+    endInTime(socket);
+    afterAnswers(socket, () => refuseOnSocket(socket, tunnel, dialect));
   });
 }
 

@@ -2,7 +2,7 @@
 // `list=true`, so that is what the parser is given, in a connection of its own that ends with the answer.
 import { Duplex } from 'node:stream';
 import { systemCode } from '../errors.ts';
-import { packetOf } from './http-refusals.ts';
+import { failedAt, packetOf } from './http-refusals.ts';
 
 /** Bytes that such a connection may still bring once its LIST was found: the rest of its headers. */
 const mostBehind = 64 * 1024;
@@ -11,9 +11,8 @@ const mostBehind = 64 * 1024;
 export function listingOf(error: Error): Buffer | undefined {
   const packet = packetOf(error);
   if (!packet || systemCode(error) !== 'HPE_INVALID_METHOD') return undefined;
-  const parsed = 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
   // The parser knows LINK, so it fails at the third letter. Requests that are answered may stand ahead of it.
-  const start = parsed - 2;
+  const start = failedAt(error) - 2;
   if (start < 0 || packet.toString('latin1', start, start + 5) !== 'LIST ') return undefined;
   const came = Buffer.from(packet.subarray(start));
   return came.includes('\n') && asGet(came) === undefined ? undefined : came;

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { answeredList } from '../../src/http/answer-text.ts';
 import { refused, respond } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
@@ -91,6 +92,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
         for (const go of held.splice(0)) go();
       };
     },
+    end: (grace: number) => endServer(listening, grace),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await endServer(listening);
@@ -309,10 +311,43 @@ test('so does one on which too much is', async () => {
   flood.socket.write(withBodies(13, 60_000));
   await until('they wait', () => s.ahead.waiting > 13 * 60_000);
   assert.ok(!flood.socket.destroyed);
-  flood.socket.write(withBodies(3, 60_000));
+  flood.socket.write(withBodies(6, 60_000));
   await flood.closed;
   await until('nothing of it is kept', () => s.ahead.waiting === 0);
   goOn();
+});
+
+test('so does one on which requests are sent ahead that would be refused', async () => {
+  for (const head of ['Expect: wonders\r\n', '', 'Host: b\r\n']) {
+    await using s = await server();
+    const { sent, goOn } = await held(s);
+    sent.socket.write(`GET /a HTTP/1.1\r\nHost: a\r\n${head}\r\n`.repeat(1000));
+    await sent.closed;
+    await until('nothing of it is kept', () => s.ahead.waiting === 0);
+    goOn();
+  }
+});
+
+test('a request that is sent ahead counts as what it takes, by its headers too', async () => {
+  const usual = `GET /a/short HTTP/1.1\r\nHost: localhost:8080\r\nAuthorization: Bearer ${'x'.repeat(60)}\r\n\r\n`;
+  const many = Array.from({ length: 900 }, (_, n) => `${n}:b\r\n`).join('');
+  for (const [request, most, tooMany] of [
+    [usual, 250, 350],
+    [`GET /a/short HTTP/1.1\r\nHost: a\r\n${many}\r\n`, 15, 25],
+  ] as const) {
+    await using s = await server();
+    const { sent, goOn } = await held(s);
+    sent.socket.write(request.repeat(most));
+    await until('they wait', () => s.ahead.waiting > 600_000);
+    goOn();
+    await until('all are answered', () => sent.text.split('HTTP/1.1 200').length === most + 2);
+    assert.equal(s.ahead.waiting, 0);
+    s.hold();
+    const flood = s.send('/b');
+    await until('it is worked on', () => s.made === 2);
+    flood.socket.write(request.repeat(tooMany));
+    await flood.closed;
+  }
 });
 
 test('bodies that are sent ahead come whole', async () => {
@@ -331,7 +366,7 @@ test('what is sent ahead is bounded over all connections, and who ends leaves ro
   const goOn = s.hold();
   const floods = Array.from({ length: 80 }, () => s.send('/a'));
   await until('all are worked on', () => s.made === floods.length);
-  for (const { socket } of floods) socket.write(withBodies(12, 60_000));
+  for (const { socket } of floods) socket.write(withBodies(15, 60_000));
   await until('some are cut off', () => floods.some(({ socket }) => socket.destroyed));
   assert.ok(s.ahead.waiting <= 64 * MiB);
   const one = s.send('/b/short');
@@ -339,4 +374,22 @@ test('what is sent ahead is bounded over all connections, and who ends leaves ro
   for (const { socket } of floods) socket.destroy();
   await until('there is room again', () => s.ahead.waiting === 0);
   goOn();
+});
+
+test('a server that ends tells those who use their connections so, and cuts off who reads nothing', async () => {
+  const s = await server();
+  const { sent, goOn } = await held(s);
+  const unread = s.sendOnly('/b', 3);
+  await until('its first is made', () => s.made === 2);
+  // From then on Node does not know the connection any more.
+  unread.socket.write('CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n');
+  await sleep(50);
+  const begun = performance.now();
+  const ended = s.end(1000);
+  goOn();
+  await sent.closed;
+  assert.match(sent.text, /^connection: close$/im);
+  await ended;
+  assert.ok(performance.now() - begun < 10_000);
+  await s[Symbol.asyncDispose]();
 });

@@ -254,3 +254,45 @@ test('a request that breaks off is refused at once', async () => {
   const answer = await raw(`POST /x HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nnonsense\r\n`);
   assert.equal(answer.match(/HTTP\/1\.1 400 /g)?.length, 1, answer);
 });
+
+const request = (path: string, more = ''): string => `GET ${path} HTTP/1.1\r\n${host}${more}\r\n`;
+const statusesOf = (answer: string): number[] =>
+  [...answer.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+const connectAhead = 'CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n';
+
+test('what is refused has its turn: the requests ahead of it are answered first', async () => {
+  const ahead = request('/a') + request('/b');
+  const behind = [
+    [connectAhead, 405],
+    [request('/c', 'Expect: wonders\r\n'), 417],
+    ['\0\0\0', 400],
+    ['GET / HTTP/1.1\r\n\r\n', 400],
+  ] as const;
+  const { cert, key } = await selfSigned(['kms.example'], 1, new Date());
+  const secure = await serving(ownDialect, { cert: Buffer.from(cert), key: Buffer.from(key) });
+  for (const [at, isTls] of [
+    [server, false],
+    [secure, true],
+  ] as const) {
+    for (const [refused, last] of behind) {
+      assert.deepEqual(statusesOf(await rawAt(at, [ahead + refused], isTls)), [200, 200, last], refused);
+      assert.deepEqual(statusesOf(await rawAt(at, [ahead, refused], isTls)), [200, 200, last], refused);
+    }
+  }
+});
+
+test('CONNECT whose body or whose client breaks off ends its connection alone', async () => {
+  const place = { port: portOf(server), host: '127.0.0.1' };
+  for (const text of [
+    'CONNECT a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc',
+    `${request('/a')}CONNECT a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab`,
+  ]) {
+    const socket = connect(place);
+    socket.on('error', () => {});
+    socket.write(text);
+    await sleep(50);
+    socket.resetAndDestroy();
+  }
+  await sleep(50);
+  assert.deepEqual(statusesOf(await raw(request('/a', 'Connection: close\r\n'))), [200]);
+});
