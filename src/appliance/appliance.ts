@@ -202,7 +202,11 @@ export class HeldAppliance implements Appliance, Sealing {
       status: state.status,
       copies: state.copies,
       custodians: state.custodians,
-      close: () => this.close(),
+      close: async () => {
+        this.giveUp();
+        await this.requests.answered();
+        await this.close();
+      },
     };
   }
 
@@ -253,6 +257,7 @@ export class HeldAppliance implements Appliance, Sealing {
   /** In the queue. */
   #becomeSealed(state: Unsealed): void {
     this.#state = this.#sealed;
+    state.giveUp();
     this.#isClosing = true;
     this.#closing = this.#queue
       .run(() => this.#shut(state))
@@ -262,9 +267,15 @@ export class HeldAppliance implements Appliance, Sealing {
       });
   }
 
+  /** Ends what may take long and changes nothing, drills and examinations: it is to be closed. */
+  giveUp(): void {
+    if (!this.#state.sealed) this.#state.giveUp();
+  }
+
   /** Waits for what is under way, and lets go of the directory. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.giveUp();
     this.#lookOut.end();
     await this.#queue.idle();
     this.#unsealer.forget();

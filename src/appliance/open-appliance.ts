@@ -127,6 +127,8 @@ export interface Unsealed extends OpenState {
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
   record(activity: ApplianceActivity): Promise<void>;
+  /** Ends what may take long and changes nothing: it is to be closed. */
+  giveUp(): void;
   /** Waits for what is under way, makes it durable, wipes the keys and lets go of the files. */
   close(): Promise<void>;
 }
@@ -304,7 +306,15 @@ async function openServices(
   const { node } = directory;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
-  const copies = await openCopies({ ...data, world, stopping }, options.copies ?? {}, onEvent, whenFree);
+  const closing = new AbortController();
+  const giveUp = (): void =>
+    closing.abort(new KmsError('unavailable', 'the appliance is closing', { hint: 'ask again when it is open' }));
+  const copies = await openCopies(
+    { ...data, world, stopping, closing: closing.signal },
+    options.copies ?? {},
+    onEvent,
+    whenFree,
+  );
   ends.push(() => copies.close());
   data.shared?.follow({
     async refresh() {
@@ -373,7 +383,17 @@ async function openServices(
       sealAppliance: () => sealLocally(sealing, tenants, world),
       examineAppliance: () =>
         examinations.run(() =>
-          examineServed({ ...data, verifier, copies, streaming, certificates, tangAllow, now: world.now, node }),
+          examineServed({
+            ...data,
+            verifier,
+            copies,
+            streaming,
+            certificates,
+            tangAllow,
+            now: world.now,
+            closing: closing.signal,
+            node,
+          }),
         ),
       ...copies.local,
       ...tenantHandlers(admin, rekeying, baseUrl),
@@ -406,7 +426,11 @@ async function openServices(
     copies,
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
-    close: () => ends.all(),
+    giveUp,
+    close: () => {
+      giveUp();
+      return ends.all();
+    },
   };
 }
 

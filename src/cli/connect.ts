@@ -10,7 +10,7 @@ import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { parseState, type SeenState } from '../client/rollback.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, reasonOf } from '../errors.ts';
 import { stateHeader, tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
@@ -94,7 +94,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
     if (isRunning || later) {
-      return locally(cli, 'socket', unixFetch(join(data, 'kms.sock')), async () => undefined);
+      return locally(cli, 'socket', servedFetch(cli, data), async () => undefined);
     }
     try {
       return await inProcess(cli, data);
@@ -104,6 +104,22 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }
+}
+
+/** Asks the server of a data directory, which may end meanwhile. */
+function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
+  const send = unixFetch(join(data, 'kms.sock'));
+  return async (request) => {
+    try {
+      return await send(request);
+    } catch (cause) {
+      if (cause instanceof KmsError || io.signal.aborted || request.signal.aborted) throw cause;
+      throw new KmsError('unavailable', `the server of ${data} ended without an answer: ${reasonOf(cause)}`, {
+        hint: 'see whether it still runs, and what its log says',
+        cause,
+      });
+    }
+  };
 }
 
 /**

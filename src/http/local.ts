@@ -4,7 +4,7 @@
 import type { LocalEndpoint } from '../api/endpoint.ts';
 import type { LocalId } from '../api/local.ts';
 import { localCaller } from '../core/credential.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemError } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import { sealedError } from './admission.ts';
 import type { Appliance, State } from './appliance.ts';
@@ -28,6 +28,14 @@ type Handler = (input: object) => Promise<object>;
 function withHint(outcome: Outcome, error: unknown): Outcome {
   if (!(error instanceof KmsError) || error.hint === undefined || outcome.status === 500) return outcome;
   return { ...outcome, body: { ...outcome.body, hint: error.hint } };
+}
+
+/** What the machine refused, as a full disk does, is no defect: it can be said, and asked for again. */
+function ofMachine(cause: unknown): unknown {
+  const error = systemError(cause, 'a file of the appliance');
+  if (!(error instanceof KmsError) || error.code !== 'refused') return error;
+  const { message, hint } = error;
+  return new KmsError('unavailable', message, { cause, ...(hint !== undefined && { hint }) });
 }
 
 export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {
@@ -59,7 +67,8 @@ export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { rea
       // The types of the handlers see to it that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;
       return { outcome: streamed(type, pieces, brokenOff(appliance.logger, path, c.env?.room)) };
-    } catch (error) {
+    } catch (cause) {
+      const error = ofMachine(cause);
       return { outcome: withHint(refused(error), error) };
     }
   }

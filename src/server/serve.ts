@@ -201,6 +201,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     keepMemory();
     clearTimeout(later);
     hold?.end();
+    appliance?.giveUp();
     // Closing takes the socket's name away, which may be another server's by now.
     const ended = networks.map(endServer);
     if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);

@@ -336,6 +336,29 @@ test('a drill restores and leaves nothing behind', async () => {
   await appliance.close();
 });
 
+test('a drill and an examination are given up where the appliance closes, and leave nothing', async () => {
+  for (const [method, path] of [
+    ['POST', '/local/drill'],
+    ['GET', '/local/doctor'],
+  ] as const) {
+    const { data, open } = await place();
+    const appliance = await open();
+    const before = await readdir(data);
+    const body = method === 'POST' ? { body: '{}', headers: { 'content-type': 'application/json' } } : {};
+    const answering = appliance.fetchLocal(new Request(`http://kms.local${path}`, { method, ...body }));
+    await appliance.close();
+    const answer = await answering;
+    assert.deepEqual(
+      [answer.status, await answer.json()],
+      [503, { message: 'the appliance is closing', hint: 'ask again when it is open' }],
+    );
+    assert.deepEqual(
+      (await readdir(data)).filter((name) => !before.includes(name)),
+      ['kms.witness'],
+    );
+  }
+});
+
 test('the data directory is deleted under the appliance, and it is back from where it was shipped', async () => {
   const { dir, data, made, keyFile, open } = await place();
   const to = join(dir, 'shipped');

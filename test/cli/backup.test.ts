@@ -225,6 +225,17 @@ test('drill', async () => {
   assert.equal(lines(drill.stdout)[0], 'backup: restores');
 });
 
+test('what only looks gives up when it is asked to, with the code of the signal, and leaves nothing', async () => {
+  await using place = await made();
+  await place.kms('backup create b.kms-backup');
+  const before = await readdir(place.dir, { recursive: true });
+  for (const line of ['doctor', 'drill', 'backup verify b.kms-backup']) {
+    const { code, stdout, stderr } = await place.kms(line, { signal: AbortSignal.abort('SIGTERM') });
+    assert.deepEqual([code, stdout, stderr], [143, '', 'kms: interrupted\n'], line);
+    assert.deepEqual((await readdir(place.dir, { recursive: true })).sort(), before.sort(), line);
+  }
+});
+
 test('wrong usage', async () => {
   await using place = await made();
   await place.kms('backup create b');

@@ -13,6 +13,7 @@ import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import type { ApplianceEvent } from '../events.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants } from '../tenants.ts';
+import { piecesUnlessAborted } from '../unless-aborted.ts';
 import { needWhole, type Proof } from './prove.ts';
 import { openBackup, sealOf } from './read.ts';
 import { tryRestore } from './verify.ts';
@@ -23,6 +24,8 @@ export interface KeeperDeps extends Collecting {
   readonly root: string;
   readonly seal: SealKeeper;
   readonly world: World;
+  /** Aborted when the appliance closes: what somebody waits for is given up then. */
+  readonly closing?: AbortSignal;
 }
 
 /** A backup that was restored on trial. */
@@ -112,23 +115,25 @@ export class BackupKeeper {
     await this.record({ operation: 'drill' });
     const file = join(resolve(this.#deps.root), `${drillPrefix}${toHex(this.#deps.world.random(6))}.kms-backup`);
     try {
-      const tried = await this.#makeAndTry(file);
+      const tried = await this.#makeAndTry(file, this.#deps.closing);
       needWhole(tried, 'a backup would restore, but for the records of a segment');
       return tried;
+    } catch (error) {
+      throw systemError(error, dirname(file));
     } finally {
       await rm(file, { force: true });
     }
   }
 
-  async #makeAndTry(path: string): Promise<VerifiedBackup> {
+  async #makeAndTry(path: string, signal?: AbortSignal): Promise<VerifiedBackup> {
     const { world, seal } = this.#deps;
     const files = nodeFiles(dirname(path));
     const name = basename(path);
-    await files.replace(name, this.stream());
+    await files.replace(name, piecesUnlessAborted(this.stream(), signal));
     const backup = await openBackup(files, name);
     const own = seal.current.openOther(await sealOf(files, backup), `the seal in ${path}`);
     try {
-      const proof = await tryRestore(path, own, `${path}.restored`);
+      const proof = await tryRestore(path, own, { restoreTo: `${path}.restored`, signal });
       const { bytes, manifest } = backup;
       return { ...proof, bytes, madeAt: manifest.createdAt, verifiedAt: new Date(world.now()).toISOString() };
     } finally {

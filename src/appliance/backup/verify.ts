@@ -13,6 +13,7 @@ import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
 import { endThread } from '../threads/ending.ts';
 import { answerOf, keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
@@ -27,8 +28,15 @@ interface Verified {
   readonly proof?: Proof;
 }
 
-/** Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. */
-export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): Promise<Verified> {
+/**
+ * Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. Given up once
+ * `signal` is aborted.
+ */
+export async function verifyBackup(
+  name: string,
+  keys: KeyOptions,
+  { cwd = '.', signal }: { readonly cwd?: string; readonly signal?: AbortSignal } = {},
+): Promise<Verified> {
   const path = resolve(cwd, name);
   const files = nodeFiles(dirname(path));
   try {
@@ -42,11 +50,11 @@ export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): P
       throw error;
     });
     if (!opened) {
-      await checkDigests(files, backup);
+      await unlessAborted(checkDigests(files, backup), signal);
       return { manifest, bytes, oldSlots: old };
     }
     try {
-      const proof = await tryRestore(path, opened.seal);
+      const proof = await tryRestore(path, opened.seal, { signal });
       needWhole(proof, path);
       return { manifest, bytes, oldSlots: old, proof };
     } finally {
@@ -57,8 +65,16 @@ export async function verifyBackup(name: string, keys: KeyOptions, cwd = '.'): P
   }
 }
 
-/** Throws what is wrong with the backup at `path`. `seal` is the one that is in it, opened. */
-export async function tryRestore(path: string, seal: Seal, restoreTo?: string): Promise<Proof> {
+interface Trial {
+  /** A directory for it, which goes away again; absent: the backup is read where it is. */
+  readonly restoreTo?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Throws what is wrong with the backup at `path`, or that `signal` was aborted. `seal` is the one that is in it, opened.
+ */
+export async function tryRestore(path: string, seal: Seal, { restoreTo, signal }: Trial = {}): Promise<Proof> {
   const root = dirname(path);
   const name = basename(path);
   const backup = await openBackup(nodeFiles(root), name);
@@ -69,9 +85,11 @@ export async function tryRestore(path: string, seal: Seal, restoreTo?: string): 
   const work: ProveWork = { kind: 'prove', root, name, keys, summary, wasm: await sqlWasm(), restoreTo };
   const worker = startWorker(work);
   try {
-    return resultOf(await answerOf<ProveAnswer>(worker, 'a tried restore'));
+    return resultOf(await unlessAborted(answerOf<ProveAnswer>(worker, 'a tried restore'), signal));
   } finally {
     await endThread(worker);
+    // What was given up leaves it.
+    if (restoreTo !== undefined) await rm(restoreTo, { recursive: true, force: true });
   }
 }
 
@@ -98,6 +116,8 @@ export async function proveBackup({ root, name, keys, summary, wasm, restoreTo }
     await restored.makeDir('.');
     await copyFiles({ files: restored }, { stores: filesOf(files, backup) });
     return await proveStores({ files: restored, wasm, keysOf }, stores, summary);
+  } catch (error) {
+    throw systemError(error, root);
   } finally {
     await rm(restoreTo, { recursive: true, force: true });
   }

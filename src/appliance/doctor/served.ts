@@ -16,6 +16,7 @@ import type { Streaming } from '../streaming/streaming.ts';
 import { endThread } from '../threads/ending.ts';
 import { answerOf, type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import type { SegmentVerifier } from '../threads/segments.ts';
+import { unlessAborted } from '../unless-aborted.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
 import { findSegment, withCopies } from './stores.ts';
@@ -30,6 +31,8 @@ interface ServedDeps extends Collecting {
   readonly certificates: CertificateFiles;
   readonly tangAllow: readonly string[];
   readonly now: () => number;
+  /** Aborted when the appliance closes. */
+  readonly closing: AbortSignal;
   /** The database, where the stores are in one. */
   readonly node: Pick<SharedNode, 'examine'> | undefined;
 }
@@ -63,9 +66,9 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
     const examined = deps.node
       ? await withCopies(async (copies) => {
           await copyHeld(kept, nodeFiles(copies));
-          return onThread({ ...work, root: copies });
+          return onThread({ ...work, root: copies }, deps.closing);
         })
-      : await onThread({ ...work, root });
+      : await onThread({ ...work, root }, deps.closing);
     const known = new Set(findings.all.map(({ subject }) => subject));
     findings.take(examined.findings.filter(({ subject }) => !known.has(subject)));
     return { ...examined, crypto, findings: findings.all };
@@ -151,10 +154,11 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
   }
 }
 
-async function onThread(work: ExamineWork): Promise<Examination> {
+async function onThread(work: ExamineWork, closing: AbortSignal): Promise<Examination> {
   const worker = startWorker(work);
   try {
-    const answer = await answerOf<WorkAnswerOf<Examination>>(worker, 'the examination');
+    const answered = answerOf<WorkAnswerOf<Examination>>(worker, 'the examination');
+    const answer = await unlessAborted(answered, closing);
     if (answer.ok) return answer.result;
     throw new KmsError('internal', `the examination failed: ${answer.message}`);
   } finally {

@@ -1,6 +1,7 @@
 // Every store, proven from its files: each seal opened, the database looked through, the activity log's chain followed
 // from its first record to its last; and what the records say of the clock and of backups. Of a running appliance it is
 // done on a thread, with the files as they are held. Changes nothing.
+import { rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -110,9 +111,12 @@ export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'pr
 /** For copies of sealed files that lie elsewhere: a directory for this process alone, which goes away again. */
 export async function withCopies<R>(run: (root: string) => Promise<R>): Promise<R> {
   const root = await mkdtemp(join(tmpdir(), 'kms-doctor-'));
+  const leave = (): void => rmSync(root, { recursive: true, force: true });
+  process.once('exit', leave);
   try {
     return await run(root);
   } finally {
+    process.off('exit', leave);
     await rm(root, { recursive: true, force: true });
   }
 }

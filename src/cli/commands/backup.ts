@@ -105,7 +105,7 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli));
+  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli), { signal: cli.io.signal });
   const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, oldSlots, ...proof };
   await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
@@ -254,7 +254,8 @@ async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
   const began = performance.now();
-  const tried = await withLocal(cli, ({ ask }) => ask('drillBackup'));
+  const { unlessAborted } = await import('../../appliance/unless-aborted.ts');
+  const tried = await withLocal(cli, ({ ask }) => unlessAborted(ask('drillBackup'), cli.io.signal));
   const seconds = Math.round((performance.now() - began) / 100) / 10;
   await printThing(cli, { restores: true, ...tried, seconds }, [
     ['backup', 'restores'],

@@ -248,7 +248,8 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
       return 'standby' in status ? status.standby : undefined;
     });
   const { examine } = await import('../../appliance/doctor/doctor.ts');
-  const examination = await examine({
+  const { unlessAborted } = await import('../../appliance/unless-aborted.ts');
+  const examining = examine({
     ...given({
       data,
       keyFile: cli.globals.get('--key-file'),
@@ -260,6 +261,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),
   });
+  const examination = await unlessAborted(examining, cli.io.signal);
   const isWell = examination.findings.every(({ severity }) => severity === 'advice');
   if (cli.json) await printJson(cli, { ok: isWell, ...examination });
   else await show(cli, examination);
