@@ -258,7 +258,9 @@ export function listen(server: Server, options: NodeListenOptions): Promise<void
   });
 }
 
-/** The connections of a server. Node forgets those that it hands over, as for CONNECT, and waits for them all the same. */
+/**
+ * The connections of a server. Node forgets those that it hands over, as for CONNECT, and waits for them all the same.
+ */
 const connections = new WeakMap<Server, Set<Duplex>>();
 
 function remember(server: Server): (socket: Duplex) => void {

@@ -72,7 +72,8 @@ interface Trial {
 }
 
 /**
- * Throws what is wrong with the backup at `path`, or that `signal` was aborted. `seal` is the one that is in it, opened.
+ * Throws what is wrong with the backup at `path`, or that `signal` was aborted. `seal` is the one that is in it,
+ * opened.
  */
 export async function tryRestore(path: string, seal: Seal, { restoreTo, signal }: Trial = {}): Promise<Proof> {
   const root = dirname(path);
