@@ -1,7 +1,7 @@
 // Node's HTTP servers around the app: limits against slow and oversized clients, what a reverse proxy says of the
 // client, and an end that lets requests under way finish.
 
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -358,12 +358,19 @@ function refuseBelowApp(server: Server, dialect: Dialect): void {
     listings.set(socket, made);
     afterAnswers(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', made));
   });
-  // Node no longer looks after the socket, but its answers.
+  // Node no longer looks after the socket, nor tells the answers that still go out on it when to go on.
   server.on('connect', ({ socket }, tunnelled) => {
     tunnelled.on('error', () => {});
     endInTime(socket);
+    socket.on('drain', () => answerOn(socket)?.emit('drain'));
     afterAnswers(socket, () => refuseOnSocket(socket, tunnel, dialect));
   });
+}
+
+/** Node's types leave out where it keeps that. */
+function answerOn(socket: Socket): ServerResponse | undefined {
+  const answer: unknown = Reflect.get(socket, '_httpMessage');
+  return answer instanceof ServerResponse ? answer : undefined;
 }
 
 /** Whether the request is one for the app; one that is not is answered. */

@@ -11,6 +11,22 @@ import { type Dialect, ownDialect, tangDialect, vaultDialect } from '../../src/s
 import { type Certificate, clientAddress, httpServer, listen } from '../../src/server/http-server.ts';
 import { portOf } from '../../src/server/listen.ts';
 
+const longLength = 8 * 1024 * 1024;
+
+/** In pieces, of which some wait until others have gone out. */
+const long = (): Response => {
+  let sent = 0;
+  return new Response(
+    new ReadableStream({
+      pull(controller) {
+        if (sent === longLength) return controller.close();
+        sent += 65_536;
+        controller.enqueue(new Uint8Array(65_536).fill(97));
+      },
+    }),
+  );
+};
+
 /** Says what it was asked. */
 async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
   const env = (incoming: IncomingMessage) => {
@@ -20,6 +36,7 @@ async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
   const made = httpServer(
     async (request, { remoteAddress }) => {
       const { pathname, search, hostname: host } = new URL(request.url);
+      if (pathname === '/long') return long();
       return Response.json({ served: request.method, target: pathname + search, remoteAddress, host });
     },
     { env, dialect, tls },
@@ -270,6 +287,7 @@ test('what is refused has its turn: the requests ahead of it are answered first'
   ] as const;
   const { cert, key } = await selfSigned(['kms.example'], 1, new Date());
   const secure = await serving(ownDialect, { cert: Buffer.from(cert), key: Buffer.from(key) });
+  const longOnes = request('/long').repeat(2);
   for (const [at, isTls] of [
     [server, false],
     [secure, true],
@@ -277,6 +295,9 @@ test('what is refused has its turn: the requests ahead of it are answered first'
     for (const [refused, last] of behind) {
       assert.deepEqual(statusesOf(await rawAt(at, [ahead + refused], isTls)), [200, 200, last], refused);
       assert.deepEqual(statusesOf(await rawAt(at, [ahead, refused], isTls)), [200, 200, last], refused);
+      const behindLong = await rawAt(at, [longOnes + refused], isTls);
+      assert.deepEqual(statusesOf(behindLong), [200, 200, last], refused);
+      assert.ok(behindLong.length > 2 * longLength);
     }
   }
 });
