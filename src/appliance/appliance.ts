@@ -275,7 +275,6 @@ export class HeldAppliance implements Appliance, Sealing {
   /** Waits for what is under way, and lets go of the directory. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.giveUp();
     this.#lookOut.end();
     await this.#queue.idle();
     this.#unsealer.forget();
