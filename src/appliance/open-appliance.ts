@@ -308,7 +308,9 @@ async function openServices(
   const whenFree = ends.starting(options.held);
   const closing = new AbortController();
   const giveUp = (): void =>
-    closing.abort(new KmsError('unavailable', 'the appliance is closing', { hint: 'ask again when it is open' }));
+    closing.abort(
+      new KmsError('unavailable', 'the appliance is closing', { hint: 'ask again when it is open', retryAfter: 1 }),
+    );
   const copies = await openCopies(
     { ...data, world, stopping, closing: closing.signal },
     options.copies ?? {},

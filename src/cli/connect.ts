@@ -114,7 +114,7 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
       return await send(request);
     } catch (cause) {
       if (cause instanceof KmsError || io.signal.aborted || request.signal.aborted) throw cause;
-      throw new KmsError('unavailable', `the server of ${data} ended without an answer: ${reasonOf(cause)}`, {
+      throw new KmsError('unavailable', `the server of ${data} does not answer: ${reasonOf(cause)}`, {
         hint: 'see whether it still runs, and what its log says',
         cause,
       });

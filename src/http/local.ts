@@ -35,7 +35,7 @@ function ofMachine(cause: unknown): unknown {
   const error = systemError(cause, 'a file of the appliance');
   if (!(error instanceof KmsError) || error.code !== 'refused') return error;
   const { message, hint } = error;
-  return new KmsError('unavailable', message, { cause, ...(hint !== undefined && { hint }) });
+  return new KmsError('unavailable', message, { cause: error.cause, ...(hint !== undefined && { hint }) });
 }
 
 export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {

@@ -103,10 +103,14 @@ export function failedAt(error: Error): number {
   return 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
 }
 
-/** Whether the line at which the parser failed is one of a request, in all but its method (RFC 9112 §3). */
+/**
+ * Whether the parser failed within the method of what is a request else (RFC 9112 §3). The method may begin right behind
+ * a body, or in a packet before.
+ */
 function beginsRequest(error: Error): boolean {
   const packet = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1');
-  const start = packet.lastIndexOf('\n', failedAt(error)) + 1;
+  let start = failedAt(error);
+  while (start > 0 && /[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(packet.charAt(start - 1))) start--;
   return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(packet.slice(start, start + 8192));
 }
 

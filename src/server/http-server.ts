@@ -276,7 +276,7 @@ function remember(server: Server): (socket: Duplex) => void {
  * Stops accepting and waits for the requests under way, whose answers say that the connection ends; those that outlast
  * the grace are cut off.
  */
-export async function endServer(server: Server, grace = usualGrace): Promise<void> {
+export async function endServer(server: Server, { grace = usualGrace }: { grace?: number } = {}): Promise<void> {
   if (!server.listening) return;
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
   const idle = setInterval(() => server.closeIdleConnections(), 50);

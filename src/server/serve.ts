@@ -181,7 +181,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       networks.push(server);
     }
   } catch (error) {
-    await Promise.all(networks.map(endServer));
+    await Promise.all(networks.map((network) => endServer(network)));
     throw error;
   }
   const address = where.addressOf(portOf(network));
@@ -203,7 +203,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     hold?.end();
     appliance?.giveUp();
     // Closing takes the socket's name away, which may be another server's by now.
-    const ended = networks.map(endServer);
+    const ended = networks.map((network) => endServer(network));
     if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);
     else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();

@@ -92,7 +92,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
         for (const go of held.splice(0)) go();
       };
     },
-    end: (grace: number) => endServer(listening, grace),
+    end: (grace: number) => endServer(listening, { grace }),
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
       await endServer(listening);

@@ -283,6 +283,7 @@ test('what is refused has its turn: the requests ahead of it are answered first'
     [connectAhead, 405],
     [request('/c', 'Expect: wonders\r\n'), 417],
     ['\0\0\0', 400],
+    ['BREW / HTTP/1.1\r\n\r\n', 405],
     ['GET / HTTP/1.1\r\n\r\n', 400],
   ] as const;
   const { cert, key } = await selfSigned(['kms.example'], 1, new Date());

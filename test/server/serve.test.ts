@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Initialised } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
 import { listening, parseListen } from '../../src/server/listen.ts';
@@ -228,4 +229,39 @@ test('clients of Tang have a listener of their own, in clear on any address, for
     started('taken', { tangListen: tangAddress.replace('http://localhost', '0.0.0.0') }),
     isCode('in-use'),
   );
+});
+
+test('what is under way at each listener when a server ends is answered, and told that the connection ends', async () => {
+  const serving = await started('ends', { transitListen: '127.0.0.1:0' });
+  const body = '{"uid":"slow"}';
+  const head = [
+    'Host: 127.0.0.1',
+    `Authorization: Bearer ${serving.made?.apiKey.key}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+  ].join('\r\n');
+  const answers = [
+    [serving.address, '/auth/accounts'],
+    [serving.transitAddress ?? '', '/v1/transit/encrypt/none'],
+  ].map(([address = '', path]) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const socket = connect(Number(new URL(address).port), '127.0.0.1');
+    let answer = '';
+    socket.on('data', (chunk) => {
+      answer += chunk;
+    });
+    socket.on('close', () => resolve(answer));
+    socket.on('error', () => {});
+    socket.write(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n${body.slice(0, 5)}`);
+    return { promise, goOn: () => socket.write(body.slice(5)) };
+  });
+  await sleep(100);
+  const closed = serving.close();
+  await sleep(300);
+  for (const { goOn } of answers) goOn();
+  const [made = '', transit = ''] = await Promise.all(answers.map(({ promise }) => promise));
+  assert.match(made, /^HTTP\/1\.1 200 /);
+  assert.match(transit, /^HTTP\/1\.1 40[034] /);
+  for (const answer of [made, transit]) assert.match(answer, /^connection: close$/im);
+  await closed;
 });
