@@ -104,8 +104,8 @@ export function failedAt(error: Error): number {
 }
 
 /**
- * Whether the parser failed within the method of what is a request else (RFC 9112 §3). The method may begin right behind
- * a body, or in a packet before.
+ * Whether the parser failed within the method of what is a request else (RFC 9112 §3). The method may begin right
+ * behind a body, or in a packet before.
  */
 function beginsRequest(error: Error): boolean {
   const packet = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1');
