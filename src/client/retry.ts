@@ -82,8 +82,10 @@ export interface Timing {
 
 export const systemTiming: Timing = {
   random: () => Math.random(),
-  sleep: (ms, signal) =>
+  sleep: (ms, shared) =>
     new Promise((resolve, reject) => {
+      // Of its own: any number of calls may wait by one signal, of which Node takes more than ten for a leak.
+      const signal = AbortSignal.any([shared]);
       const stop = (): void => {
         clearTimeout(timer);
         reject(signal.reason);

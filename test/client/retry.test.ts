@@ -1,10 +1,11 @@
 // What the client sends again and what it does not, how long it waits, and when it gives up: with a clock of its own.
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { type ClientEndpointId, clientPaths, type Path } from '../../src/api/paths.ts';
 import { type Client, type ClientOptions, createClient } from '../../src/client/client.ts';
-import { isUnchanging } from '../../src/client/retry.ts';
+import { isUnchanging, systemTiming } from '../../src/client/retry.ts';
 import { KmsError } from '../../src/errors.ts';
 
 type Step = number | readonly [status: number, body: string, headers?: Record<string, string>] | 'network' | 'cut';
@@ -266,3 +267,15 @@ for (const options of [{ timeout: 0 }, { timeout: -1 }, { timeout: Number.NaN },
     assert.throws(() => createClient({ baseUrl: 'https://kms.example', ...options }), { code: 'invalid' });
   });
 }
+
+test('calls that wait by one signal leave nothing at it, which Node would warn of', async () => {
+  const { signal } = new AbortController();
+  const waits = Array.from({ length: 50 }, () => systemTiming.sleep(5, signal));
+  assert.equal(getEventListeners(signal, 'abort').length, 0);
+  await Promise.all(waits);
+  const ending = new AbortController();
+  const ended = Array.from({ length: 50 }, () => systemTiming.sleep(10_000, ending.signal));
+  ending.abort(new Error('enough'));
+  for (const one of ended) await assert.rejects(one, /enough/);
+  await assert.rejects(systemTiming.sleep(10_000, ending.signal), /enough/);
+});
