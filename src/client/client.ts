@@ -7,6 +7,7 @@ import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
 import type { RollbackWatch } from './rollback.ts';
+import { unless } from './unless.ts';
 
 export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 
@@ -103,18 +104,6 @@ export function createClient(options: ClientOptions): Client {
 
 function both(one: AbortSignal | undefined, other: AbortSignal | undefined): AbortSignal | undefined {
   return one && other ? AbortSignal.any([one, other]) : (one ?? other);
-}
-
-/** The work's result; the signal's reason as soon as that comes, also where the work takes no notice of it. */
-function unless<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const stop = (): void => reject(signal.reason);
-    if (signal.aborted) return stop();
-    signal.addEventListener('abort', stop, { once: true });
-    work(signal)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener('abort', stop));
-  });
 }
 
 function isAbort(error: unknown): boolean {

@@ -98,6 +98,9 @@ export function packetOf(error: Error): Buffer | undefined {
   return 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : undefined;
 }
 
+const inMethod = /[!#$%&'*+.^_`|~0-9A-Za-z-]/;
+const requestLine = new RegExp(`^${inMethod.source}+ [!-~]+ HTTP/1\\.[01]\\r?\\n`);
+
 /** Where in those bytes it failed. */
 export function failedAt(error: Error): number {
   return 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
@@ -110,8 +113,8 @@ export function failedAt(error: Error): number {
 function beginsRequest(error: Error): boolean {
   const packet = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1');
   let start = failedAt(error);
-  while (start > 0 && /[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(packet.charAt(start - 1))) start--;
-  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP\/1\.[01]\r?\n/.test(packet.slice(start, start + 8192));
+  while (start > 0 && inMethod.test(packet.charAt(start - 1))) start--;
+  return requestLine.test(packet.slice(start, start + 8192));
 }
 
 function textOf({ message, isAboutMethod }: Refusal, { methods, problem }: Dialect): string {

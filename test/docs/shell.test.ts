@@ -30,7 +30,7 @@ if (process.argv[2] === 'alone') {
       sessions.push(one.session, other.session);
       await assert.rejects(other.run('kill -KILL $$'), /it ends the shell/);
     }
-    await until('all have ended', () => sessions.every((session) => inSession(session).length === 0));
+    for (const session of sessions) assert.deepEqual(inSession(session), []);
   });
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

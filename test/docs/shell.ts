@@ -188,6 +188,9 @@ export class Shell {
     const until = Date.now() + 5000;
     while (inSession(this.session).includes(this.session) && Date.now() < until) await setTimeout(20);
     this.kill();
+    // Who was killed is there until it was seen off.
+    const gone = Date.now() + patience;
+    while (inSession(this.session).length > 0 && Date.now() < gone) await setTimeout(20);
     open.delete(this);
     rmSync(this.#base, { recursive: true, force: true });
   }

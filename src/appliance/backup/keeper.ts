@@ -13,7 +13,6 @@ import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import type { ApplianceEvent } from '../events.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants } from '../tenants.ts';
-import { piecesUnlessAborted } from '../unless-aborted.ts';
 import { needWhole, type Proof } from './prove.ts';
 import { openBackup, sealOf } from './read.ts';
 import { tryRestore } from './verify.ts';
@@ -129,7 +128,7 @@ export class BackupKeeper {
     const { world, seal } = this.#deps;
     const files = nodeFiles(dirname(path));
     const name = basename(path);
-    await files.replace(name, piecesUnlessAborted(this.stream(), signal));
+    await files.replace(name, unlessGivenUp(this.stream(), signal));
     const backup = await openBackup(files, name);
     const own = seal.current.openOther(await sealOf(files, backup), `the seal in ${path}`);
     try {
@@ -139,6 +138,13 @@ export class BackupKeeper {
     } finally {
       own.wipe();
     }
+  }
+}
+
+async function* unlessGivenUp(pieces: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined) {
+  for await (const piece of pieces) {
+    signal?.throwIfAborted();
+    yield piece;
   }
 }
 

@@ -3,6 +3,7 @@
 
 import { rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
+import { unless } from '../../client/unless.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
 import { parseHeader } from '../../seal/header.ts';
@@ -13,7 +14,6 @@ import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
 import { endThread } from '../threads/ending.ts';
 import { answerOf, keysAsData, keysFromData, type ProveAnswer, type ProveWork, resultOf } from '../threads/jobs.ts';
-import { unlessAborted } from '../unless-aborted.ts';
 import type { Manifest } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
@@ -32,12 +32,8 @@ interface Verified {
  * Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. Given up once
  * `signal` is aborted.
  */
-export async function verifyBackup(
-  name: string,
-  keys: KeyOptions,
-  { cwd = '.', signal }: { readonly cwd?: string; readonly signal?: AbortSignal } = {},
-): Promise<Verified> {
-  const path = resolve(cwd, name);
+export async function verifyBackup(name: string, keys: KeyOptions, signal = unaborted): Promise<Verified> {
+  const path = resolve(name);
   const files = nodeFiles(dirname(path));
   try {
     const backup = await openBackup(files, basename(path));
@@ -50,7 +46,7 @@ export async function verifyBackup(
       throw error;
     });
     if (!opened) {
-      await unlessAborted(checkDigests(files, backup), signal);
+      await unless(signal, () => checkDigests(files, backup));
       return { manifest, bytes, oldSlots: old };
     }
     try {
@@ -65,6 +61,9 @@ export async function verifyBackup(
   }
 }
 
+/** For what nobody gives up. */
+const unaborted = new AbortController().signal;
+
 interface Trial {
   /** A directory for it, which goes away again; absent: the backup is read where it is. */
   readonly restoreTo?: string;
@@ -75,7 +74,11 @@ interface Trial {
  * Throws what is wrong with the backup at `path`, or that `signal` was aborted. `seal` is the one that is in it,
  * opened.
  */
-export async function tryRestore(path: string, seal: Seal, { restoreTo, signal }: Trial = {}): Promise<Proof> {
+export async function tryRestore(
+  path: string,
+  seal: Seal,
+  { restoreTo, signal = unaborted }: Trial = {},
+): Promise<Proof> {
   const root = dirname(path);
   const name = basename(path);
   const backup = await openBackup(nodeFiles(root), name);
@@ -86,10 +89,9 @@ export async function tryRestore(path: string, seal: Seal, { restoreTo, signal }
   const work: ProveWork = { kind: 'prove', root, name, keys, summary, wasm: await sqlWasm(), restoreTo };
   const worker = startWorker(work);
   try {
-    return resultOf(await unlessAborted(answerOf<ProveAnswer>(worker, 'a tried restore'), signal));
+    return resultOf(await unless(signal, () => answerOf<ProveAnswer>(worker, 'a tried restore')));
   } finally {
     await endThread(worker);
-    // What was given up leaves it.
     if (restoreTo !== undefined) await rm(restoreTo, { recursive: true, force: true });
   }
 }
@@ -119,7 +121,5 @@ export async function proveBackup({ root, name, keys, summary, wasm, restoreTo }
     return await proveStores({ files: restored, wasm, keysOf }, stores, summary);
   } catch (error) {
     throw systemError(error, root);
-  } finally {
-    await rm(restoreTo, { recursive: true, force: true });
   }
 }

@@ -1,6 +1,7 @@
 // The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
 // serving.
 import type { CryptoInUse } from '../../api/local/status.ts';
+import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
@@ -16,7 +17,6 @@ import type { Streaming } from '../streaming/streaming.ts';
 import { endThread } from '../threads/ending.ts';
 import { answerOf, type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import type { SegmentVerifier } from '../threads/segments.ts';
-import { unlessAborted } from '../unless-aborted.ts';
 import { type Examination, Findings } from './finding.ts';
 import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
 import { findSegment, withCopies } from './stores.ts';
@@ -157,8 +157,7 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
 async function onThread(work: ExamineWork, closing: AbortSignal): Promise<Examination> {
   const worker = startWorker(work);
   try {
-    const answered = answerOf<WorkAnswerOf<Examination>>(worker, 'the examination');
-    const answer = await unlessAborted(answered, closing);
+    const answer = await unless(closing, () => answerOf<WorkAnswerOf<Examination>>(worker, 'the examination'));
     if (answer.ok) return answer.result;
     throw new KmsError('internal', `the examination failed: ${answer.message}`);
   } finally {

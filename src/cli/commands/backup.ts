@@ -4,6 +4,7 @@ import { createInterface, type Interface } from 'node:readline';
 import type { RestoreResult } from '../../appliance/backup/restore-command.ts';
 import type { KeyOptions } from '../../appliance/custody/unsealer.ts';
 import type { Moved, MoveOptions } from '../../appliance/move.ts';
+import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
@@ -105,7 +106,7 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli), { signal: cli.io.signal });
+  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli), cli.io.signal);
   const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, oldSlots, ...proof };
   await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
@@ -254,8 +255,7 @@ async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
   const began = performance.now();
-  const { unlessAborted } = await import('../../appliance/unless-aborted.ts');
-  const tried = await withLocal(cli, ({ ask }) => unlessAborted(ask('drillBackup'), cli.io.signal));
+  const tried = await withLocal(cli, ({ ask }) => unless(cli.io.signal, () => ask('drillBackup')));
   const seconds = Math.round((performance.now() - began) / 100) / 10;
   await printThing(cli, { restores: true, ...tried, seconds }, [
     ['backup', 'restores'],

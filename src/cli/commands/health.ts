@@ -7,6 +7,7 @@ import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/stat
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
+import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { ask, type Connection, localHeaders, localOf, sealStatus, send, withClient, withLocal } from '../connect.ts';
@@ -248,8 +249,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
       return 'standby' in status ? status.standby : undefined;
     });
   const { examine } = await import('../../appliance/doctor/doctor.ts');
-  const { unlessAborted } = await import('../../appliance/unless-aborted.ts');
-  const examining = examine({
+  const options = {
     ...given({
       data,
       keyFile: cli.globals.get('--key-file'),
@@ -260,8 +260,8 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     served: isServed ? served : undefined,
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),
-  });
-  const examination = await unlessAborted(examining, cli.io.signal);
+  };
+  const examination = await unless(cli.io.signal, () => examine(options));
   const isWell = examination.findings.every(({ severity }) => severity === 'advice');
   if (cli.json) await printJson(cli, { ok: isWell, ...examination });
   else await show(cli, examination);
