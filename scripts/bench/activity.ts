@@ -62,13 +62,13 @@ export async function makeRing(appliance: BenchAppliance): Promise<void> {
 
 /** The account of the searches, with its keys. */
 export async function addAccount(store: Store, account: Parameters<typeof history>[0]): Promise<void> {
-  await store.transaction(async (tx) => {
+  await store.transaction((tx) => {
     const times = { createdAt: 0, updatedAt: 0 };
-    await tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
+    tx.accounts.insert({ id: account.id, uid: 'bench', notes: '', props: {}, ...times });
     for (const id of account.keyids) {
       const secret = { secretHash: id, rings: [], flagsText: '{}', props: {}, active: true, userId: undefined };
       const bare = { name: '', expiresAt: undefined, addresses: [], createdBy: undefined };
-      await tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
+      tx.apiKeys.insert({ id, accountId: account.id, ...secret, ...bare, ...times });
     }
   });
 }
@@ -80,7 +80,7 @@ async function fill(appliance: BenchAppliance, records: number): Promise<History
   await addAccount(store, account);
   const past = history(account);
   for (let from = 1; from <= records; from += 1000) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       for (let at = from; at < Math.min(from + 1000, records + 1); at++) tx.record(past.record(at));
     });
   }
@@ -110,7 +110,7 @@ async function checkpoints(pair: Pair<BenchAppliance>, rounds: number) {
   const figures = await inAlternation(rounds, async (which) => {
     const store = stores[which];
     // A checkpoint of nothing new would not run.
-    await store.transaction(async (tx) => tx.record(past.record(++number)));
+    await store.transaction((tx) => tx.record(past.record(++number)));
     return timed(() => store.checkpoint());
   });
   for (const store of Object.values(stores)) await store.close();

@@ -61,18 +61,18 @@ async function open(home: string, dir: string): Promise<Store> {
 function insert(into: { store: Store; next: number }, count: number): Promise<void> {
   const first = into.next;
   into.next += count;
-  return into.store.transaction(async (tx) => {
+  return into.store.transaction((tx) => {
     for (let at = first; at < first + count; at++) {
       const number = String(at).padStart(26, '0');
-      await tx.assets.insert({
-        id: `asset_${number}`,
-        ringId: `ring_${at % 100}`,
-        data: { file: `report-${at}.pdf` },
-        parents: [],
-        apikeyId: `apik_${at % 1000}`,
-        accountId: `acct_${at % 50}`,
-        createdAt: 1_700_000_000_000 + at,
-      });
+      tx.assets.insert({
+                id: `asset_${number}`,
+                ringId: `ring_${at % 100}`,
+                data: { file: `report-${at}.pdf` },
+                parents: [],
+                apikeyId: `apik_${at % 1000}`,
+                accountId: `acct_${at % 50}`,
+                createdAt: 1_700_000_000_000 + at,
+              });
     }
     tx.record({
       id: `act_${String(first).padStart(26, '0')}`,

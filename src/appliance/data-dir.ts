@@ -334,7 +334,7 @@ export interface Epoch {
 const first: Epoch = { number: 1 };
 
 export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise<Epoch> {
-  const text = await settings.get('epoch');
+  const text = settings.get('epoch');
   // Cast: only `nextEpoch` writes it.
   return text === undefined ? first : (JSON.parse(text) as Epoch);
 }
@@ -365,6 +365,6 @@ export async function nextEpoch(
   const before = await currentEpoch(settings);
   const number = Math.max(before.number + 1, Math.floor(now));
   const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
-  await settings.set('epoch', JSON.stringify(epoch));
+  settings.set('epoch', JSON.stringify(epoch));
   return epoch;
 }

@@ -199,14 +199,14 @@ export async function acceptOlder({ system, tenants, read, world }: Accepting): 
     const props = { tenant: name, from, to };
     // The whole appliance's concerns every tenant.
     for (const [each, store] of served) {
-      if (each === dir || dir === systemDir) await store.transaction(async (tx) => tx.record(record(props)));
+      if (each === dir || dir === systemDir) await store.transaction((tx) => tx.record(record(props)));
     }
     if (dir === systemDir) continue;
     const store = served.get(dir) ?? (await recordedAtRest(read.tenants.get(dir), record(props)));
     if (store) marks.set(dir, { ...store.mark, at: world.now() });
   }
   await system.transaction(async (tx) => {
-    for (const [dir, mark] of marks) await tx.marks.set(dir, mark);
+    for (const [dir, mark] of marks) tx.marks.set(dir, mark);
     await nextEpoch(tx.settings, world.now());
     for (const { name, from, to } of read.accepted) tx.record(record({ tenant: name, from, to }));
   });
@@ -233,6 +233,6 @@ async function recordedAtRest(
   activity: ActivityInput,
 ): Promise<Store | undefined> {
   const store = await read?.open();
-  await store?.transaction(async (tx) => tx.record(activity)).finally(() => store.close());
+  await store?.transaction((tx) => tx.record(activity)).finally(() => store.close());
   return store;
 }

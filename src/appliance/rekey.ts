@@ -115,7 +115,7 @@ export class Rekeying {
   async #record({ record, handle }: ServedTenant): Promise<void> {
     const { world } = this.#deps;
     const epoch = handle.tenant.keys.epoch;
-    await handle.store.transaction(async (tx) =>
+    await handle.store.transaction((tx) =>
       tx.record(
         activityRecord(world, {
           keyid: localCaller.id,

@@ -103,7 +103,7 @@ export class Retention {
     if (this.#recorded.get(record.id) !== may.seq) {
       const props = propsOf(may, already, faults);
       const activity = activityRecord(world, { keyid: localCaller.id, action: 'system.retention', props });
-      await store.transaction(async (tx) => tx.record(activity));
+      await store.transaction((tx) => tx.record(activity));
       this.#recorded.set(record.id, may.seq);
     }
     await store.dropActivity?.(may.seq);

@@ -144,9 +144,9 @@ export class TenantAdmin {
       const id = world.newId('tenant');
       const { store, first } = await this.#makeStore(dir, { id, name, hosts });
       try {
-        await system.transaction(async (tx) => {
-          needFree(await tx.tenants.all(), { name, hosts });
-          await tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now });
+        await system.transaction((tx) => {
+          needFree(tx.tenants.all(), { name, hosts });
+          tx.tenants.insert({ id, name, hosts, dir, limits: {}, createdAt: now, updatedAt: now });
         });
       } catch (error) {
         await store.close();
@@ -198,9 +198,9 @@ export class TenantAdmin {
       needAnother(await this.#records());
       await this.#note(handle.store, record, 'delete', {});
       const deleted = await system.transaction(async (tx) => {
-        needAnother(await tx.tenants.all());
+        needAnother(tx.tenants.all());
         const after = { ...(await asExpected(tx.tenants, record)), updatedAt: world.now(), deletedAt: world.now() };
-        await tx.tenants.update(after);
+        tx.tenants.update(after);
         return after;
       });
       tenants.remove(record.id);
@@ -245,9 +245,9 @@ export class TenantAdmin {
       for (const record of await this.#records()) {
         if (!isExpired(record, now)) continue;
         await removeFiles(this.#deps, record.dir);
-        await system.transaction(async (tx) => {
-          await tx.tenants.erase(record.id);
-          await tx.marks.erase(record.dir);
+        await system.transaction((tx) => {
+          tx.tenants.erase(record.id);
+          tx.marks.erase(record.dir);
         });
         onEvent?.({
           level: 'info',
@@ -276,8 +276,8 @@ export class TenantAdmin {
     let store: Store | undefined;
     try {
       store = await makeFiles(this.#deps, dir, world.now());
-      const first = await store.transaction(async (tx) => {
-        const made = await bootstrap({ tx, world });
+      const first = await store.transaction((tx) => {
+        const made = bootstrap({ tx, world });
         const { account, apiKey } = made;
         const objects: readonly Thing[] = [
           { type: 'account', id: account.id, name: account.uid },
@@ -300,8 +300,8 @@ export class TenantAdmin {
     const { system, tenants, world } = this.#deps;
     const after = await system.transaction(async (tx) => {
       const record = { ...next(await asExpected(tx.tenants, found)), updatedAt: world.now() };
-      needFree(await tx.tenants.all(), record, record.id);
-      await tx.tenants.update(record);
+      needFree(tx.tenants.all(), record, record.id);
+      tx.tenants.update(record);
       return record;
     });
     if (!tenants.change(after) && store) this.#serve(after, store);
@@ -333,7 +333,7 @@ export class TenantAdmin {
     changed: readonly string[] = [],
   ): Promise<void> {
     const activity = this.#activity(operation, props, { object: tenantThing(record), changed });
-    await store.transaction(async (tx) => tx.record(activity));
+    await store.transaction((tx) => tx.record(activity));
   }
 
   #activity(operation: string, props: object, deed: Deed) {
@@ -370,7 +370,7 @@ async function asExpected(
   tenants: Pick<TenantTable, 'byId'>,
   { id, name, deletedAt }: TenantRecord,
 ): Promise<TenantRecord> {
-  const now = await tenants.byId(id);
+  const now = tenants.byId(id);
   if (now && (now.deletedAt === undefined) === (deletedAt === undefined)) return now;
   throw new KmsError('conflict', `the tenant ${name} was changed on another node meanwhile`, { hint: 'look again' });
 }

@@ -268,7 +268,7 @@ export async function recordInTenants(
   await Promise.all(
     others.map(async (tenant) => {
       try {
-        await tenant.handle.store.transaction(async (tx) => tx.record(made()));
+        await tenant.handle.store.transaction((tx) => tx.record(made()));
       } catch (error) {
         // One that was deleted meanwhile has a log no more.
         if (tenants.all.includes(tenant)) throw error;

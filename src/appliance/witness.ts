@@ -190,8 +190,8 @@ export class Witness {
     // The file first: from the first row on, that there is none means that somebody took it away.
     if (!this.#hasFile) await this.#write(at);
     if (changed.length > 0) {
-      await system.transaction(async ({ marks }) => {
-        for (const { dir, mark } of changed) await marks.set(dir, noteOf(mark, at));
+      await system.transaction(({ marks }) => {
+        for (const { dir, mark } of changed) marks.set(dir, noteOf(mark, at));
       });
     }
     await this.#write(at);

@@ -2,44 +2,44 @@
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedFields, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
+import { changedFields, FlagNames, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
 import { longestUid } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
-import type { PageRequest } from '../store/sql.ts';
+import type { PageRequest, Slices } from '../store/sql.ts';
 import type { NewAccount, Account as Row } from '../store/tables/accounts.ts';
 import type { ApiKey } from '../store/tables/api-keys.ts';
-import { keepingHolder, mayTouchAll } from './authorization.ts';
+import { holderNeeded, mayTouchAll } from './authorization.ts';
 import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 
 export type AccountRef = { readonly id: string } | { readonly uid: string };
 
 /** The account. Throws `not-found`. */
-export async function findAccount(tables: Pick<Tables, 'accounts'>, ref: AccountRef): Promise<Row> {
-  const account = 'uid' in ref ? await tables.accounts.byUid(ref.uid) : await tables.accounts.byId(ref.id);
+export function findAccount(tables: Pick<Tables, 'accounts'>, ref: AccountRef): Row {
+  const account = 'uid' in ref ? tables.accounts.byUid(ref.uid) : tables.accounts.byId(ref.id);
   if (!account) throw new KmsError('not-found', 'there is no such account');
   return account;
 }
 
 export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
-  await checkUid(ctx.tx, input.uid);
+  checkUid(ctx.tx, input.uid);
   await needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
-  const account = await makeAccount(ctx, input);
+  const account = makeAccount(ctx, input);
   ctx.note({ object: accountThing(account) });
   return accountAnswer(account);
 }
 
 /** Who may make it, and whether there is room, was decided before. */
-export async function makeAccount(
+export function makeAccount(
   { tx, world }: Pick<Context, 'tx' | 'world'>,
   input: Body<'createAccount'>,
-): Promise<NewAccount> {
+): NewAccount {
   const now = world.now();
   const { uid, notes = '', props = {} } = input;
   const account = { id: world.newId('acct'), uid, notes, props, createdAt: now, updatedAt: now };
-  await tx.accounts.insert(account);
+  tx.accounts.insert(account);
   return account;
 }
 
@@ -51,40 +51,38 @@ export function listAccounts(
   return readInParts(looksAt(store), page, ({ accounts }, part) => accounts.list(part, accountAnswer));
 }
 
-export async function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Promise<Account> {
-  return accountAnswer(await findAccount(tx, input.account));
+export function getAccount({ tx }: Context, input: { readonly account: AccountRef }): Account {
+  return accountAnswer(findAccount(tx, input.account));
 }
 
 /** Replaces each field that is given, whole. */
-export async function updateAccount(
+export function updateAccount(
   { tx, world, note }: Context,
   input: Body<'updateAccount'> & { readonly account: AccountRef },
-): Promise<Account> {
-  const account = await findAccount(tx, input.account);
+): Account {
+  const account = findAccount(tx, input.account);
   const { uid = account.uid, notes = account.notes, props = account.props } = input;
-  if (uid !== account.uid) await checkUid(tx, uid);
+  if (uid !== account.uid) checkUid(tx, uid);
   const change = { uid, notes, props };
   const updated = { ...account, ...change, updatedAt: world.now() };
-  await tx.accounts.update(updated);
+  tx.accounts.update(updated);
   note({ object: accountThing(updated), changed: changedFields({ ...account }, change) });
   return accountAnswer(updated);
 }
 
 /** Deletes its API keys too; none of them may be stronger than the caller. Answers the deleted account. */
-export async function deleteAccount(ctx: Context, input: { readonly account: AccountRef }): Promise<Account> {
+export function* deleteAccount(ctx: Context, input: { readonly account: AccountRef }): Slices<Account> {
   const { tx, caller } = ctx;
-  const account = await findAccount(tx, input.account);
-  await mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
-  const revoked = await flagsOfMany((look) =>
-    tx.apiKeys.lookAtActiveOfAccount(account.id, (text) => look(flagsOfText(text))),
-  );
-  const { items } = await tx.apiKeys.idsOfAccount(account.id, { limit: mostNamed });
-  const objectCount = await keepingHolder(ctx, async () => {
-    const erased = await tx.apiKeys.eraseOfAccount(account.id);
-    await tx.accounts.erase(account.id);
-    return erased;
-  });
-  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount, revoked });
+  const account = findAccount(tx, input.account);
+  yield* mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
+  const revoked = new FlagNames();
+  yield* tx.apiKeys.lookAtActiveOfAccount(account.id, (text) => revoked.add(flagsOfText(text)));
+  const { items } = tx.apiKeys.idsOfAccount(account.id, { limit: mostNamed });
+  const needHolder = holderNeeded(ctx);
+  const objectCount = yield* tx.apiKeys.eraseOfAccount(account.id);
+  tx.accounts.erase(account.id);
+  needHolder();
+  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount, revoked: revoked.list });
   return accountAnswer(account);
 }
 
@@ -108,8 +106,8 @@ export function accountAnswer(account: Omit<Row, 'seq'>): Account {
 }
 
 /** Throws `invalid` for one that is too long, `conflict` for one that is taken. Longer ones from before stay. */
-async function checkUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): Promise<void> {
+function checkUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): void {
   if ([...uid].length > longestUid) throw invalidField('uid', `expected at most ${longestUid} characters`);
-  if (!(await accounts.byUid(uid))) return;
+  if (!accounts.byUid(uid)) return;
   throw fieldsError('conflict', [{ field: 'uid', message: 'another account has this uid' }]);
 }

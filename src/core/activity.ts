@@ -253,7 +253,7 @@ async function* linesFrom(
   try {
     yield '';
     // It begins after the request's own, and with what that did on the disk.
-    await store.transaction(async () => undefined);
+    await store.transaction(() => undefined);
     let next = start;
     if (leading) yield `${JSON.stringify(leading)}\n`;
     for await (const { record, line, hash } of store.activity.read(start)) {

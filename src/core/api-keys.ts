@@ -14,12 +14,12 @@ import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts'
 import { isRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
-import { type PageRequest, type Soon, soon } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api-keys.ts';
 import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
 import { activityRecord } from './activity.ts';
-import { keepingHolder, mayGrant, mayTouch, missingFlag } from './authorization.ts';
+import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
@@ -39,21 +39,21 @@ interface CreateApiKeyInput {
 export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Promise<FullApiKey> {
   const { tx, caller } = ctx;
   const flags = checkFlags(input.flags ?? {});
-  const account = await findAccount(tx, input.account);
+  const account = findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
   await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   const userId = caller.kind === 'user' ? caller.userId : undefined;
-  if (userId !== undefined) await needPlace(tx, userId);
-  const made = await makeApiKey(ctx, {
-    accountId: account.id,
-    userId,
-    flags,
-    props: input.props ?? {},
-    name: input.name,
-    expiresAt: input.expiresAt,
-    addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
-    createdBy: caller.id,
-  });
+  if (userId !== undefined) needPlace(tx, userId);
+  const made = makeApiKey(ctx, {
+      accountId: account.id,
+      userId,
+      flags,
+      props: input.props ?? {},
+      name: input.name,
+      expiresAt: input.expiresAt,
+      addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
+      createdBy: caller.id,
+    });
   ctx.note({
     object: apiKeyThing({ id: made.keyid, name: made.name }),
     ...changedRights(undefined, parseFlags(flags)),
@@ -65,8 +65,8 @@ export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Prom
 const mostOwned = 10_000;
 
 /** Throws `quota` where the user owns as many keys as one may. */
-async function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): Promise<void> {
-  if ((await apiKeys.countOfUser(userId, mostOwned)) < mostOwned) return;
+function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): void {
+  if (apiKeys.countOfUser(userId, mostOwned) < mostOwned) return;
   throw new KmsError('quota', `a user owns at most ${mostOwned} API keys`);
 }
 
@@ -78,30 +78,32 @@ export function listApiKeys(
   return readInParts(looksAt(store), page, ({ apiKeys }, part) => apiKeys.list(part, safeApiKey));
 }
 
-export async function getApiKey({ tx }: Context, input: { readonly keyid: string }): Promise<SafeApiKey> {
-  return safeApiKey(await findApiKey(tx, input.keyid));
+export function getApiKey({ tx }: Context, input: { readonly keyid: string }): SafeApiKey {
+  return safeApiKey(findApiKey(tx, input.keyid));
 }
 
 /** `key` is the secret. */
-export async function deleteApiKey(ctx: Context, input: { readonly key: string }): Promise<Record<string, never>> {
+export function deleteApiKey(ctx: Context, input: { readonly key: string }): Record<string, never> {
   const { tx, caller } = ctx;
-  const key = await findBySecret(tx, input.key);
+  const key = findBySecret(tx, input.key);
   mayTouch(caller, key);
-  await keepingHolder(ctx, () => tx.apiKeys.erase(key.id));
+  const needHolder = holderNeeded(ctx);
+  tx.apiKeys.erase(key.id);
+  needHolder();
   ctx.note({ object: apiKeyThing(key), ...changedRights(flagsOfText(key.flagsText), undefined) });
   return {};
 }
 
-async function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): Promise<ApiKey> {
-  const key = await tables.apiKeys.byId(id);
+function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
+  const key = tables.apiKeys.byId(id);
   if (!key) throw unknownApiKey();
   return key;
 }
 
 /** The key of a secret. What is no secret by its form is not looked up. */
-async function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): Promise<ApiKey> {
+function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
   const hash = hashApiKey(secret);
-  const key = hash === undefined ? undefined : await tables.apiKeys.bySecretHash(hash);
+  const key = hash === undefined ? undefined : tables.apiKeys.bySecretHash(hash);
   if (!key) throw unknownApiKey();
   return key;
 }
@@ -123,10 +125,10 @@ interface ApiKeyDraft {
 }
 
 /** Who may make it, and whether there is room, was decided before. */
-export async function makeApiKey(
+export function makeApiKey(
   { tx, world }: Pick<Context, 'tx' | 'world'>,
   draft: ApiKeyDraft,
-): Promise<FullApiKey> {
+): FullApiKey {
   const secret = newApiKeySecret(world.random);
   const now = world.now();
   const key = {
@@ -145,29 +147,29 @@ export async function makeApiKey(
     createdBy: draft.createdBy,
     updatedAt: now,
   };
-  await tx.apiKeys.insert(key);
+  tx.apiKeys.insert(key);
   return { key: secret, ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
 /** `key` is the secret, and answered as it was given. */
-export async function updateApiKeyBySecret(
+export function updateApiKeyBySecret(
   ctx: Context,
   input: Body<'updateApiKeyBySecret'>,
-): Promise<Answer<'updateApiKeyBySecret'>> {
-  const updated = await update(ctx, await findBySecret(ctx.tx, input.key), input, {});
+): Answer<'updateApiKeyBySecret'> {
+  const updated = update(ctx, findBySecret(ctx.tx, input.key), input, {});
   return { key: input.key, ...updated };
 }
 
-export async function updateApiKeyById(ctx: Context, input: Body<'updateApiKey'>): Promise<Answer<'updateApiKey'>> {
-  return update(ctx, await findApiKey(ctx.tx, input.apikeyid), input, input);
+export function updateApiKeyById(ctx: Context, input: Body<'updateApiKey'>): Answer<'updateApiKey'> {
+  return update(ctx, findApiKey(ctx.tx, input.apikeyid), input, input);
 }
 
-async function update(
+function update(
   ctx: Context,
   key: ApiKey,
   input: Omit<Body<'updateApiKey'>, 'apikeyid' | 'owner'>,
   { owner }: Pick<Body<'updateApiKey'>, 'owner'>,
-): Promise<Answer<'updateApiKey'>> {
+): Answer<'updateApiKey'> {
   const { tx, caller, world } = ctx;
   mayTouch(caller, key);
   const flags = input.flags ? changedFlags(input.op, flagsOfRow(key), checkFlags(input.flags)) : flagsOfRow(key);
@@ -181,17 +183,19 @@ async function update(
     active: input.active ?? key.active,
     expiresAt: expiresAt === undefined ? key.expiresAt : (expiresAt ?? undefined),
     addresses: allowedAddresses ? canonicalAddresses(allowedAddresses) : key.addresses,
-    accountId: accountId === undefined ? key.accountId : (await findAccount(tx, { id: accountId })).id,
-    userId: owner === undefined ? key.userId : (await findUser(tx, { text: owner, is: 'id' })).id,
+    accountId: accountId === undefined ? key.accountId : findAccount(tx, { id: accountId }).id,
+    userId: owner === undefined ? key.userId : findUser(tx, { text: owner, is: 'id' }).id,
     props: input.props ? boundedProps(input.op, key.props, input.props) : key.props,
     updatedAt: world.now(),
   };
-  const owners = await ownersTouched(tx, key.userId, changed.userId);
+  const owners = ownersTouched(tx, key.userId, changed.userId);
   for (const { user } of owners) if (user) mayTouch(caller, user);
-  if (changed.userId !== undefined && changed.userId !== key.userId) await needPlace(tx, changed.userId);
+  if (changed.userId !== undefined && changed.userId !== key.userId) needPlace(tx, changed.userId);
   const flagsText = input.flags ? JSON.stringify(flags) : key.flagsText;
   const newFlags = flagsText === key.flagsText ? undefined : { flagsText, rings: ringsNamed(compiled) };
-  await keepingHolder(ctx, () => tx.apiKeys.update(key.id, { ...changed, flags: newFlags }));
+  const needHolder = holderNeeded(ctx);
+  tx.apiKeys.update(key.id, { ...changed, flags: newFlags });
+  needHolder();
   const after = { ...key, ...changed, flagsText };
   const answer = safeApiKey(after);
   const { updatedAt: _, ...said } = answer;
@@ -211,14 +215,14 @@ async function update(
 }
 
 /** The new owner of a key and the former one, who may be deleted; nobody where that stays. Their `keys` change. */
-async function ownersTouched(
+function ownersTouched(
   { users }: Pick<Tables, 'users'>,
   before: string | undefined,
   after: string | undefined,
-): Promise<{ readonly id: string; readonly user: User | undefined }[]> {
+): { readonly id: string; readonly user: User | undefined }[] {
   const owners: { id: string; user: User | undefined }[] = [];
   for (const id of before === after ? [] : [after, before]) {
-    if (id !== undefined) owners.push({ id, user: await users.byId(id) });
+    if (id !== undefined) owners.push({ id, user: users.byId(id) });
   }
   return owners;
 }
@@ -275,16 +279,16 @@ export async function searchApiKeysByRing(
 }
 
 /** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
-export async function ringToSearch(
+export function ringToSearch(
   { rings, transit }: Pick<Tables, 'rings' | 'transit'>,
   caller: Caller,
   ref: RingRef,
-): Promise<string> {
-  const found = 'name' in ref ? await rings.byName('ks', ref.name.toLowerCase()) : await rings.byId('ks', ref.id);
+): string {
+  const found = 'name' in ref ? rings.byName('ks', ref.name.toLowerCase()) : rings.byId('ks', ref.id);
   const mayRead = caller.flags.allows('keyring.read', 'name' in ref ? ref.name : found?.name);
   if (!mayRead && 'id' in ref) throw missingFlag(flagName('keyring.read'));
   if (!mayRead && 'name' in ref) return ref.name.toLowerCase();
-  if (!found) await refuseOtherKind({ transit }, ref);
+  if (!found) refuseOtherKind({ transit }, ref);
   if (found?.deletedAt !== undefined || !found) throw unknownRing();
   return found.name;
 }
@@ -338,32 +342,32 @@ const longestProps = 64 * 1024;
 const lastTime = 253_402_300_799_999;
 
 /** A record is kept only for a key that there is. */
-export function validateApiKey(ctx: Context, input: ValidateInput): Soon<{ valid: boolean }> {
+export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {
   if (input.activity) checkReport(input.activity);
   const hash = hashApiKey(input.key);
   if (hash === undefined) return { valid: false };
-  return soon(ctx.tx.apiKeys.credential(hash), (key) => (key ? validated(ctx, key, input.activity) : { valid: false }));
+  const key = ctx.tx.apiKeys.credential(hash);
+  return key ? validated(ctx, key, input.activity) : { valid: false };
 }
 
 function validated(
   { tx, caller, world }: Context,
   key: CredentialRow,
   activity: ReportedActivity | undefined,
-): Soon<{ valid: boolean }> {
+): { valid: boolean } {
   const valid = letsIn(key, world.now());
-  return soon(valid ? tx.apiKeys.noteUse(key.id, world.now()) : undefined, () => {
-    if (!activity) return { valid };
-    const { action, createdAt, props, ringname, validAction } = activity;
-    const record = activityRecord(world, {
-      keyid: key.id,
-      action: action || unnamedAction,
-      ringname: ringname?.toLowerCase() ?? '',
-      validAction: validAction ?? valid,
-      props: props ?? {},
-    });
-    tx.record({ ...record, createdAt: createdAt ?? record.createdAt, reporter: caller.id });
-    return { valid };
+  if (valid) tx.apiKeys.noteUse(key.id, world.now());
+  if (!activity) return { valid };
+  const { action, createdAt, props, ringname, validAction } = activity;
+  const record = activityRecord(world, {
+    keyid: key.id,
+    action: action || unnamedAction,
+    ringname: ringname?.toLowerCase() ?? '',
+    validAction: validAction ?? valid,
+    props: props ?? {},
   });
+  tx.record({ ...record, createdAt: createdAt ?? record.createdAt, reporter: caller.id });
+  return { valid };
 }
 
 /** Throws `invalid` for what nobody may claim, whether or not there is such a key. */

@@ -5,19 +5,19 @@ import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { type JsonObject, longestPage } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
-import type { PageRequest } from '../store/sql.ts';
+import type { PageRequest, Slices } from '../store/sql.ts';
 import { type AssetContent, assetSearch, type Asset as Row } from '../store/tables/assets.ts';
 import { type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, WrittenItems, type WrittenPage } from './pages.ts';
 
-export async function getAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
-  return assetAnswer(await findAsset(ctx, input.id));
+export function getAsset(ctx: Context, input: { readonly id: string }): Asset {
+  return assetAnswer(findAsset(ctx, input.id));
 }
 
 /** Answers the deleted asset. Headers that signed it no longer verify. */
-export async function deleteAsset(ctx: Context, input: { readonly id: string }): Promise<Asset> {
-  const asset = await findAsset(ctx, input.id);
-  await ctx.tx.assets.erase(asset.id);
+export function* deleteAsset(ctx: Context, input: { readonly id: string }): Slices<Asset> {
+  const asset = findAsset(ctx, input.id);
+  yield* ctx.tx.assets.erase(asset.id);
   ctx.note({ object: { type: 'asset', id: asset.id } });
   return assetAnswer(asset);
 }
@@ -57,8 +57,8 @@ export function assetAnswer({ id, createdAt, data, parents }: Omit<Row, 'seq'>):
   return { id, createdAt: timestamp(createdAt), data, parents: [...parents] };
 }
 
-async function findAsset({ tx }: Context, id: string): Promise<Row> {
-  const asset = await tx.assets.byId(id);
+function findAsset({ tx }: Context, id: string): Row {
+  const asset = tx.assets.byId(id);
   if (!asset) throw new KmsError('not-found', 'there is no such asset');
   return asset;
 }
@@ -86,7 +86,7 @@ async function createAsset(
   const { tx, caller, world } = ctx;
   await needQuota(ctx, 'assets', () => tx.assets.count());
   await needQuota(ctx, 'assetVersions', () => tx.assets.countVersions());
-  const known = await knownParents(ctx, parents);
+  const known = knownParents(ctx, parents);
   const asset = {
     id: world.newId('asset'),
     ringId,
@@ -96,7 +96,7 @@ async function createAsset(
     accountId: caller.accountId,
     createdAt: world.now(),
   };
-  await tx.assets.insert(asset);
+  tx.assets.insert(asset);
   return { ...asset, version: 1 };
 }
 
@@ -107,27 +107,27 @@ async function updateAsset(
   parents: readonly string[] | undefined,
   data: JsonObject | undefined,
 ): Promise<WrittenAsset> {
-  const current = await ctx.tx.assets.byId(id);
+  const current = ctx.tx.assets.byId(id);
   if (current?.ringId !== ringId) throw new KmsError('not-found', 'the keyring has no such asset');
   await needQuota(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
   const content: AssetContent = {
     data: data ?? current.data,
-    parents: parents ? await knownParents(ctx, parents, current) : current.parents,
+    parents: parents ? knownParents(ctx, parents, current) : current.parents,
   };
-  await ctx.tx.assets.addVersion(current, content);
+  ctx.tx.assets.addVersion(current, content);
   return { ...current, ...content, version: current.version + 1 };
 }
 
 /** The parents, none twice. Throws `invalid` for one that there is not, or that has the asset itself in its line. */
-async function knownParents({ tx }: Context, parents: readonly string[], current?: Row): Promise<readonly string[]> {
+function knownParents({ tx }: Context, parents: readonly string[], current?: Row): readonly string[] {
   const distinct = [...new Set(parents)];
   for (const parent of distinct) {
-    if (!(await tx.assets.exists(parent))) throw invalidField('asset.parents', 'expected ids of assets that there are');
+    if (!tx.assets.exists(parent)) throw invalidField('asset.parents', 'expected ids of assets that there are');
   }
   const known = new Set(current?.parents);
   const added = distinct.filter((parent) => !known.has(parent));
   if (!current || added.length === 0) return distinct;
-  const circle = await tx.assets.descendFrom(added, current.id);
+  const circle = tx.assets.descendFrom(added, current.id);
   if (circle) throw invalidField('asset.parents', 'an asset cannot be its own ancestor');
   if (circle === undefined) {
     throw invalidField(

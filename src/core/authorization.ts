@@ -14,6 +14,7 @@ import {
 } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
+import type { Slices } from '../store/sql.ts';
 import type { Holding } from '../store/tables/api-keys.ts';
 import type { Caller, Context } from './context.ts';
 
@@ -77,12 +78,12 @@ export function mayTouch(caller: Caller, target: Target): void {
 }
 
 /** The same for many, none of them the caller, by the texts of their flags. Who holds `*` spares the look at them. */
-export async function mayTouchAll(
+export function* mayTouchAll(
   caller: Caller,
-  lookAtAll: (look: (flagsText: string) => void) => Promise<void>,
-): Promise<void> {
+  lookAtAll: (look: (flagsText: string) => void) => Slices<void>,
+): Slices<void> {
   if (caller.flags.covers('*')) return;
-  await lookAtAll((text) => mayTouchFlags(caller, text));
+  yield* lookAtAll((text) => mayTouchFlags(caller, text));
 }
 
 function mayTouchFlags(caller: Caller, flagsText: string): void {
@@ -92,15 +93,18 @@ function mayTouchFlags(caller: Caller, flagsText: string): void {
 }
 
 /**
- * Runs a change after which somebody must still hold `*`, and for good where somebody did before. Throws `conflict`,
- * which takes the change back. The administrator at the machine may do without.
+ * Answers the check to be made after a change: somebody must still hold `*`, and for good if somebody did before. It
+ * throws `conflict`, which takes the change back. The administrator at the machine may do without.
  */
-export async function keepingHolder<R>({ tx, caller, world }: Context, change: () => Promise<R>): Promise<R> {
-  const before = caller.kind === 'local' ? 'not' : await holding(tx, world.now());
-  const result = await change();
-  if (before === 'not') return result;
-  const after = await holding(tx, world.now());
-  if (after === 'for good' || after === before) return result;
+export function holderNeeded({ tx, caller, world }: Context): () => void {
+  const before = caller.kind === 'local' ? 'not' : holding(tx, world.now());
+  return () => {
+    if (before !== 'not') needHolding(before, holding(tx, world.now()));
+  };
+}
+
+function needHolding(before: Holding, after: Holding): void {
+  if (after === 'for good' || after === before) return;
   throw new KmsError(
     'conflict',
     'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',
@@ -112,8 +116,8 @@ export async function keepingHolder<R>({ tx, caller, world }: Context, change: (
  * otherwise by keys that all expire or are bound to addresses, from which perhaps nobody can call, or not. Each look-up
  * goes by an index of the holders alone.
  */
-async function holding({ apiKeys, users }: Context['tx'], now: number): Promise<Holding> {
-  return (await users.hasHolder()) ? 'for good' : apiKeys.holding(now);
+function holding({ apiKeys, users }: Context['tx'], now: number): Holding {
+  return users.hasHolder() ? 'for good' : apiKeys.holding(now);
 }
 
 /** What the record of an act on the whole appliance says, in every tenant's log. */

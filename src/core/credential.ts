@@ -3,7 +3,6 @@ import { hashApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
-import type { Soon } from '../store/sql.ts';
 import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
@@ -48,10 +47,9 @@ export function authenticate(
   { token, apiKeyHash }: Bearer,
   from: Origin,
   now: number,
-): Soon<Credential | undefined> {
-  if (apiKeyHash === undefined) return authenticateToken(tables, token, now).then(userOf);
+): Credential | undefined {
+  if (apiKeyHash === undefined) return userOf(authenticateToken(tables, token, now));
   const key = tables.apiKeys.credential(apiKeyHash);
-  if (key instanceof Promise) return key.then((found) => found && holderOf(found, from, now));
   return key && holderOf(key, from, now);
 }
 
@@ -60,17 +58,6 @@ function holderOf(key: CredentialRow, from: Origin, now: number): Credential {
   const caller: Caller = { kind: 'apikey', id, flags: flagsOfText(flagsText), accountId };
   const usable = letsIn(key, now) && isGoodFrom(addresses, from);
   return { caller: userId === undefined ? caller : { ...caller, userId }, usable };
-}
-
-/** The id of an API key that was looked up before, and that lets in; undefined where that is not known. */
-export function knownApiKey(
-  tables: Pick<Tables, 'apiKeys'>,
-  { apiKeyHash }: Bearer,
-  from: Origin,
-  now: number,
-): string | undefined {
-  const key = apiKeyHash === undefined ? undefined : tables.apiKeys.knownCredential(apiKeyHash);
-  return key && letsIn(key, now) && isGoodFrom(key.addresses, from) ? key.id : undefined;
 }
 
 /** Whether a key is active and has not ended. */

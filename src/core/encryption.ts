@@ -6,7 +6,6 @@ import { toBase64 } from '../crypto/bytes.ts';
 import { type DecodedHeader, encodeHeader, inspectHeader, shareOf } from '../crypto/header.ts';
 import { type KeyReference, sealKeyHash } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
-import { type Soon, soon } from '../store/sql.ts';
 import type { AssetContent } from '../store/tables/assets.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
@@ -17,24 +16,23 @@ import { ksKey } from './keyrings.ts';
 import { readSealed } from './ring-subject.ts';
 import { findRing, keyToServe } from './rings.ts';
 
-export function encrypt(ctx: Context, input: Body<'encrypt'>): Soon<Answer<'encrypt'>> {
-  return soon(keyToServe(ctx, input.ringname), (key) => {
-    ctx.tx.ringKeys.countEncrypt(key.id);
-    if (input.recipient || input.asset !== undefined) return encryptWithMore(ctx, input, key);
-    const { tenant, world } = ctx;
-    const { ringId } = key;
-    const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
-    ctx.handsOut({ id: key.id, kind: 'encrypt' });
-    const header = encodeHeader(tenant.keys, sealed);
-    return { key: handed(key, input.knownKeys), ringId, hash: sealed.hash, header };
-  });
+export function encrypt(ctx: Context, input: Body<'encrypt'>): Answer<'encrypt'> {
+  const key = keyToServe(ctx, input.ringname);
+  ctx.tx.ringKeys.countEncrypt(key.id);
+  if (input.recipient || input.asset !== undefined) return encryptWithMore(ctx, input, key);
+  const { tenant, world } = ctx;
+  const { ringId } = key;
+  const sealed = sealKeyHash(tenant.keys, ringId, key.id, world.random);
+  ctx.handsOut({ id: key.id, kind: 'encrypt' });
+  const header = encodeHeader(tenant.keys, sealed);
+  return { key: handed(key, input.knownKeys), ringId, hash: sealed.hash, header };
 }
 
 /** For a recipient, or with an asset. */
 async function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): Promise<Answer<'encrypt'>> {
   const { tx, tenant, world } = ctx;
   const { ringId } = key;
-  const ring = input.recipient ? await findRing(tx, 'ks', { id: ringId }) : undefined;
+  const ring = input.recipient ? findRing(tx, 'ks', { id: ringId }) : undefined;
   const use = ring && { isRecipient: true, isOffline: ring.offlineDecrypt };
   const sealed = { ...sealKeyHash(tenant.keys, ringId, key.id, world.random), ...(use && { use }) };
   const { hash } = sealed;
@@ -71,34 +69,33 @@ function handed(key: RingKey, known: readonly string[] | undefined): Answer<'enc
 }
 
 /** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
-export function decrypt(ctx: Context, input: Body<'decrypt'>): Soon<Answer<'decrypt'>> {
+export function decrypt(ctx: Context, input: Body<'decrypt'>): Answer<'decrypt'> {
   const sealed = sealedOf(ctx, input);
   const header = input.header === undefined ? undefined : intactHeader(sealed);
   if (input.hash === undefined && !header) throw new KmsError('invalid', 'expected a hash or a header');
   if (input.hash !== undefined && header && input.hash !== hashIn(input.header)) {
     throw new KmsError('invalid', 'the hash is not the one in the header');
   }
-  return soon(resolve(ctx, sealed), ({ ring, key }) => {
-    const answer = {
-      ringId: ring.id,
-      ringname: ring.name,
-      key: handed(key, input.knownKeys),
-      ...(header?.isRecipient && input.header !== undefined && share(ctx, input.header)),
-    };
-    if (header?.asset) return withAsset(ctx, answer, key, hashIn(input.header), header.asset);
-    ctx.handsOut({ id: key.id, kind: 'decrypt' });
-    return answer;
-  });
+  const { ring, key } = resolve(ctx, sealed);
+  const answer = {
+    ringId: ring.id,
+    ringname: ring.name,
+    key: handed(key, input.knownKeys),
+    ...(header?.isRecipient && input.header !== undefined && share(ctx, input.header)),
+  };
+  if (header?.asset) return withAsset(ctx, answer, key, hashIn(input.header), header.asset);
+  ctx.handsOut({ id: key.id, kind: 'decrypt' });
+  return answer;
 }
 
-async function withAsset(
+function withAsset(
   ctx: Context,
   answer: Answer<'decrypt'>,
   key: RingKey,
   hash: string,
   signed: NonNullable<DecodedHeader['asset']>,
-): Promise<Answer<'decrypt'>> {
-  const asset = await verdict(ctx, hash, signed);
+): Answer<'decrypt'> {
+  const asset = verdict(ctx, hash, signed);
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
   if (asset.valid) return { ...answer, asset };
   // No refusal is longer than 64 KiB: props that could make it so are left out.
@@ -130,11 +127,11 @@ function intactHeader({ header }: SealedInput): DecodedHeader {
   return header;
 }
 
-async function verdict(
+function verdict(
   ctx: Context,
   hash: string,
   { id, version, signature, intact }: NonNullable<DecodedHeader['asset']>,
-): Promise<NonNullable<Answer<'decrypt'>['asset']>> {
+): NonNullable<Answer<'decrypt'>['asset']> {
   const invalid = (message: string): NonNullable<Answer<'decrypt'>['asset']> => ({
     valid: false,
     id,
@@ -142,7 +139,7 @@ async function verdict(
     data: {},
   });
   if (!intact) return invalid('the asset part of the header was altered');
-  const content = await versionOf(ctx, id, version);
+  const content = versionOf(ctx, id, version);
   if (!content) return invalid('the asset was deleted');
   const { data, parents } = content;
   if (!isSignatureOf(ctx.tenant.keys, { id, version, parents, data, hash }, signature)) {
@@ -151,8 +148,8 @@ async function verdict(
   return { valid: true, id, message: `the signature of version ${version} verifies`, data };
 }
 
-async function versionOf({ tx }: Context, id: string, version: number): Promise<AssetContent | undefined> {
-  const current = await tx.assets.byId(id);
+function versionOf({ tx }: Context, id: string, version: number): AssetContent | undefined {
+  const current = tx.assets.byId(id);
   if (!current || current.version === version) return current;
   return tx.assets.olderVersion(id, version);
 }
@@ -160,22 +157,21 @@ async function versionOf({ tx }: Context, id: string, version: number): Promise<
 export function hashInfo(
   ctx: Context,
   input: { readonly hash: string },
-): Soon<{ readonly ringId: string; readonly keyId: string }> {
-  return soon(resolve(ctx, sealedOf(ctx, input)), ({ ring, key }) => ({ ringId: ring.id, keyId: key.id }));
+): { readonly ringId: string; readonly keyId: string } {
+  const { ring, key } = resolve(ctx, sealedOf(ctx, input));
+  return { ringId: ring.id, keyId: key.id };
 }
 
 /**
  * Ring and key behind hash or header. Throws `invalid` when it cannot be read, `not-found` when ring or key is gone.
  */
-function resolve({ tx }: Context, sealed: SealedInput): Soon<{ ring: Ring; key: RingKey }> {
+function resolve({ tx }: Context, sealed: SealedInput): { ring: Ring; key: RingKey } {
   const { reference } = sealed;
   if (!reference) throw new KmsError('invalid', 'the hash is not one of this service, or was altered');
-  return soon(ringOf(tx, reference, sealed), (ring) =>
-    soon(tx.ringKeys.byId(ring.id, reference.keyId), (key) => {
-      if (key) return { ring, key };
-      throw new KmsError('not-found', 'the key is gone');
-    }),
-  );
+  const ring = ringOf(tx, reference, sealed);
+  const key = tx.ringKeys.byId(ring.id, reference.keyId);
+  if (!key) throw new KmsError('not-found', 'the key is gone');
+  return { ring, key };
 }
 
 /**
@@ -183,17 +179,16 @@ function resolve({ tx }: Context, sealed: SealedInput): Soon<{ ring: Ring; key: 
  * altered. A header whose hash does not open is another tenant's as much as an altered one: the two cannot be told
  * apart.
  */
-export function headerInfo(ctx: Context, input: { readonly header: string }): Soon<Answer<'inspectHeader'>> {
+export function headerInfo(ctx: Context, input: { readonly header: string }): Answer<'inspectHeader'> {
   const sealed = sealedOf(ctx, input);
   const { header: decoded, reference } = sealed;
   if (!decoded || !reference) throw new KmsError('not-found', 'this is not a header of this service');
-  return soon(ringOf(ctx.tx, reference, sealed), () => {
-    const valid = decoded.intact && (decoded.asset?.intact ?? true);
-    return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
-  });
+  ringOf(ctx.tx, reference, sealed);
+  const valid = decoded.intact && (decoded.asset?.intact ?? true);
+  return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
 }
 
 /** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */
-function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Soon<Ring> {
+function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Ring {
   return ring && ring.deletedAt === undefined ? ring : findRing(tx, 'ks', { id: ringId });
 }

@@ -40,8 +40,8 @@ export interface Provider extends ProviderSettings {
 }
 
 /** Undefined where none is set. */
-export async function providerOf({ oidc }: Pick<Tables, 'oidc'>): Promise<Provider | undefined> {
-  const stored = await oidc.provider();
+export function providerOf({ oidc }: Pick<Tables, 'oidc'>): Provider | undefined {
+  const stored = oidc.provider();
   // Cast: the column holds what `setProvider` wrote into it.
   return stored && { ...(stored.settings as unknown as ProviderSettings), changedAt: stored.changedAt };
 }
@@ -76,32 +76,32 @@ interface SetProvider extends Partial<ProviderSettings> {
 }
 
 /** Takes the place of the one before. */
-export async function setProvider(ctx: AdminContext, given: SetProvider): Promise<ShownProvider> {
+export function setProvider(ctx: AdminContext, given: SetProvider): ShownProvider {
   const settings = checkedSettings(given);
-  const before = await providerOf(ctx.tx);
+  const before = providerOf(ctx.tx);
   const after = { ...settings };
   const changed = Object.keys({ ...before, ...after }).filter(
     (name) =>
       name !== 'changedAt' &&
       JSON.stringify(before?.[name as keyof Provider]) !== JSON.stringify(after[name as keyof ProviderSettings]),
   );
-  await ctx.tx.oidc.setProvider({ settings: after, changedAt: ctx.world.now() });
+  ctx.tx.oidc.setProvider({ settings: after, changedAt: ctx.world.now() });
   note(ctx, 'oidc-set', { issuer: settings.issuer }, { object: ctx.tenant, changed });
   return getProvider(ctx);
 }
 
 /** Throws `not-found` where none is set. */
-export async function getProvider({ tx }: Pick<AdminContext, 'tx'>): Promise<ShownProvider> {
-  const provider = await providerOf(tx);
+export function getProvider({ tx }: Pick<AdminContext, 'tx'>): ShownProvider {
+  const provider = providerOf(tx);
   if (!provider) throw noProvider();
   const { clientSecret: _, ca, changedAt, ...rest } = provider;
   return { ...rest, name: shownName(provider), hasCa: ca !== undefined, changedAt: timestamp(changedAt) };
 }
 
 /** Users keep their flags, and what is known of them at the provider, should it be set again. */
-export async function removeProvider(ctx: AdminContext): Promise<ShownProvider> {
-  const removed = await getProvider(ctx);
-  await ctx.tx.oidc.setProvider(undefined);
+export function removeProvider(ctx: AdminContext): ShownProvider {
+  const removed = getProvider(ctx);
+  ctx.tx.oidc.setProvider(undefined);
   note(ctx, 'oidc-remove', { issuer: removed.issuer }, { object: ctx.tenant });
   return removed;
 }
@@ -110,14 +110,14 @@ export async function removeProvider(ctx: AdminContext): Promise<ShownProvider> 
  * Forgets who a user is at the provider, so that the next login finds it by the claim again, and takes back what the
  * claims gave.
  */
-export async function unlinkUser(ctx: AdminContext, username: string): Promise<{ readonly username: string }> {
+export function unlinkUser(ctx: AdminContext, username: string): { readonly username: string } {
   const { tx, world } = ctx;
-  const user = await findUser(tx, { text: username, is: 'username' });
-  const flagsText = (await tx.users.ownFlagsText(user.id)) ?? user.flagsText;
-  if (!(await tx.oidc.unlink(user.id))) {
+  const user = findUser(tx, { text: username, is: 'username' });
+  const flagsText = tx.users.ownFlagsText(user.id) ?? user.flagsText;
+  if (!tx.oidc.unlink(user.id)) {
     throw new KmsError('not-found', 'this user has not logged in with an identity provider');
   }
-  if (flagsText !== user.flagsText) await tx.users.update(user.id, { ...user, flagsText, updatedAt: world.now() });
+  if (flagsText !== user.flagsText) tx.users.update(user.id, { ...user, flagsText, updatedAt: world.now() });
   const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
   note(ctx, 'oidc-unlink', {}, { object: userThing(user), ...rights });
   return { username: user.username };

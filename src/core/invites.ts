@@ -28,11 +28,11 @@ export async function inviteUser(
 ): Promise<Invitation> {
   const { tx, world } = ctx;
   const { fields, links } = input;
-  const known = await tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? await inviteAgain(ctx, known, fields) : await invite(ctx, fields);
+  const known = tx.users.byUsername(fields.username);
+  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : await invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
-  await tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
+  tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
   return { loginUrl: linkTo('invite', token, links), user: userAnswer(user), expiresAt };
 }
 
@@ -43,15 +43,15 @@ async function invite(ctx: Context, fields: Body<'inviteUser'>): Promise<UserRow
 }
 
 /** What the invite says replaces what the one before said. */
-async function inviteAgain(
+function inviteAgain(
   { tx, caller, world, note }: Context,
   user: UserRow,
   fields: Body<'inviteUser'>,
-): Promise<UserRow> {
+): UserRow {
   checkUserNames(fields);
   mayTouch(caller, user);
   const flagsText = fields.flags ? grantableFlags(caller, fields.flags) : user.flagsText;
-  await checkFree(tx.users, { email: fields.email }, user.id);
+  checkFree(tx.users, { email: fields.email }, user.id);
   const change = {
     email: fields.email,
     firstName: fields.firstName,
@@ -61,17 +61,17 @@ async function inviteAgain(
     props: fields.props ?? user.props,
     updatedAt: world.now(),
   };
-  await tx.users.update(user.id, change);
+  tx.users.update(user.id, change);
   note(userDeed(user, change));
   return { ...user, ...change };
 }
 
 /** The user whose invite it is. Throws `unauthenticated` with the state that the interface wants. */
-export async function checkInvite(tables: Tables, token: string, now: number): Promise<UserRow> {
+export function checkInvite(tables: Tables, token: string, now: number): UserRow {
   const invite = isWellFormedToken('invite', token)
-    ? await tables.userTokens.byHash('invite', hashSecret(token))
+    ? tables.userTokens.byHash('invite', hashSecret(token))
     : undefined;
-  const user = invite && (await tables.users.byId(invite.userId));
+  const user = invite && tables.users.byId(invite.userId);
   if (!user || user.hasPassword) throw refusedInvite('invalid');
   if (now >= invite.expiresAt) throw refusedInvite('expired');
   return user;
@@ -81,11 +81,11 @@ function refusedInvite(state: 'invalid' | 'expired'): KmsError {
   return new KmsError('unauthenticated', `the invite is ${state}`, { body: { state } });
 }
 
-export async function validateInvite(
+export function validateInvite(
   { tx, world }: PublicContext,
   input: { readonly token: string },
-): Promise<{ state: 'success'; user: User }> {
-  return { state: 'success', user: userAnswer(await checkInvite(tx, input.token, world.now())) };
+): { state: 'success'; user: User } {
+  return { state: 'success', user: userAnswer(checkInvite(tx, input.token, world.now())) };
 }
 
 const weakPassword = 'the password does not meet the rules';
@@ -114,16 +114,16 @@ interface CompleteInviteInput {
 }
 
 /** Uses the invite up and logs its user in. Of several at once one wins; the invite is invalid for the others. */
-export async function completeInvite(
+export function completeInvite(
   ctx: PublicContext,
   { token, passwordHash, lifetimes }: CompleteInviteInput,
-): Promise<{ user: User; accesstoken: string }> {
+): { user: User; accesstoken: string } {
   const { tx, world } = ctx;
-  const user = await checkInvite(tx, token, world.now());
-  await tx.users.setPasswordHash(user.id, passwordHash, world.now());
-  await tx.userTokens.erase(user.id, 'invite');
+  const user = checkInvite(tx, token, world.now());
+  tx.users.setPasswordHash(user.id, passwordHash, world.now());
+  tx.userTokens.erase(user.id, 'invite');
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), changed: ['password'] });
-  const { accessToken, ...loggedIn } = await logIn(ctx, user.id, lifetimes);
+  const { accessToken, ...loggedIn } = logIn(ctx, user.id, lifetimes);
   return { ...loggedIn, accesstoken: accessToken };
 }

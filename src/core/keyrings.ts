@@ -9,7 +9,7 @@ import { changedFields, type Thing } from '../model/deed.ts';
 import type { JsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
-import type { PageRequest } from '../store/sql.ts';
+import type { PageRequest, Slices } from '../store/sql.ts';
 import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
@@ -49,8 +49,8 @@ export function listKeyrings(
   );
 }
 
-export async function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): Promise<{ ring: KeyRing }> {
-  return { ring: keyRing(await findRing(tx, 'ks', input.ring)) };
+export function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): { ring: KeyRing } {
+  return { ring: keyRing(findRing(tx, 'ks', input.ring)) };
 }
 
 /** Keys of a page that tells more of each, and of a part of it: a hundred days, or thirty wrappings of 3 kB. */
@@ -73,15 +73,15 @@ export async function listKeys({ store, world }: Reader, input: KeysInput): Prom
     return readInParts(looks, input.page, ({ ringKeys }, part) => ringKeys.list(id, part, keyListItem));
   }
   const page = { ...input.page, limit: Math.min(input.page.limit, mostWithMore) };
-  return readInParts(looks, page, async ({ ringKeys, keyUses }, part) => {
+  return readInParts(looks, page, ({ ringKeys, keyUses }, part) => {
     const some = { ...part, limit: Math.min(part.limit, partWithMore) };
-    const keys = await ringKeys.list(id, some, (key, publicKey) => ({ key, item: keyListItem(key, publicKey) }));
+    const keys = ringKeys.list(id, some, (key, publicKey) => ({ key, item: keyListItem(key, publicKey) }));
     const listed = keys.items.map(({ key }) => key);
-    const uses = usage ? await keyUses.ofKeys(listed, world.now()) : undefined;
+    const uses = usage ? keyUses.ofKeys(listed, world.now()) : undefined;
     const items: KeyListItem[] = [];
     for (const { key, item } of keys.items) {
       const used = uses?.get(key.id);
-      const earlier = wrapped && key.rewraps > 0 ? (await ringKeys.earlierWrappings(key)).map(earlierAnswer) : [];
+      const earlier = wrapped && key.rewraps > 0 ? ringKeys.earlierWrappings(key).map(earlierAnswer) : [];
       items.push({
         ...item,
         ...(used && { usage: usageAnswer(used) }),
@@ -108,11 +108,11 @@ function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNu
   };
 }
 
-export async function getKey(
+export function getKey(
   ctx: Context,
   input: { readonly ring: RingRef; readonly keyId: string },
-): Promise<ReadKey> {
-  const { key, publicKey } = await findKey(ctx, 'ks', input);
+): ReadKey {
+  const { key, publicKey } = findKey(ctx, 'ks', input);
   return { ...ksKey(key), publicKey };
 }
 
@@ -120,7 +120,7 @@ export async function rotateKeyring(
   ctx: Context,
   input: { readonly ringname: string; readonly algo?: 'aes256' },
 ): Promise<{ key: Key }> {
-  const ring = await findRing(ctx.tx, 'ks', { name: input.ringname });
+  const ring = findRing(ctx.tx, 'ks', { name: input.ringname });
   return { key: ksKey(await rotate(ctx, ring)) };
 }
 
@@ -131,15 +131,15 @@ async function rotate(ctx: Context, ring: Ring): Promise<RingKey> {
 }
 
 /** The key of that ring, and the public key that it is wrapped to. Throws `not-found`, for the ring or the key. */
-async function findKey(
+function findKey(
   { tx }: Context,
   service: RingService,
   input: { readonly ring: RingRef; readonly keyId: string },
-): Promise<{ readonly key: RingKey; readonly publicKey: string }> {
-  const ring = await findRing(tx, service, input.ring);
-  const key = await tx.ringKeys.byId(ring.id, input.keyId);
+): { readonly key: RingKey; readonly publicKey: string } {
+  const ring = findRing(tx, service, input.ring);
+  const key = tx.ringKeys.byId(ring.id, input.keyId);
   if (!key) throw new KmsError('not-found', 'the keyring has no such key');
-  return { key, publicKey: await publicKeyOf(tx, ring, key) };
+  return { key, publicKey: publicKeyOf(tx, ring, key) };
 }
 
 export async function createAsymKeyring(
@@ -152,11 +152,11 @@ export async function createAsymKeyring(
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
 }
 
-export async function getAsymKey(
+export function getAsymKey(
   ctx: Context,
   input: { readonly ring: RingRef; readonly keyId: string },
-): Promise<Answer<'getAsymKey'>> {
-  const { key, publicKey } = await findKey(ctx, 'asym', input);
+): Answer<'getAsymKey'> {
+  const { key, publicKey } = findKey(ctx, 'asym', input);
   return { ...asymKey(key), publicKey };
 }
 
@@ -164,25 +164,25 @@ export async function rotateAsymKeyring(
   ctx: Context,
   input: { readonly ringname: string; readonly algo?: 'aes256' },
 ): Promise<{ key: AsymKey }> {
-  const ring = await findRing(ctx.tx, 'asym', { name: input.ringname });
+  const ring = findRing(ctx.tx, 'asym', { name: input.ringname });
   return { key: asymKey(await rotate(ctx, ring)) };
 }
 
-export async function getConfig(
+export function getConfig(
   { tx }: Context,
   input: { readonly ringname: string },
-): Promise<{ config: KeyRingConfig }> {
-  return { config: configOf(await findRing(tx, 'ks', { name: input.ringname })) };
+): { config: KeyRingConfig } {
+  return { config: configOf(findRing(tx, 'ks', { name: input.ringname })) };
 }
 
 /**
  * Keys that are made later are wrapped to the public key of a change; earlier ones stay as they are. Throws `conflict`
  * where it is to replace another than the ring has.
  */
-export async function putConfig(
+export function putConfig(
   { tx, world, note }: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
-): Promise<{ config: KeyRingConfig }> {
+): { config: KeyRingConfig } {
   const { props, key, algos, rotateAfter, offlineDecrypt, publicKey, replaces } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
@@ -191,7 +191,7 @@ export async function putConfig(
   const pair = publicKey === undefined ? undefined : givenPair(publicKey, 'config.publicKey');
   const seen = replaces === undefined ? undefined : givenPair(replaces, 'config.replaces');
   if (seen && !pair) throw invalidField('config.replaces', 'goes with config.publicKey');
-  const ring = await findRing(tx, 'ks', { name: input.ringname });
+  const ring = findRing(tx, 'ks', { name: input.ringname });
   // A change that is made again finds itself done.
   if (pair && seen && ring.publicKey !== seen.publicKey && ring.publicKey !== pair.publicKey) {
     throw fieldsError('conflict', [{ field: 'config.replaces', message: otherPublicKey }]);
@@ -204,8 +204,8 @@ export async function putConfig(
     offlineDecrypt: offlineDecrypt ?? ring.offlineDecrypt,
     updatedAt: world.now(),
   };
-  await tx.rings.update(ring.id, change);
-  if (pair) await changePublicKey(tx, ring, pair);
+  tx.rings.update(ring.id, change);
+  if (pair) changePublicKey(tx, ring, pair);
   note({ object: ringThing(ring), changed: changedConfig(ring, { ...ring, ...change, ...pair }) });
   return { config: configOf(change) };
 }
@@ -241,29 +241,29 @@ function changedConfig(before: Ring, after: Ring): string[] {
 /**
  * Its name is free at once. Throws `conflict` while an active API key other than the caller's names it in its flags.
  */
-export async function deleteKeyring(
+export function* deleteKeyring(
   { tx, caller, world, note }: Context,
   input: { readonly name: string },
-): Promise<{ name: string; id: string }> {
-  const ring = await findRing(tx, 'ks', { name: input.name });
-  if (await tx.apiKeys.isRingUsed(ring.name, caller.id, world.now())) {
+): Slices<{ name: string; id: string }> {
+  const ring = findRing(tx, 'ks', { name: input.name });
+  if (yield* tx.apiKeys.isRingUsed(ring.name, caller.id, world.now())) {
     throw new KmsError('conflict', 'active API keys still use this keyring');
   }
-  await tx.rings.markDeleted(ring.id, world.now());
+  tx.rings.markDeleted(ring.id, world.now());
   note({ object: ringThing(ring) });
   return { name: ring.name, id: ring.id };
 }
 
 export async function restoreKeyring(ctx: Context, input: { readonly id: string }): Promise<{ ring: KeyRing }> {
   const { tx, world } = ctx;
-  const ring = await tx.rings.byId('ks', input.id);
-  if (!ring) await refuseOtherKind(tx, input);
+  const ring = tx.rings.byId('ks', input.id);
+  if (!ring) refuseOtherKind(tx, input);
   if (ring?.deletedAt === undefined || isExpired(ring.deletedAt, world.now())) {
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }
-  if (await tx.rings.byName('ks', ring.name)) throw ringNameTaken();
+  if (tx.rings.byName('ks', ring.name)) throw ringNameTaken();
   await needQuota(ctx, 'keyrings', () => countRings(tx));
-  await tx.rings.unmarkDeleted(ring.id);
+  tx.rings.unmarkDeleted(ring.id);
   ctx.note({ object: ringThing(ring) });
   return { ring: keyRing(ring) };
 }
@@ -289,24 +289,24 @@ export async function noteUsesSince(store: Store, world: Pick<Context['world'], 
 }
 
 /** How many rings it erased; undefined when there is nothing left to erase. */
-async function purgeSome(tables: Tables, until: number): Promise<number | undefined> {
+function purgeSome(tables: Tables, until: number): number | undefined {
   const { rings, ringKeys } = tables;
-  const transit = await purgeTransit(tables, until);
+  const transit = purgeTransit(tables, until);
   if (transit !== undefined) return transit;
   let erased = 0;
   let begun: string | undefined;
   for (let rows = 0; rows < purgedAtOnce; rows += 10) {
-    const id = await rings.deletedUntil(until);
+    const id = rings.deletedUntil(until);
     if (id === undefined) return rows === 0 ? undefined : erased;
-    const keys = (await ringKeys.eraseSome(id)) || (await rings.erasePairs(id));
+    const keys = ringKeys.eraseSome(id) || rings.erasePairs(id);
     rows += keys;
     begun = keys === 0 ? undefined : id;
     if (begun !== undefined) continue;
-    await rings.erase(id);
+    rings.erase(id);
     erased++;
   }
   // Without some of its keys it must not be restored, not even where the clock is set back.
-  if (begun !== undefined) await rings.markDeleted(begun, 0);
+  if (begun !== undefined) rings.markDeleted(begun, 0);
   return erased;
 }
 

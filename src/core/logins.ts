@@ -35,13 +35,13 @@ interface LoginCandidate {
 }
 
 /** Undefined where nobody has that name. */
-export async function findCandidate(
+export function findCandidate(
   { users }: Pick<Tables, 'users'>,
   { name, isEmail }: LoginName,
-): Promise<LoginCandidate | undefined> {
-  const byName = isEmail ? undefined : await users.byUsername(name);
-  const user = byName ?? (isEmail || name.includes('@') ? await users.byEmail(name) : undefined);
-  return user && { userId: user.id, passwordHash: await users.passwordHash(user.id) };
+): LoginCandidate | undefined {
+  const byName = isEmail ? undefined : users.byUsername(name);
+  const user = byName ?? (isEmail || name.includes('@') ? users.byEmail(name) : undefined);
+  return user && { userId: user.id, passwordHash: users.passwordHash(user.id) };
 }
 
 /** Whether the password is the candidate's. Costs one check of a password in any case. */
@@ -66,16 +66,16 @@ interface LoginInput {
  * Opens the session. Throws `invalid` when nobody passed, when the password has changed since, and where a second
  * factor is missing or wrong, which is told to nobody whose password is not right.
  */
-export async function login(ctx: PublicContext, input: LoginInput): Promise<{ user: User; accessToken: string }> {
+export function login(ctx: PublicContext, input: LoginInput): { user: User; accessToken: string } {
   const { users } = ctx.tx;
   const { candidate, step, lifetimes } = input;
   const secondFactor = step?.is === 'missing' || step?.is === 'wrong' ? step.is : undefined;
   ctx.identify?.(candidate?.userId, secondFactor && { secondFactor });
-  const user = candidate && step ? await users.byId(candidate.userId) : undefined;
-  if (!user || !step || (await users.passwordHash(user.id)) !== candidate?.passwordHash) {
+  const user = candidate && step ? users.byId(candidate.userId) : undefined;
+  if (!user || !step || users.passwordHash(user.id) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'wrong user name or password');
   }
-  ctx.note(await takeSecondStep(ctx, user.id, step));
+  ctx.note(takeSecondStep(ctx, user.id, step));
   return logIn(ctx, user.id, lifetimes);
 }
 
@@ -88,34 +88,34 @@ interface PasskeyLoginInput {
 }
 
 /** Opens the session of who came with a passkey alone, which saw to it that it is they. Throws `invalid`. */
-export async function loginWithPasskey(
+export function loginWithPasskey(
   ctx: PublicContext,
   { userId, use, lifetimes }: PasskeyLoginInput,
-): Promise<{ user: User; accessToken: string }> {
+): { user: User; accessToken: string } {
   ctx.identify?.(userId);
   if (!use) throw new KmsError('invalid', 'the passkey was not accepted');
-  ctx.note(await usePasskey(ctx, use));
+  ctx.note(usePasskey(ctx, use));
   return logIn(ctx, use.factor.userId, lifetimes);
 }
 
 /**
  * Opens a session for whoever proved to be that user, here or to an identity provider, and answers the user as of now.
  */
-export async function logIn(
+export function logIn(
   ctx: PublicContext,
   userId: string,
   lifetimes: Lifetimes,
   byProvider = false,
-): Promise<{ user: User; accessToken: string }> {
+): { user: User; accessToken: string } {
   const opened = { userId, byProvider };
-  const accessToken = await openSession(ctx, opened, lifetimes);
-  await ctx.tx.users.noteLogin(userId, ctx.world.now());
-  return { user: await userIn(ctx.tx, opened), accessToken };
+  const accessToken = openSession(ctx, opened, lifetimes);
+  ctx.tx.users.noteLogin(userId, ctx.world.now());
+  return { user: userIn(ctx.tx, opened), accessToken };
 }
 
 /** The caller's own password, to be checked before it is changed. */
-export async function ownCandidate(tables: Pick<Tables, 'users'>, { id }: Caller): Promise<LoginCandidate> {
-  return { userId: id, passwordHash: await tables.users.passwordHash(id) };
+export function ownCandidate(tables: Pick<Tables, 'users'>, { id }: Caller): LoginCandidate {
+  return { userId: id, passwordHash: tables.users.passwordHash(id) };
 }
 
 interface ChangePasswordInput {
@@ -129,19 +129,19 @@ interface ChangePasswordInput {
  * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid`,
  * which denies, where the current password was wrong, or has changed since it was checked.
  */
-export async function changePassword(
+export function changePassword(
   { tx, caller, world, note }: Context,
   { candidate, newHash }: ChangePasswordInput,
-): Promise<Record<string, never>> {
+): Record<string, never> {
   const current = sessionOf(caller);
-  const user = await findUser(tx, { text: caller.id, is: 'id' });
-  if (newHash === undefined || (await tx.users.passwordHash(user.id)) !== candidate?.passwordHash) {
+  const user = findUser(tx, { text: caller.id, is: 'id' });
+  if (newHash === undefined || tx.users.passwordHash(user.id) !== candidate?.passwordHash) {
     throw new KmsError('invalid', 'the current password is wrong', { denies: true });
   }
   const now = world.now();
-  await tx.users.setPasswordHash(user.id, newHash, now);
-  await tx.userTokens.erase(user.id, 'reset');
-  await tx.sessions.endAllOf(user.id, now, current);
+  tx.users.setPasswordHash(user.id, newHash, now);
+  tx.userTokens.erase(user.id, 'reset');
+  tx.sessions.endAllOf(user.id, now, current);
   note({ object: userThing(user), changed: ['password'] });
   return {};
 }

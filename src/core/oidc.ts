@@ -151,23 +151,23 @@ export async function loginByClaims(
   const { claims, state, expiresAt } = proven;
   // Until it is known whose login it is.
   ctx.identify?.(undefined);
-  if ((await providerOf(tx))?.changedAt !== provider.changedAt) {
+  if (providerOf(tx)?.changedAt !== provider.changedAt) {
     throw refusal('invalid', 'the identity provider was changed meanwhile: begin the login again');
   }
-  if (!(await tx.secondFactors.useChallenge(state, expiresAt, world.now()))) throw notBegun();
+  if (!tx.secondFactors.useChallenge(state, expiresAt, world.now())) throw notBegun();
   const { issuer } = provider;
   const subject = textIn(claims, 'sub');
   if (subject === undefined) throw refusal('forbidden', 'the identity provider gives no subject');
-  const linked = await tx.oidc.bySubject(issuer, subject);
+  const linked = tx.oidc.bySubject(issuer, subject);
   const userId =
-    linked?.userId ?? (await matchedUser(ctx, provider, claims)) ?? (await madeUser(ctx, provider, claims));
+    linked?.userId ?? matchedUser(ctx, provider, claims) ?? (await madeUser(ctx, provider, claims));
   ctx.identify?.(userId, { operation: 'oidc' });
-  const before = linked ?? (await tx.oidc.byUser(userId));
+  const before = linked ?? tx.oidc.byUser(userId);
   if (before?.issuer === issuer && before.subject !== subject) {
     throw refusal('forbidden', 'this user belongs to another person at the identity provider');
   }
-  const granted = await grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
-  await tx.oidc.link({ userId, issuer, subject, granted });
+  const granted = grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
+  tx.oidc.link({ userId, issuer, subject, granted });
   return logIn(ctx, userId, lifetimes, true);
 }
 
@@ -177,19 +177,19 @@ function verifiedEmail(claims: Claims): string | undefined {
 }
 
 /** The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing. */
-async function matchedUser(
+function matchedUser(
   { tx }: PublicContext,
   { userClaim }: Provider,
   claims: Claims,
-): Promise<string | undefined> {
+): string | undefined {
   if (userClaim === 'email') {
     const email = verifiedEmail(claims);
     if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
-    return (await tx.users.byEmail(email))?.id;
+    return tx.users.byEmail(email)?.id;
   }
   const name = textIn(claims, userClaim);
   if (name === undefined) throw refusal('forbidden', `the identity provider gives no claim ${userClaim}`);
-  return (await tx.users.byUsername(name))?.id;
+  return tx.users.byUsername(name)?.id;
 }
 
 /** A new user without a password. Throws `forbidden` where none is to be made of these claims. */
@@ -234,14 +234,14 @@ function flagsGiven({ flagsClaim, claimFlags }: Provider, claims: Claims): reado
  * Takes back what the claims gave at the login before, gives what they give now, and answers which flags the user has
  * by them alone. What an administrator gave stays.
  */
-async function grantByClaims(
+function grantByClaims(
   ctx: PublicContext,
   userId: string,
   before: readonly string[],
   given: readonly string[],
-): Promise<readonly string[]> {
+): readonly string[] {
   const { tx, world } = ctx;
-  const user = await findUser(tx, { text: userId, is: 'id' });
+  const user = findUser(tx, { text: userId, is: 'id' });
   const flags: JsonObject = JSON.parse(user.flagsText);
   const kept = Object.entries(flags).filter(
     ([name, value]) => !(value === true && before.includes(name.toLowerCase())),
@@ -255,7 +255,7 @@ async function grantByClaims(
   const flagsText = JSON.stringify(after);
   const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
   if (!rights.granted?.length && !rights.revoked?.length) return granted;
-  await tx.users.update(userId, { ...user, flagsText, updatedAt: world.now() });
+  tx.users.update(userId, { ...user, flagsText, updatedAt: world.now() });
   const deed = { object: userThing(user), changed: ['flags'], ...rights };
   tx.record(activityRecord(world, { ...made, keyid: userId, action: 'user.update', deed, address: ctx.address }));
   return granted;

@@ -172,7 +172,7 @@ function challengeCheck(place: PasskeyPlace, subject: ChallengeSubject) {
 }
 
 /** Throws `invalid` where the challenge was used before. */
-export async function useChallenge(tables: Pick<Tables, 'secondFactors'>, { text, expiresAt }: Challenge, now: number) {
-  if (await tables.secondFactors.useChallenge(text, expiresAt, now)) return;
+export function useChallenge(tables: Pick<Tables, 'secondFactors'>, { text, expiresAt }: Challenge, now: number) {
+  if (tables.secondFactors.useChallenge(text, expiresAt, now)) return;
   throw new KmsError('invalid', 'the passkey was not accepted');
 }

@@ -20,13 +20,13 @@ export function resetStarted(sendsMail: boolean): { readonly message: string } {
 }
 
 /** The mail with a new link; undefined where nobody has that address, or one who has no password yet to reset. */
-export async function startReset(
+export function startReset(
   ctx: Omit<PublicContext, 'note'>,
   input: { readonly email: string; readonly links: LinkSettings },
-): Promise<Mail | undefined> {
-  const user = await ctx.tx.users.byEmail(input.email);
+): Mail | undefined {
+  const user = ctx.tx.users.byEmail(input.email);
   if (!user?.hasPassword) return undefined;
-  const { url, expiresAt } = await newLink(ctx, user, input.links);
+  const { url, expiresAt } = newLink(ctx, user, input.links);
   return resetMail(user, url, expiresAt);
 }
 
@@ -37,33 +37,33 @@ interface ResetLink {
 }
 
 /** A new link for the operator to hand over. */
-export async function resetLink(
+export function resetLink(
   ctx: Omit<Context, 'handsOut' | 'did'>,
   input: { readonly user: UserRef; readonly links: LinkSettings },
-): Promise<ResetLink> {
-  const user = await findUser(ctx.tx, input.user);
+): ResetLink {
+  const user = findUser(ctx.tx, input.user);
   mayTouch(ctx.caller, user);
   if (!user.hasPassword) {
     throw new KmsError('conflict', `the user ${user.username} has not completed the invite: invite them again`);
   }
-  const { url, expiresAt } = await newLink(ctx, user, input.links);
+  const { url, expiresAt } = newLink(ctx, user, input.links);
   ctx.note({ object: userThing(user) });
   return { username: user.username, resetUrl: url, expiresAt: timestamp(expiresAt) };
 }
 
-async function newLink({ tx, world }: Pick<PublicContext, 'tx' | 'world'>, user: UserRow, links: LinkSettings) {
+function newLink({ tx, world }: Pick<PublicContext, 'tx' | 'world'>, user: UserRow, links: LinkSettings) {
   const token = newToken('reset', world.random);
   const expiresAt = world.now() + links.lifetimes.reset;
-  await tx.userTokens.replace({ kind: 'reset', tokenHash: hashSecret(token), userId: user.id, expiresAt });
+  tx.userTokens.replace({ kind: 'reset', tokenHash: hashSecret(token), userId: user.id, expiresAt });
   return { url: linkTo('reset', token, links), expiresAt };
 }
 
 /** The user whose password may be reset. Throws `invalid` with an empty body, whatever is wrong. */
-export async function checkReset(tables: Tables, token: string, now: number): Promise<UserRow> {
+export function checkReset(tables: Tables, token: string, now: number): UserRow {
   const reset = isWellFormedToken('reset', token)
-    ? await tables.userTokens.byHash('reset', hashSecret(token))
+    ? tables.userTokens.byHash('reset', hashSecret(token))
     : undefined;
-  const user = reset && (await tables.users.byId(reset.userId));
+  const user = reset && tables.users.byId(reset.userId);
   if (!user || now >= reset.expiresAt) throw refusedReset('the reset link is invalid or expired');
   return user;
 }
@@ -78,15 +78,15 @@ function refusedReset(message: string): KmsError {
 }
 
 /** Uses the link up, sets the password and ends every session of the user. */
-export async function completeReset(
+export function completeReset(
   { tx, world, note, identify }: PublicContext,
   input: { readonly token: string; readonly passwordHash: string },
-): Promise<Record<string, never>> {
+): Record<string, never> {
   const now = world.now();
-  const user = await checkReset(tx, input.token, now);
-  await tx.users.setPasswordHash(user.id, input.passwordHash, now);
-  await tx.userTokens.erase(user.id, 'reset');
-  await tx.sessions.endAllOf(user.id, now);
+  const user = checkReset(tx, input.token, now);
+  tx.users.setPasswordHash(user.id, input.passwordHash, now);
+  tx.userTokens.erase(user.id, 'reset');
+  tx.sessions.endAllOf(user.id, now);
   identify?.(user.id);
   note({ object: userThing(user), changed: ['password'] });
   return {};

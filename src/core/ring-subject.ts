@@ -4,8 +4,7 @@ import { decodeHeader, inspectHeader } from '../crypto/header.ts';
 import { openKeyHash } from '../crypto/key-hash.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Tables } from '../store/port.ts';
-import type { Soon } from '../store/sql.ts';
-import type { Ring, RingService } from '../store/tables/rings.ts';
+import type { RingService } from '../store/tables/rings.ts';
 import type { RingSubject } from './authorization.ts';
 import type { SealedInput, Tenant } from './context.ts';
 
@@ -29,7 +28,7 @@ export interface RingAsked {
 }
 
 /** `action` tells the service: `asym.` or another. */
-export function ringSubject(ctx: SubjectContext, action: string, source: RingSource): Soon<RingAsked> {
+export function ringSubject(ctx: SubjectContext, action: string, source: RingSource): RingAsked {
   if ('name' in source) {
     return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
@@ -59,17 +58,14 @@ function isOneRing(sealed: SealedInput, hash: unknown, header: unknown): boolean
   return hash === undefined || hash === inspectHeader(header)?.hash;
 }
 
-function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): Soon<RingAsked> {
-  const asked = (ring: Ring | undefined): RingAsked => {
-    const subject: RingSubject = { kind: 'hidden', name: ring?.name };
-    return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
-  };
+function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: SealedInput): RingAsked {
   const ring = ctx.tx.rings.byId(service, id);
-  return ring instanceof Promise ? ring.then(asked) : asked(ring);
+  const subject: RingSubject = { kind: 'hidden', name: ring?.name };
+  return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
 }
 
-async function hiddenTransit({ tx }: SubjectContext, id: string): Promise<RingAsked> {
-  return { subject: { kind: 'hidden', name: (await tx.transit.byId(id))?.name } };
+function hiddenTransit({ tx }: SubjectContext, id: string): RingAsked {
+  return { subject: { kind: 'hidden', name: tx.transit.byId(id)?.name } };
 }
 
 function serviceOf(action: string): RingService {

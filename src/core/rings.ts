@@ -11,9 +11,8 @@ import type { Kem } from '../model/kems.ts';
 import { checkRingName } from '../model/names.ts';
 import { heldByServer } from '../model/transit.ts';
 import type { Tables } from '../store/port.ts';
-import type { Soon } from '../store/sql.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
-import type { ActiveKey, Ring, RingService } from '../store/tables/rings.ts';
+import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
 
 /** How many encrypts a key serves unless its ring says otherwise. */
@@ -47,7 +46,7 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
   if (input.kem !== undefined && input.kem !== kem) {
     throw invalidField('publicKey', `expected one of the kem ${input.kem}, got one of ${kem}`);
   }
-  if (await tx.rings.byName(service, name)) throw ringNameTaken();
+  if (tx.rings.byName(service, name)) throw ringNameTaken();
   await needRingQuota(ctx);
   const now = world.now();
   const draft = {
@@ -65,8 +64,8 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
     updatedAt: now,
   };
   const activeKey = world.newId('key');
-  await tx.rings.insert({ ...draft, activeKey });
-  const ring = await tx.rings.byId(service, draft.id);
+  tx.rings.insert({ ...draft, activeKey });
+  const ring = tx.rings.byId(service, draft.id);
   if (!ring) throw new KmsError('internal', 'a new keyring is not there');
   const key = await makeKey(ctx, ring, activeKey);
   return privateKey === undefined ? { ring, key } : { ring, key, privateKey };
@@ -76,64 +75,45 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
  * The key that the next encrypt of the ring gets: its active one, or a new one where that has served all the encrypts
  * that it may, or for as long as it may. Throws `not-found`, and what `rotateRing` throws.
  */
-export function keyToServe(ctx: Context, ringname: string): Soon<RingKey> {
-  const { tx } = ctx;
+export function keyToServe(ctx: Context, ringname: string): RingKey {
+  const { tx, world } = ctx;
   const active = tx.rings.activeKeyOf('ks', ringname.toLowerCase());
-  const key = !active || active instanceof Promise ? undefined : tx.ringKeys.byId(active.ringId, active.keyId);
-  if (!active || active instanceof Promise || !key || key instanceof Promise) {
-    return keyLookedUp(ctx, ringname, active, key);
-  }
-  return freshKey(ctx, active, key);
-}
-
-async function keyLookedUp(
-  ctx: Context,
-  ringname: string,
-  found: Soon<ActiveKey | undefined>,
-  known: Soon<RingKey | undefined>,
-): Promise<RingKey> {
-  const active = await found;
   if (!active) {
-    await refuseOtherKind(ctx.tx, { name: ringname });
+    refuseOtherKind(tx, { name: ringname });
     throw unknownRing();
   }
-  const key = (await known) ?? (await ctx.tx.ringKeys.byId(active.ringId, active.keyId));
+  const key = tx.ringKeys.byId(active.ringId, active.keyId);
   if (!key) throw missingActiveKey();
-  return freshKey(ctx, active, key);
-}
-
-function freshKey(ctx: Context, active: ActiveKey, key: RingKey): Soon<RingKey> {
-  const { tx, world } = ctx;
   const { maxEncryptCount, rotateAfter } = active;
   const isSpent = tx.ringKeys.encryptCount(key) >= maxEncryptCount;
   const isOld = rotateAfter !== undefined && world.now() - key.createdAt >= rotateAfter * 1000;
-  return isSpent || isOld ? findRing(tx, 'ks', { id: active.ringId }).then((ring) => rotateRing(ctx, ring)) : key;
+  return isSpent || isOld ? rotateRing(ctx, findRing(tx, 'ks', { id: active.ringId })) : key;
 }
 
 /** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
 export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
   const key = await makeKey(ctx, ring, ctx.world.newId('key'));
-  await ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
+  ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
   return key;
 }
 
 /** Keys that the ring gets from now on are wrapped to it; those that it has stay as they are. */
-export async function changePublicKey(
+export function changePublicKey(
   { rings, ringKeys }: Pick<Tables, 'rings' | 'ringKeys'>,
   ring: Ring,
   pair: Pick<Ring, 'kem' | 'publicKey'>,
-): Promise<void> {
+): void {
   if (pair.publicKey === ring.publicKey) return;
-  const active = await ringKeys.byId(ring.id, ring.activeKey);
+  const active = ringKeys.byId(ring.id, ring.activeKey);
   if (!active) throw missingActiveKey();
   // The active key is the newest: where it is wrapped to an earlier pair, no key is to the present one.
-  if (active.pair === ring.pair) await rings.changePublicKey(ring, pair);
-  else await rings.replacePublicKey(ring.id, pair);
+  if (active.pair === ring.pair) rings.changePublicKey(ring, pair);
+  else rings.replacePublicKey(ring.id, pair);
 }
 
 /** The public key that a key of the ring is wrapped to. */
-export async function publicKeyOf({ rings }: Pick<Tables, 'rings'>, ring: Ring, { pair }: RingKey): Promise<string> {
-  const publicKey = pair === ring.pair ? ring.publicKey : await rings.earlierPublicKey(ring.id, pair);
+export function publicKeyOf({ rings }: Pick<Tables, 'rings'>, ring: Ring, { pair }: RingKey): string {
+  const publicKey = pair === ring.pair ? ring.publicKey : rings.earlierPublicKey(ring.id, pair);
   if (publicKey === undefined) throw new KmsError('corrupt', 'the public key of a stored key is not there');
   return publicKey;
 }
@@ -153,13 +133,13 @@ export async function needRingQuota(ctx: Context): Promise<void> {
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
   const since = world.now() - restorableFor;
-  if ((await tx.rings.countDeletedSince(since)) + (await tx.transit.countDeletedSince(since)) < most) return;
+  if (tx.rings.countDeletedSince(since) + tx.transit.countDeletedSince(since) < most) return;
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
 }
 
 /** Of every kind, without the deleted ones. */
-export async function countRings({ rings, transit }: Pick<Tables, 'rings' | 'transit'>): Promise<number> {
-  return (await rings.count()) + (await transit.count());
+export function countRings({ rings, transit }: Pick<Tables, 'rings' | 'transit'>): number {
+  return rings.count() + transit.count();
 }
 
 export function ringNameTaken(): KmsError {
@@ -174,8 +154,8 @@ async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
   bytes.fill(0);
   const { kem, pair, keyProps } = ring;
   const draft = { id, ringId: ring.id, algorithm: 'aes256', kem, pair, props: keyProps, createdAt: world.now() };
-  await tx.ringKeys.insert({ ...draft, wrapped, iv });
-  const key = await tx.ringKeys.byId(ring.id, id);
+  tx.ringKeys.insert({ ...draft, wrapped, iv });
+  const key = tx.ringKeys.byId(ring.id, id);
   if (!key) throw new KmsError('internal', 'a new key is not there');
   return key;
 }
@@ -220,14 +200,14 @@ function rawPublicKey({ kem, publicKey }: Ring): Uint8Array {
 export type RingRef = { readonly name: string } | { readonly id: string };
 
 /** The ring. Throws `not-found`. */
-export async function findRing(
+export function findRing(
   tables: Pick<Tables, 'rings' | 'transit'>,
   service: RingService,
   ref: RingRef,
-): Promise<Ring> {
-  const ring = await lookUp(tables, service, ref);
+): Ring {
+  const ring = lookUp(tables, service, ref);
   if (ring) return ring;
-  await refuseOtherKind(tables, ref);
+  refuseOtherKind(tables, ref);
   throw unknownRing();
 }
 
@@ -236,13 +216,13 @@ export function unknownRing(): KmsError {
 }
 
 /** Throws `conflict` for a transit ring. Whoever is let in by a flag for it may know that it is one. */
-export async function refuseOtherKind({ transit }: Pick<Tables, 'transit'>, ref: RingRef): Promise<void> {
-  const other = 'name' in ref ? await transit.byName(ref.name.toLowerCase()) : await transit.byId(ref.id);
+export function refuseOtherKind({ transit }: Pick<Tables, 'transit'>, ref: RingRef): void {
+  const other = 'name' in ref ? transit.byName(ref.name.toLowerCase()) : transit.byId(ref.id);
   if (other) throw new KmsError('conflict', heldByServer);
 }
 
-async function lookUp(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Promise<Ring | undefined> {
+function lookUp(tables: Pick<Tables, 'rings'>, service: RingService, ref: RingRef): Ring | undefined {
   if ('name' in ref) return tables.rings.byName(service, ref.name.toLowerCase());
-  const ring = await tables.rings.byId(service, ref.id);
+  const ring = tables.rings.byId(service, ref.id);
   return ring?.deletedAt === undefined ? ring : undefined;
 }

@@ -43,12 +43,12 @@ function isNeeded({ secondFactorFor = [] }: Tenant, { flags }: Pick<Caller, 'fla
 }
 
 /** Why a session may do nothing but what concerns its user's own way in; undefined where it may. */
-export async function enrolmentRefusal(
+export function enrolmentRefusal(
   { secondFactors }: Pick<Tables, 'secondFactors'>,
   tenant: Tenant,
   caller: Caller,
-): Promise<KmsError | undefined> {
-  if (!isNeeded(tenant, caller) || (await secondFactors.has(caller.id))) return undefined;
+): KmsError | undefined {
+  if (!isNeeded(tenant, caller) || secondFactors.has(caller.id)) return undefined;
   return new KmsError('forbidden', enrolFirst);
 }
 
@@ -59,13 +59,13 @@ export type Proof =
   | { readonly is: 'recovery-code'; readonly hash: string };
 
 /** The factor that a code is of; undefined where it is of none. Looks only. */
-export async function checkCode(
+export function checkCode(
   { secondFactors }: Pick<Tables, 'secondFactors'>,
   { userId, code, now }: { readonly userId: string; readonly code: string; readonly now: number },
-): Promise<Proof | undefined> {
+): Proof | undefined {
   const typed = code.replace(/\s/g, '');
   if (isTotpCode(typed)) {
-    for (const factor of await secondFactors.of(userId)) {
+    for (const factor of secondFactors.of(userId)) {
       const data = factor.data.kind === 'totp' ? usedTotp(factor.data, typed, now) : undefined;
       if (data) return { is: 'totp', factor, data };
     }
@@ -73,7 +73,7 @@ export async function checkCode(
   }
   const bytes = fromBase32(typed, recoveryCodeLength);
   const hash = bytes && hashSecret(toBase32(bytes));
-  return hash !== undefined && (await secondFactors.hasRecoveryCode(userId, hash))
+  return hash !== undefined && secondFactors.hasRecoveryCode(userId, hash)
     ? { is: 'recovery-code', hash }
     : undefined;
 }
@@ -91,16 +91,16 @@ type Used = Pick<PublicContext, 'tx' | 'world'>;
  * Makes the proof good, and says of what it was. Throws `invalid`, which denies, where it was wrong, was used up or has
  * changed since it was looked at.
  */
-async function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Promise<Deed> {
+function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Deed {
   const { users, secondFactors } = tx;
-  if (proof?.is === 'password' && (await users.passwordHash(userId)) === proof.passwordHash) return {};
-  if (proof?.is === 'recovery-code' && (await secondFactors.useRecoveryCode(userId, proof.hash))) {
+  if (proof?.is === 'password' && users.passwordHash(userId) === proof.passwordHash) return {};
+  if (proof?.is === 'recovery-code' && secondFactors.useRecoveryCode(userId, proof.hash)) {
     return { changed: ['recoveryCodes'] };
   }
   if (proof?.is === 'totp') {
-    const now = await secondFactors.byId(userId, proof.factor.id);
+    const now = secondFactors.byId(userId, proof.factor.id);
     if (now?.data.kind === 'totp' && now.data.lastStep < proof.data.lastStep) {
-      await secondFactors.noteUse(now.id, proof.data, world.now());
+      secondFactors.noteUse(now.id, proof.data, world.now());
       return { objects: [factorThing(now)] };
     }
   }
@@ -137,7 +137,7 @@ export async function lookAtSecondStep(
   const { factors, codes, proof } = await store.peek(async (tables) => ({
     factors: await tables.secondFactors.of(userId),
     codes: await tables.secondFactors.countRecoveryCodes(userId),
-    proof: code === undefined ? undefined : await checkCode(tables, { userId, code, now }),
+    proof: code === undefined ? undefined : checkCode(tables, { userId, code, now }),
   }));
   if (factors.length === 0) return { is: 'none' };
   const wanted = wantedOf(place, userId, factors, codes);
@@ -168,15 +168,15 @@ function wantedOf(place: PasskeyPlace, userId: string, factors: readonly SecondF
  * Goes on with a login whose password was right, and says by what. Throws `invalid`, saying what is wanted, where it
  * cannot.
  */
-export async function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Promise<Deed> {
+export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Deed {
   if (step.is === 'none') {
-    if (!(await ctx.tx.secondFactors.has(userId))) return {};
+    if (!ctx.tx.secondFactors.has(userId)) return {};
     // It came meanwhile: the next try is told which.
     throw new KmsError('invalid', 'a second factor is needed');
   }
   try {
-    if (step.is === 'code') return await useProof(ctx, userId, step.proof);
-    if (step.is === 'passkey') return await usePasskey(ctx, step.use);
+    if (step.is === 'code') return useProof(ctx, userId, step.proof);
+    if (step.is === 'passkey') return usePasskey(ctx, step.use);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
   }
@@ -186,14 +186,14 @@ export async function takeSecondStep(ctx: Used, userId: string, step: SecondStep
 }
 
 /** Uses up the challenge, and says by which passkey. Throws `invalid`. */
-export async function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Promise<Deed> {
+export function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Deed {
   const now = world.now();
-  const known = await tx.secondFactors.byId(factor.userId, factor.id);
+  const known = tx.secondFactors.byId(factor.userId, factor.id);
   // Of two at once with one count of uses, one is a copy (Web Authentication §6.1.1).
   const isCopy = known?.data.kind === 'passkey' && data.counter > 0 && data.counter <= known.data.counter;
   if (!known || isCopy) throw new KmsError('invalid', 'the passkey was not accepted');
-  await useChallenge(tx, challenge, now);
-  await tx.secondFactors.noteUse(factor.id, data, now);
+  useChallenge(tx, challenge, now);
+  tx.secondFactors.noteUse(factor.id, data, now);
   return { objects: [factorThing(factor)] };
 }
 
@@ -208,12 +208,12 @@ function factorThing({ id, name, data }: Pick<SecondFactor, 'id' | 'name' | 'dat
 }
 
 /** The caller's own, the oldest first. */
-export async function listSecondFactors({ tx, tenant, caller }: Context): Promise<Answer<'listSecondFactors'>> {
+export function listSecondFactors({ tx, tenant, caller }: Context): Answer<'listSecondFactors'> {
   sessionOf(caller);
-  const factors = await tx.secondFactors.of(caller.id);
+  const factors = tx.secondFactors.of(caller.id);
   return {
     secondFactors: factors.map(factorAnswer),
-    recoveryCodes: await tx.secondFactors.countRecoveryCodes(caller.id),
+    recoveryCodes: tx.secondFactors.countRecoveryCodes(caller.id),
     needed: isNeeded(tenant, caller),
   };
 }
@@ -230,42 +230,42 @@ interface BeginTotpInput extends Proven {
 }
 
 /** Makes the secret of an app, told this once; it counts once a code of it came. */
-export async function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput): Promise<Answer<'beginTotp'>> {
+export function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput): Answer<'beginTotp'> {
   const { tx, world, caller } = ctx;
   sessionOf(caller);
-  await useProof(ctx, caller.id, proof);
-  await needRoomForOne(tx, caller.id);
-  await tx.secondFactors.erasePendingOf(caller.id);
-  const user = await findUser(tx, { text: caller.id, is: 'id' });
+  useProof(ctx, caller.id, proof);
+  needRoomForOne(tx, caller.id);
+  tx.secondFactors.erasePendingOf(caller.id);
+  const user = findUser(tx, { text: caller.id, is: 'id' });
   const secret = world.random(totpSecretLength);
   const id = world.newId('fact');
-  await tx.secondFactors.insert({
-    id,
-    userId: user.id,
-    name,
-    data: { kind: 'totp', secret: toBase64Url(secret), lastStep: -1 },
-    credentialId: undefined,
-    isPending: true,
-    createdAt: world.now(),
-  });
+  tx.secondFactors.insert({
+        id,
+        userId: user.id,
+        name,
+        data: { kind: 'totp', secret: toBase64Url(secret), lastStep: -1 },
+        credentialId: undefined,
+        isPending: true,
+        createdAt: world.now(),
+      });
   return { id, secret: totpSecretText(secret), uri: totpUri(secret, { issuer, account: user.username }) };
 }
 
 /** Confirms an app by a code of it. */
-export async function finishTotp(
+export function finishTotp(
   ctx: Context,
   { id, code }: { readonly id: string; readonly code: string },
-): Promise<Answer<'finishTotp'>> {
+): Answer<'finishTotp'> {
   const { tx, world, caller } = ctx;
   sessionOf(caller);
   const now = world.now();
-  const factor = await tx.secondFactors.byId(caller.id, id);
+  const factor = tx.secondFactors.byId(caller.id, id);
   if (factor?.data.kind !== 'totp' || !factor.isPending || now >= factor.createdAt + confirmedWithin) {
     throw new KmsError('not-found', 'there is no app to confirm under this id, or no longer');
   }
   const data = usedTotp(factor.data, code.replace(/\s/g, ''), now);
   if (!data) throw invalidField('code', 'is not the one that the app shows now');
-  await tx.secondFactors.noteUse(id, data, now);
+  tx.secondFactors.noteUse(id, data, now);
   return added(ctx, { ...factor, data, usedAt: now });
 }
 
@@ -274,16 +274,16 @@ interface BeginPasskeyInput extends Proven {
 }
 
 /** What the browser needs to make a passkey. */
-export async function beginPasskey(
+export function beginPasskey(
   ctx: Context,
   { origin, proof }: BeginPasskeyInput,
-): Promise<Answer<'beginPasskey'>> {
+): Answer<'beginPasskey'> {
   const { tx, tenant, world, caller } = ctx;
   sessionOf(caller);
-  await useProof(ctx, caller.id, proof);
-  await needRoomForOne(tx, caller.id);
-  const { id, username: name, displayName } = await findUser(tx, { text: caller.id, is: 'id' });
-  return newCreationOptions({ tenant, world, origin }, { id, name, displayName }, await tx.secondFactors.of(id));
+  useProof(ctx, caller.id, proof);
+  needRoomForOne(tx, caller.id);
+  const { id, username: name, displayName } = findUser(tx, { text: caller.id, is: 'id' });
+  return newCreationOptions({ tenant, world, origin }, { id, name, displayName }, tx.secondFactors.of(id));
 }
 
 interface FinishPasskeyInput {
@@ -292,16 +292,16 @@ interface FinishPasskeyInput {
   readonly verified: VerifiedPasskey;
 }
 
-export async function finishPasskey(
+export function finishPasskey(
   ctx: Context,
   { name, transports, verified: { passkey, rpId, challenge } }: FinishPasskeyInput,
-): Promise<Answer<'finishPasskey'>> {
+): Answer<'finishPasskey'> {
   const { tx, world, caller } = ctx;
   const { credentialId, publicKey, counter } = passkey;
   const now = world.now();
-  await needRoomForOne(tx, caller.id);
-  await useChallenge(tx, challenge, now);
-  if (await tx.secondFactors.byCredentialId(credentialId)) {
+  needRoomForOne(tx, caller.id);
+  useChallenge(tx, challenge, now);
+  if (tx.secondFactors.byCredentialId(credentialId)) {
     throw new KmsError('conflict', 'this passkey is known already');
   }
   const factor: SecondFactor = {
@@ -314,7 +314,7 @@ export async function finishPasskey(
     createdAt: now,
     usedAt: undefined,
   };
-  await tx.secondFactors.insert(factor);
+  tx.secondFactors.insert(factor);
   return added(ctx, factor);
 }
 
@@ -322,73 +322,73 @@ export async function finishPasskey(
  * Says what was added, with recovery codes where there are none yet. With the first one the user's other sessions end:
  * they were opened without, perhaps by whoever made it necessary.
  */
-async function added(ctx: Context, factor: SecondFactor): Promise<Answer<'finishTotp'>> {
+function added(ctx: Context, factor: SecondFactor): Answer<'finishTotp'> {
   const { tx, world, caller, note } = ctx;
-  if ((await tx.secondFactors.of(caller.id)).length === 1) {
-    await tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
+  if (tx.secondFactors.of(caller.id).length === 1) {
+    tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
   }
   const secondFactor = factorAnswer(factor);
-  if ((await tx.secondFactors.countRecoveryCodes(caller.id)) > 0) {
+  if (tx.secondFactors.countRecoveryCodes(caller.id) > 0) {
     note({ object: factorThing(factor) });
     return { secondFactor };
   }
   note({ object: factorThing(factor), changed: ['recoveryCodes'] });
-  return { secondFactor, recoveryCodes: await replaceCodes(ctx) };
+  return { secondFactor, recoveryCodes: replaceCodes(ctx) };
 }
 
-async function replaceCodes({ tx, world, caller }: Context): Promise<string[]> {
+function replaceCodes({ tx, world, caller }: Context): string[] {
   const codes = Array.from({ length: recoveryCodeCount }, () => toBase32(world.random(recoveryCodeLength)));
-  await tx.secondFactors.replaceRecoveryCodes(caller.id, codes.map(hashSecret));
+  tx.secondFactors.replaceRecoveryCodes(caller.id, codes.map(hashSecret));
   return codes;
 }
 
-async function needRoomForOne({ secondFactors }: Tables, userId: string): Promise<void> {
-  if ((await secondFactors.of(userId)).length < most) return;
+function needRoomForOne({ secondFactors }: Tables, userId: string): void {
+  if (secondFactors.of(userId).length < most) return;
   throw new KmsError('conflict', `there are ${most} second factors already: remove one first`);
 }
 
 /** Removes one of the caller's own. The recovery codes go with the last. */
-export async function removeSecondFactor(
+export function removeSecondFactor(
   ctx: Context,
   { id, proof }: Proven & { readonly id: string },
-): Promise<Record<string, never>> {
+): Record<string, never> {
   const { tx, tenant, caller, note } = ctx;
   sessionOf(caller);
-  await useProof(ctx, caller.id, proof);
-  const factors = await tx.secondFactors.of(caller.id);
+  useProof(ctx, caller.id, proof);
+  const factors = tx.secondFactors.of(caller.id);
   const factor = factors.find((each) => each.id === id);
   if (!factor) throw new KmsError('not-found', 'there is no such second factor');
   const isLast = factors.length === 1;
   if (isLast && isNeeded(tenant, caller)) {
     throw new KmsError('conflict', 'you need a second factor here: add another one first');
   }
-  await tx.secondFactors.erase(id);
-  if (isLast) await tx.secondFactors.replaceRecoveryCodes(caller.id, []);
+  tx.secondFactors.erase(id);
+  if (isLast) tx.secondFactors.replaceRecoveryCodes(caller.id, []);
   note({ object: factorThing(factor), ...(isLast && { changed: ['recoveryCodes'] }) });
   return {};
 }
 
 /** New recovery codes in the place of the old ones, told this once. */
-export async function renewRecoveryCodes(ctx: Context, { proof }: Proven): Promise<Answer<'renewRecoveryCodes'>> {
+export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'renewRecoveryCodes'> {
   const { tx, caller, note } = ctx;
   sessionOf(caller);
-  await useProof(ctx, caller.id, proof);
-  if (!(await tx.secondFactors.has(caller.id))) {
+  useProof(ctx, caller.id, proof);
+  if (!tx.secondFactors.has(caller.id)) {
     throw new KmsError('conflict', 'there is no second factor for which they would stand in');
   }
-  const user = await findUser(tx, { text: caller.id, is: 'id' });
+  const user = findUser(tx, { text: caller.id, is: 'id' });
   note({ object: userThing(user), changed: ['recoveryCodes'] });
-  return { recoveryCodes: await replaceCodes(ctx) };
+  return { recoveryCodes: replaceCodes(ctx) };
 }
 
 /** For who lost all of them: the next login takes the password alone. The sessions end. */
-export async function resetSecondFactor(
+export function resetSecondFactor(
   { tx, world, note }: Omit<Context, 'handsOut' | 'did'>,
   input: { readonly user: UserRef },
-): Promise<{ readonly username: string; readonly removed: number }> {
-  const user = await findUser(tx, input.user);
-  const removed = await tx.secondFactors.eraseAllOf(user.id);
-  await tx.sessions.endAllOf(user.id, world.now());
+): { readonly username: string; readonly removed: number } {
+  const user = findUser(tx, input.user);
+  const removed = tx.secondFactors.eraseAllOf(user.id);
+  tx.sessions.endAllOf(user.id, world.now());
   note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
   return { username: user.username, removed };
 }

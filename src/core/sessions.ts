@@ -31,16 +31,16 @@ export type TokenVerdict =
   | { readonly kind: 'ended'; readonly userId: string };
 
 /** Undefined for a token that is not known. */
-export async function authenticateToken(
+export function authenticateToken(
   { sessions, users }: Pick<Tables, 'sessions' | 'users'>,
   token: string,
   now: number,
-): Promise<TokenVerdict | undefined> {
+): TokenVerdict | undefined {
   if (!isWellFormedToken('session', token)) return undefined;
-  const session = await sessions.byTokenHash(hashSecret(token));
+  const session = sessions.byTokenHash(hashSecret(token));
   if (!session) return undefined;
   const { tokenHash, userId, endedAt, expiresAt } = session;
-  const flagsText = await flagsTextIn({ users }, session);
+  const flagsText = flagsTextIn({ users }, session);
   if (endedAt !== undefined || now >= expiresAt || flagsText === undefined) return { kind: 'ended', userId };
   return { kind: 'active', session: tokenHash, userId, flagsText };
 }
@@ -55,14 +55,14 @@ interface Opened {
  * who it is: whoever has a password of that user, or a link to set one, may be another than the person whom the
  * provider knows.
  */
-function flagsTextIn({ users }: Pick<Tables, 'users'>, { userId, byProvider }: Opened): Promise<string | undefined> {
+function flagsTextIn({ users }: Pick<Tables, 'users'>, { userId, byProvider }: Opened): string | undefined {
   return byProvider ? users.flagsText(userId) : users.ownFlagsText(userId);
 }
 
 /** The user as a session shows it. */
-export async function userIn(tables: Pick<Tables, 'users'>, opened: Opened): Promise<User> {
-  const user = await findUser(tables, { text: opened.userId, is: 'id' });
-  return userAnswer({ ...user, flagsText: (await flagsTextIn(tables, opened)) ?? user.flagsText });
+export function userIn(tables: Pick<Tables, 'users'>, opened: Opened): User {
+  const user = findUser(tables, { text: opened.userId, is: 'id' });
+  return userAnswer({ ...user, flagsText: flagsTextIn(tables, opened) ?? user.flagsText });
 }
 
 /** What a refresh goes on with: the session, and the login that it goes back to. */
@@ -72,27 +72,27 @@ interface Chain {
 }
 
 /** Opens a session, or goes on with one under a new token, and answers the access token. */
-export async function openSession(
+export function openSession(
   { tx, world, address }: PublicContext,
   { userId, byProvider }: Opened,
   lifetimes: Lifetimes,
   { id, chainStartedAt }: Chain = { id: world.newId('sess'), chainStartedAt: world.now() },
-): Promise<string> {
+): string {
   const now = world.now();
   const token = newToken('session', world.random);
-  await tx.sessions.insert({
-    tokenHash: hashSecret(token),
-    id,
-    userId,
-    byProvider,
-    chainStartedAt,
-    expiresAt: expiry(now, chainStartedAt, lifetimes),
-    usedAt: now,
-    address: shownAddress(address),
-  });
-  await tx.sessions.endBeyond(userId, mostOpen, now);
-  await tx.sessions.purgeBeyond(userId, mostRemembered, now);
-  await purgeSessions({ tx, world });
+  tx.sessions.insert({
+        tokenHash: hashSecret(token),
+        id,
+        userId,
+        byProvider,
+        chainStartedAt,
+        expiresAt: expiry(now, chainStartedAt, lifetimes),
+        usedAt: now,
+        address: shownAddress(address),
+      });
+  tx.sessions.endBeyond(userId, mostOpen, now);
+  tx.sessions.purgeBeyond(userId, mostRemembered, now);
+  purgeSessions({ tx, world });
   return token;
 }
 
@@ -104,20 +104,20 @@ function expiry(now: number, chainStartedAt: number, { access, session }: Lifeti
 const tokenEnded = new KmsError('unauthenticated', 'the access token has ended');
 
 /** Erases some of those that are forgotten, if there are any. */
-export async function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): Promise<void> {
-  await tx.sessions.purge(world.now() - remembered, purgedAtOnce);
+export function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): void {
+  tx.sessions.purge(world.now() - remembered, purgedAtOnce);
 }
 
 /** Notes that the session of this token's hash is in use, and where from. */
-export async function noteSessionUse(
+export function noteSessionUse(
   { tx, world, address }: Pick<PublicContext, 'tx' | 'world' | 'address'>,
   tokenHash: string,
-): Promise<void> {
+): void {
   const now = world.now();
-  const session = await tx.sessions.byTokenHash(tokenHash);
+  const session = tx.sessions.byTokenHash(tokenHash);
   // A clock that was set back is followed.
   if (!session || Math.abs(now - session.usedAt) < useNoted) return;
-  await tx.sessions.noteUse(tokenHash, now, shownAddress(address));
+  tx.sessions.noteUse(tokenHash, now, shownAddress(address));
 }
 
 /** What counts as one address where logins are slowed down. */
@@ -128,42 +128,42 @@ function shownAddress(address: string | undefined): string | undefined {
 }
 
 /** Exchanges the caller's access token for a new one; the old one ends at once. */
-export async function refreshSession(
+export function refreshSession(
   ctx: Context,
   input: { readonly lifetimes: Lifetimes },
-): Promise<{ user: User; accessToken: string }> {
+): { user: User; accessToken: string } {
   const { tx, world } = ctx;
-  const session = await tx.sessions.byTokenHash(sessionOf(ctx.caller));
+  const session = tx.sessions.byTokenHash(sessionOf(ctx.caller));
   if (!session) throw tokenEnded;
-  await tx.sessions.end(session.tokenHash, world.now());
-  const accessToken = await openSession(ctx, session, input.lifetimes, session);
-  return { user: await userIn(tx, session), accessToken };
+  tx.sessions.end(session.tokenHash, world.now());
+  const accessToken = openSession(ctx, session, input.lifetimes, session);
+  return { user: userIn(tx, session), accessToken };
 }
 
 /**
  * The same for a token that the browser keeps: it stays as it is and lives longer, so that windows that ask at once,
  * and one that is loaded anew meanwhile, keep the session. There is no new token to answer.
  */
-export async function extendSession(
+export function extendSession(
   { tx, world, caller }: Context,
   { lifetimes }: { readonly lifetimes: Lifetimes },
-): Promise<{ user: User; accessToken: '' }> {
-  const session = await tx.sessions.byTokenHash(sessionOf(caller));
+): { user: User; accessToken: '' } {
+  const session = tx.sessions.byTokenHash(sessionOf(caller));
   if (!session) throw tokenEnded;
-  await tx.sessions.extend(session.tokenHash, expiry(world.now(), session.chainStartedAt, lifetimes));
-  return { user: await userIn(tx, session), accessToken: '' };
+  tx.sessions.extend(session.tokenHash, expiry(world.now(), session.chainStartedAt, lifetimes));
+  return { user: userIn(tx, session), accessToken: '' };
 }
 
 /** Ends the session of the caller's access token. */
-export async function logout({ tx, world, caller }: Context): Promise<Record<string, never>> {
-  await tx.sessions.end(sessionOf(caller), world.now());
+export function logout({ tx, world, caller }: Context): Record<string, never> {
+  tx.sessions.end(sessionOf(caller), world.now());
   return {};
 }
 
 /** The caller's own open sessions, the oldest login first. */
-export async function listSessions({ tx, world, caller }: Context): Promise<Answer<'listSessions'>> {
+export function listSessions({ tx, world, caller }: Context): Answer<'listSessions'> {
   const own = sessionOf(caller);
-  const open = await tx.sessions.openOf(caller.id, world.now());
+  const open = tx.sessions.openOf(caller.id, world.now());
   return {
     sessions: open.map(({ tokenHash, id, chainStartedAt, usedAt, address }) => ({
       id,
@@ -176,12 +176,12 @@ export async function listSessions({ tx, world, caller }: Context): Promise<Answ
 }
 
 /** Ends one of the caller's own sessions. */
-export async function endSession(
+export function endSession(
   { tx, world, caller, note }: Context,
   { id }: { readonly id: string },
-): Promise<Record<string, never>> {
+): Record<string, never> {
   sessionOf(caller);
-  if (!(await tx.sessions.endById(caller.id, id, world.now()))) {
+  if (!tx.sessions.endById(caller.id, id, world.now())) {
     throw new KmsError('not-found', 'there is no such session');
   }
   note({ object: sessionThing({ id }) });
@@ -189,11 +189,11 @@ export async function endSession(
 }
 
 /** Ends all of the caller's sessions but the one that it calls with. */
-export async function endOtherSessions({ tx, world, caller, note }: Context): Promise<Record<string, never>> {
+export function endOtherSessions({ tx, world, caller, note }: Context): Record<string, never> {
   const now = world.now();
   const own = sessionOf(caller);
-  const others = (await tx.sessions.openOf(caller.id, now)).filter(({ tokenHash }) => tokenHash !== own);
-  await tx.sessions.endAllOf(caller.id, now, own);
+  const others = tx.sessions.openOf(caller.id, now).filter(({ tokenHash }) => tokenHash !== own);
+  tx.sessions.endAllOf(caller.id, now, own);
   note({ objects: others.map(sessionThing), objectCount: others.length });
   return {};
 }

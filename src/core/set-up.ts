@@ -28,15 +28,15 @@ interface SetUpLink {
 }
 
 /** Throws `conflict` where there is a user already, who can invite others. */
-export async function setUpLink(
+export function setUpLink(
   { tx, world, tenant }: Omit<PublicContext, 'note'>,
   { links }: { readonly links: LinkSettings },
-): Promise<SetUpLink> {
-  if (await tx.users.any()) {
+): SetUpLink {
+  if (tx.users.any()) {
     throw new KmsError('conflict', 'there is a user already: let them invite others, or use an API key');
   }
   const now = world.now();
-  const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now, await tx.users.everMade()))}`;
+  const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now, tx.users.everMade()))}`;
   return { url: linkTo('set-up', token, links), expiresAt: timestamp(now + links.lifetimes.invite) };
 }
 
@@ -47,12 +47,12 @@ interface SetUpToken {
 }
 
 /** Throws `unauthenticated` with the state, as for an invite. */
-export async function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToken, now: number): Promise<void> {
+export function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToken, now: number): void {
   const { tenant, token, lifetimes } = given;
   const [, text = '', mac = ''] = (token.startsWith(prefix) && form.exec(token.slice(prefix.length))) || [];
   const bytes = fromBase64Url(mac);
   const madeAt = Number(text);
-  const expected = macOf(tenant, madeAt, await tables.users.everMade());
+  const expected = macOf(tenant, madeAt, tables.users.everMade());
   if (!bytes || String(madeAt) !== text || !equalBytes(bytes, expected)) throw refusedSetUp('invalid');
   if (now >= madeAt + lifetimes.invite) throw refusedSetUp('expired');
 }
@@ -69,12 +69,12 @@ export async function completeSetUp(
   { token, fields, passwordHash, lifetimes }: CompleteSetUpInput,
 ): Promise<{ user: User; accesstoken: string }> {
   const { tx, world, tenant } = ctx;
-  await checkSetUp(tx, { tenant, token, lifetimes }, world.now());
+  checkSetUp(tx, { tenant, token, lifetimes }, world.now());
   const user = await addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
   // There was no credential, but this is who can do everything from now on.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });
-  const { accessToken, ...loggedIn } = await logIn(ctx, user.id, lifetimes);
+  const { accessToken, ...loggedIn } = logIn(ctx, user.id, lifetimes);
   return { ...loggedIn, accesstoken: accessToken };
 }
 
@@ -86,14 +86,14 @@ function refusedSetUp(state: 'invalid' | 'expired'): KmsError {
   return new KmsError('unauthenticated', `the set-up link is ${state}`, { body: { state } });
 }
 
-export async function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): Promise<{ account: Account; apiKey: FullApiKey }> {
-  const account = await makeAccount(ctx, { uid: 'admin' });
-  const apiKey = await makeApiKey(ctx, {
-    accountId: account.id,
-    name: 'root',
-    flags: { '*': true },
-    props: {},
-    createdBy: localCaller.id,
-  });
+export function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): { account: Account; apiKey: FullApiKey } {
+  const account = makeAccount(ctx, { uid: 'admin' });
+  const apiKey = makeApiKey(ctx, {
+      accountId: account.id,
+      name: 'root',
+      flags: { '*': true },
+      props: {},
+      createdBy: localCaller.id,
+    });
   return { account: accountAnswer(account), apiKey };
 }

@@ -31,36 +31,36 @@ const networkCaller = 'network';
 /** What an operation is given that comes from a client of Tang. */
 export type TangContext = Pick<Context, 'tx' | 'tenant' | 'world' | 'address'>;
 
-export async function listTangPairs({ tx }: Pick<Context, 'tx'>): Promise<Answer<'listTangPairs'>> {
-  return { pairs: (await tx.tang.all()).map(pairAnswer) };
+export function listTangPairs({ tx }: Pick<Context, 'tx'>): Answer<'listTangPairs'> {
+  return { pairs: tx.tang.all().map(pairAnswer) };
 }
 
-export async function rotateTangPair(ctx: Context): Promise<Answer<'rotateTangPair'>> {
-  const kept = await ctx.tx.tang.all();
+export function rotateTangPair(ctx: Context): Answer<'rotateTangPair'> {
+  const kept = ctx.tx.tang.all();
   if (kept.length >= mostPairs) {
     throw new KmsError('conflict', `there are ${mostPairs} Tang key pairs already: delete those that nothing uses`);
   }
   const [before] = kept;
-  const pair = await makePair(ctx);
+  const pair = makePair(ctx);
   ctx.note({ object: pairThing(pair), ...(before && { objects: [pairThing(before)] }) });
   return { pair: pairAnswer(pair) };
 }
 
-export async function deleteTangPair(
+export function deleteTangPair(
   { tx, note }: Context,
   { thumbprint }: { readonly thumbprint: string },
-): Promise<Answer<'deleteTangPair'>> {
-  const pair = (await tx.tang.bySigning(thumbprint)) ?? (await tx.tang.byExchange(thumbprint));
+): Answer<'deleteTangPair'> {
+  const pair = tx.tang.bySigning(thumbprint) ?? tx.tang.byExchange(thumbprint);
   if (!pair) throw new KmsError('not-found', 'there is no such Tang key pair');
   if (pair.rotatedAt === undefined) {
     throw new KmsError('conflict', 'this Tang key pair is advertised: rotate first');
   }
-  await tx.tang.erase(pair.thumbprint);
+  tx.tang.erase(pair.thumbprint);
   note({ object: pairThing(pair) });
   return { pair: pairAnswer(pair) };
 }
 
-async function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): Promise<TangPair> {
+function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): TangPair {
   if (tenant.custody === 'client') {
     throw new KmsError('conflict', 'this tenant keeps to keys that are held by clients (custody client)');
   }
@@ -73,7 +73,7 @@ async function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): Pr
   secret.fill(0);
   const createdAt = world.now();
   const pair = { thumbprint, thumbprintS1, exchange: s256, exchangeS1: s1, epoch, sealed, createdAt };
-  await tx.tang.insert(pair);
+  tx.tang.insert(pair);
   return { ...pair, rotatedAt: undefined, recoveries: 0, recoveredAt: undefined };
 }
 
@@ -81,14 +81,14 @@ async function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): Pr
  * The advertisement, a JWS; with `signer` signed by that pair too, so that who trusts an older pair trusts the newest.
  * Undefined where there is no pair yet. Throws `not-found` for a signer that is not there.
  */
-export async function advertised(
+export function advertised(
   { tang }: Pick<Tables, 'tang'>,
   keys: TenantKeys,
   signer: string | undefined,
-): Promise<string | undefined> {
-  const newest = await tang.advertised();
+): string | undefined {
+  const newest = tang.advertised();
   if (!newest) return undefined;
-  const other = signer === undefined ? newest : await tang.bySigning(signer);
+  const other = signer === undefined ? newest : tang.bySigning(signer);
   if (!other) throw new KmsError('not-found', 'there is no such Tang key pair');
   const secrets = [newest, ...(other.thumbprint === newest.thumbprint ? [] : [other])].map((pair) => open(keys, pair));
   try {
@@ -100,11 +100,11 @@ export async function advertised(
 }
 
 /** The first pair, which the first client to ask has made. */
-export async function makeFirstPair(ctx: TangContext): Promise<void> {
+export function makeFirstPair(ctx: TangContext): void {
   const { tx, world, address } = ctx;
   // Another one asked at the same time.
-  if (await tx.tang.advertised()) return;
-  const deed = { object: pairThing(await makePair(ctx)) };
+  if (tx.tang.advertised()) return;
+  const deed = { object: pairThing(makePair(ctx)) };
   tx.record(activityRecord(world, { keyid: networkCaller, action: 'tang.rotate', address, deed }));
 }
 
@@ -112,21 +112,21 @@ export async function makeFirstPair(ctx: TangContext): Promise<void> {
  * Multiplies a client's point, a JWK, by the secret of the pair that its key that exchanges is called so. Throws
  * `invalid` for what is no such point, `forbidden` for keys that are for something else, `not-found`.
  */
-export async function recover(
+export function recover(
   { tx, tenant, world, address }: TangContext,
   { thumbprint, jwk }: { readonly thumbprint: string; readonly jwk: unknown },
-): Promise<string> {
+): string {
   const { x, y } = pointOf(jwk);
-  const pair = await tx.tang.byExchange(thumbprint);
+  const pair = tx.tang.byExchange(thumbprint);
   if (!pair) {
-    if (await tx.tang.bySigning(thumbprint)) throw new KmsError('forbidden', 'this key signs, and exchanges nothing');
+    if (tx.tang.bySigning(thumbprint)) throw new KmsError('forbidden', 'this key signs, and exchanges nothing');
     throw new KmsError('not-found', 'there is no such Tang key pair');
   }
   const secret = open(tenant.keys, pair);
   const product = exchanged(secret, x, y);
   secret.fill(0);
   if (product === undefined) throw new KmsError('invalid', 'expected the coordinates of a point of P-521');
-  await tx.tang.noteRecovery(pair.thumbprint, world.now());
+  tx.tang.noteRecovery(pair.thumbprint, world.now());
   const deed = { object: pairThing(pair) };
   tx.record(activityRecord(world, { keyid: networkCaller, action: 'tang.recover', address, deed }));
   return product;
@@ -147,11 +147,11 @@ function pointOf(jwk: unknown): { readonly x: string; readonly y: string } {
 /** Brings all pairs under the tenant's newest key, so that the older ones can go. */
 export async function resealTangPairs(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
   const { epoch } = keys;
-  await store.transaction(async ({ tang }) => {
-    for (const pair of await tang.all()) {
+  await store.transaction(({ tang }) => {
+    for (const pair of tang.all()) {
       if (pair.epoch === epoch) continue;
       const secret = open(keys, pair);
-      await tang.reseal(pair.thumbprint, epoch, sealTangPair(keys.key('tang', epoch), pair.thumbprint, secret, random));
+      tang.reseal(pair.thumbprint, epoch, sealTangPair(keys.key('tang', epoch), pair.thumbprint, secret, random));
       secret.fill(0);
     }
   });

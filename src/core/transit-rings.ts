@@ -11,7 +11,7 @@ import { timestamp } from '../model/timestamp.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
-import { type Page, type PageRequest, type Soon, soon } from '../store/sql.ts';
+import type { Page, PageRequest } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, type World } from './context.ts';
@@ -34,10 +34,10 @@ export async function createTransitRing(
   const { type = 'aes256-gcm96', derived = false } = input;
   const name = checkRingName(input.name);
   if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
-  const there = await tx.transit.byName(name);
+  const there = tx.transit.byName(name);
   if (there) {
     if (input.keepExisting && there.type === type && there.derived === derived)
-      return { ring: await shown(ctx, there) };
+      return { ring: shown(ctx, there) };
     throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
   }
   if (tenant.custody === 'client') {
@@ -46,25 +46,25 @@ export async function createTransitRing(
   await needRingQuota(ctx);
   const now = world.now();
   const id = world.newId('ring');
-  await tx.transit.insert({
-    id,
-    name,
-    displayName: input.name,
-    type,
-    derived,
-    latestVersion: 1,
-    minDecryptionVersion: 1,
-    minEncryptionVersion: 0,
-    deletionAllowed: false,
-    rotateAfter: input.rotateAfter ?? undefined,
-    createdAt: now,
-    updatedAt: now,
-  });
-  const ring = await tx.transit.byId(id);
+  tx.transit.insert({
+        id,
+        name,
+        displayName: input.name,
+        type,
+        derived,
+        latestVersion: 1,
+        minDecryptionVersion: 1,
+        minEncryptionVersion: 0,
+        deletionAllowed: false,
+        rotateAfter: input.rotateAfter ?? undefined,
+        createdAt: now,
+        updatedAt: now,
+      });
+  const ring = tx.transit.byId(id);
   if (!ring) throw new KmsError('internal', 'a new transit ring is not there');
   const key = await makeVersion(ctx, ring, 1);
   ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'server' });
-  return { ring: await shown(ctx, ring) };
+  return { ring: shown(ctx, ring) };
 }
 
 interface RingsInput {
@@ -84,15 +84,15 @@ export function listTransitRings(
   return asObjects ? readAsObjects(looks, page, read) : readInParts(looks, page, read);
 }
 
-export async function getTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'getTransitRing'>> {
-  return { ring: await shown(ctx, await findTransitRing(ctx.tx, ringname)) };
+export function getTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'getTransitRing'> {
+  return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
 }
 
 /** With the versions that decrypt. */
-async function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): Promise<RingAnswer> {
+function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): RingAnswer {
   const { latestVersion, minDecryptionVersion, type } = ring;
   const oldest = Math.max(minDecryptionVersion, latestVersion - mostVersionsShown + 1);
-  const keys = await tx.transit.keysBetween(ring.id, latestVersion, oldest);
+  const keys = tx.transit.keysBetween(ring.id, latestVersion, oldest);
   const versions = keys.map(({ version, createdAt, publicKey }) => ({
     version,
     createdAt: timestamp(createdAt),
@@ -107,18 +107,18 @@ function publicText(type: TransitType, publicKey: string): string {
 }
 
 export async function rotateTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'rotateTransitRing'>> {
-  const ring = await findTransitRing(ctx.tx, ringname);
+  const ring = findTransitRing(ctx.tx, ringname);
   const key = await nextVersion(ctx, ring);
   ctx.note({ object: ringThing(ring), changed: ['latestVersion'], objects: [keyThing(key)] });
-  return { ring: await shown(ctx, await findTransitRing(ctx.tx, ringname)) };
+  return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
 }
 
-export async function configureTransitRing(
+export function configureTransitRing(
   ctx: Context,
   { ringname, ...input }: NamedRing & Body<'configureTransitRing'>,
-): Promise<Answer<'configureTransitRing'>> {
+): Answer<'configureTransitRing'> {
   const { tx, world } = ctx;
-  const ring = await findTransitRing(tx, ringname);
+  const ring = findTransitRing(tx, ringname);
   const { rotateAfter } = input;
   const change = {
     minDecryptionVersion: Math.max(1, input.minDecryptionVersion ?? ring.minDecryptionVersion),
@@ -135,37 +135,37 @@ export async function configureTransitRing(
     const range = `expected 0, or a version from ${decrypts} to ${ring.latestVersion}`;
     throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
   }
-  await tx.transit.update(ring.id, { ...change, updatedAt: world.now() });
+  tx.transit.update(ring.id, { ...change, updatedAt: world.now() });
   ctx.note({ object: ringThing(ring), changed: changedFields({ ...ring }, change) });
-  return { ring: await shown(ctx, await findTransitRing(tx, ringname)) };
+  return { ring: shown(ctx, findTransitRing(tx, ringname)) };
 }
 
 /** It stays restorable; its name is free at once. */
-export async function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'deleteTransitRing'>> {
+export function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'deleteTransitRing'> {
   const { tx, world } = ctx;
-  const ring = await findTransitRing(tx, ringname);
+  const ring = findTransitRing(tx, ringname);
   if (!ring.deletionAllowed) {
     throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`);
   }
-  await tx.transit.setDeleted(ring.id, world.now());
+  tx.transit.setDeleted(ring.id, world.now());
   ctx.note({ object: ringThing(ring) });
   return { name: ring.name, id: ring.id };
 }
 
 export async function restoreTransitRing(ctx: Context, { id }: { id: string }): Promise<Answer<'restoreTransitRing'>> {
   const { tx, world } = ctx;
-  const ring = await tx.transit.byId(id);
-  if (!ring) await refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
+  const ring = tx.transit.byId(id);
+  if (!ring) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
   if (ring?.deletedAt === undefined || ring.deletedAt <= world.now() - restorableFor) {
     throw new KmsError('not-found', 'there is no deleted transit ring of this id to restore');
   }
-  if (await tx.transit.byName(ring.name)) {
+  if (tx.transit.byName(ring.name)) {
     throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
   }
   await needQuota(ctx, 'keyrings', () => countRings(tx));
-  await tx.transit.setDeleted(id, undefined);
+  tx.transit.setDeleted(id, undefined);
   ctx.note({ object: ringThing(ring) });
-  return { ring: await shown(ctx, { ...ring, deletedAt: undefined }) };
+  return { ring: shown(ctx, { ...ring, deletedAt: undefined }) };
 }
 
 /** What stored keys are kept under once they are opened: long texts, made once for each. */
@@ -196,45 +196,43 @@ export function publicBytes(stored: TransitKey): Uint8Array {
 export async function nextVersion(ctx: Context, ring: TransitRing): Promise<TransitKey> {
   const version = ring.latestVersion + 1;
   const key = await makeVersion(ctx, ring, version);
-  await ctx.tx.transit.setLatest(ring.id, version, ctx.world.now());
+  ctx.tx.transit.setLatest(ring.id, version, ctx.world.now());
   return key;
 }
 
 async function makeVersion(ctx: Context, ring: TransitRing, version: number): Promise<TransitKey> {
   const { tx, tenant, world } = ctx;
-  await needQuota(ctx, 'keysPerRing', async () => version - 1);
+  await needQuota(ctx, 'keysPerRing', () => version - 1);
   const { epoch } = tenant.keys;
   const place = { ringId: ring.id, version };
   const bytes = newTransitKey(ring.type, world.random);
   const sealed = sealTransitKey(tenant.keys.key('transit', epoch), place, ring.type, bytes, world.random);
   const publicKey = toBase64(transitPublicKey(ring.type, bytes));
   bytes.fill(0);
-  await tx.transit.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
-  const key = await tx.transit.key(ring.id, version);
+  tx.transit.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
+  const key = tx.transit.key(ring.id, version);
   if (!key) throw new KmsError('internal', 'a new version is not there');
   return key;
 }
 
 /** Throws `not-found`; `conflict` where it is a ring whose keys its clients hold. */
-export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): Soon<TransitRing> {
+export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): TransitRing {
   const lower = name.toLowerCase();
-  return soon(tables.transit.byName(lower), (ring) => ring ?? noTransitRing(tables, lower));
-}
-
-async function noTransitRing(tables: Pick<Tables, 'rings'>, lower: string): Promise<never> {
-  await refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
+  const ring = tables.transit.byName(lower);
+  if (ring) return ring;
+  refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
   throw new KmsError('not-found', 'there is no such transit ring');
 }
 
 type ClientRings = Pick<Tables, 'rings'>;
 
 /** Throws `conflict` where it is a ring whose keys its clients hold. */
-async function refuseOfClients(
-  find: (tables: ClientRings, service: RingService) => Soon<Ring | undefined>,
+function refuseOfClients(
+  find: (tables: ClientRings, service: RingService) => Ring | undefined,
   tables: ClientRings,
-): Promise<void> {
+): void {
   for (const service of ['ks', 'asym'] as const) {
-    if (await find(tables, service)) throw new KmsError('conflict', heldByClients(service));
+    if (find(tables, service)) throw new KmsError('conflict', heldByClients(service));
   }
 }
 
@@ -244,13 +242,13 @@ const resealedAtOnce = 200;
 /** Brings all keys under the tenant's newest key, so that the older ones can go. */
 export async function resealTransitKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
   const { epoch } = keys;
-  const some = async ({ transit }: Tables): Promise<number> => {
-    const found = await transit.keysBefore(epoch, resealedAtOnce);
+  const some = ({ transit }: Tables): number => {
+    const found = transit.keysBefore(epoch, resealedAtOnce);
     for (const { type, ...stored } of found) {
       const key = openStored(keys, type, stored);
       if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
       const sealed = sealTransitKey(keys.key('transit', epoch), stored, type, key, random);
-      await transit.reseal(stored.id, epoch, sealed);
+      transit.reseal(stored.id, epoch, sealed);
     }
     return found.length;
   };
@@ -261,14 +259,14 @@ export async function resealTransitKeys(store: Store, keys: TenantKeys, random: 
  * Erases a ring that was deleted until then, or some of its keys: answers how many rings, undefined when there was
  * nothing left. A ring without some of its keys must not be restored, not even where the clock is set back.
  */
-export async function purgeTransit({ transit }: Tables, until: number): Promise<number | undefined> {
-  const id = await transit.deletedUntil(until);
+export function purgeTransit({ transit }: Tables, until: number): number | undefined {
+  const id = transit.deletedUntil(until);
   if (id === undefined) return undefined;
-  if ((await transit.eraseSome(id)) > 0) {
-    await transit.setDeleted(id, 0);
+  if (transit.eraseSome(id) > 0) {
+    transit.setDeleted(id, 0);
     return 0;
   }
-  await transit.erase(id);
+  transit.erase(id);
   return 1;
 }
 

@@ -8,7 +8,6 @@ import { derivedKey, isSignature, openMessage, readPrefixed, sealMessage, signMe
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import { isCipher, messagesPerVersion, type TransitType } from '../model/transit.ts';
-import { type Soon, soon } from '../store/sql.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import type { Context } from './context.ts';
 import { findTransitRing, type NamedRing, nextVersion, openStored, publicBytes } from './transit-rings.ts';
@@ -18,33 +17,32 @@ const none = new Uint8Array(0);
 export function transitEncrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitEncrypt'>,
-): Soon<Answer<'transitEncrypt'>> {
+): Answer<'transitEncrypt'> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
-    return soon(use.seal(bytesOf(item.plaintext), item), (made) => ({ made, deed: versionDeed(made.keyVersion) }));
+    const made = use.seal(bytesOf(item.plaintext), item);
+    return { made, deed: versionDeed(made.keyVersion) };
   });
 }
 
 export function transitDecrypt(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitDecrypt'>,
-): Soon<Answer<'transitDecrypt'>> {
-  return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) =>
-    soon(use.open(item), ({ plaintext, version }) => ({
-      made: { plaintext: toBase64(plaintext) },
-      deed: versionDeed(version),
-    })),
-  );
+): Answer<'transitDecrypt'> {
+  return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) => {
+    const { plaintext, version } = use.open(item);
+    return { made: { plaintext: toBase64(plaintext) }, deed: versionDeed(version) };
+  });
 }
 
 export function transitRewrap(
   ctx: Context,
   { ringname, items }: NamedRing & Body<'transitRewrap'>,
-): Soon<Answer<'transitRewrap'>> {
-  return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, async (use, item) => {
-    const { plaintext, version } = await use.open(item);
+): Answer<'transitRewrap'> {
+  return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
+    const { plaintext, version } = use.open(item);
     try {
-      const made = await use.seal(plaintext, item);
+      const made = use.seal(plaintext, item);
       return { made, deed: { keyVersion: made.keyVersion, fromKeyVersion: version } };
     } finally {
       plaintext.fill(0);
@@ -52,15 +50,15 @@ export function transitRewrap(
   });
 }
 
-export async function transitDataKey(
+export function transitDataKey(
   ctx: Context,
   { ringname, bits = 256, wrapped = false, ...item }: NamedRing & Body<'transitDataKey'>,
-): Promise<Answer<'transitDataKey'>> {
+): Answer<'transitDataKey'> {
   if (bits !== 128 && bits !== 256 && bits !== 512) throw refusal('invalid bit length');
-  const use = await RingInUse.of(ctx, ringname, 'encryption');
+  const use = RingInUse.of(ctx, ringname, 'encryption');
   const key = ctx.world.random(bits / 8);
   try {
-    const sealed = await use.seal(key, item);
+    const sealed = use.seal(key, item);
     ctx.note(versionDeed(sealed.keyVersion));
     return wrapped ? sealed : { ...sealed, plaintext: toBase64(key) };
   } finally {
@@ -71,34 +69,30 @@ export async function transitDataKey(
 export function transitSign(
   ctx: Context,
   { ringname, input = '', keyVersion = 0, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitSign'>,
-): Soon<Answer<'transitSign'>> {
-  return soon(RingInUse.of(ctx, ringname, 'signing'), (use) =>
-    soon(use.toMake(keyVersion, 'signing'), (stored) => {
-      const { type } = use.ring;
-      if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
-      const { version } = stored;
-      const message = bytesOf(input);
-      const signature = signMessage(type, use.opened(stored), version, message, prehashed ? undefined : hash);
-      ctx.note(versionDeed(version));
-      return { signature, keyVersion: version };
-    }),
-  );
+): Answer<'transitSign'> {
+  const use = RingInUse.of(ctx, ringname, 'signing');
+  const stored = use.toMake(keyVersion, 'signing');
+  const { type } = use.ring;
+  if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
+  const { version } = stored;
+  const message = bytesOf(input);
+  const signature = signMessage(type, use.opened(stored), version, message, prehashed ? undefined : hash);
+  ctx.note(versionDeed(version));
+  return { signature, keyVersion: version };
 }
 
 export function transitVerify(
   ctx: Context,
   { ringname, input = '', signature, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitVerify'>,
-): Soon<Answer<'transitVerify'>> {
-  return soon(RingInUse.of(ctx, ringname, 'verification'), (use) => {
-    const { type } = use.ring;
-    if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
-    const { version, bytes } = messageOf(use.ring, signature, 'signature');
-    return soon(use.key(version), (stored) => {
-      const message = bytesOf(input);
-      ctx.note(versionDeed(version));
-      return { valid: isSignature(type, publicBytes(stored), message, prehashed ? undefined : hash, bytes) };
-    });
-  });
+): Answer<'transitVerify'> {
+  const use = RingInUse.of(ctx, ringname, 'verification');
+  const { type } = use.ring;
+  if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
+  const { version, bytes } = messageOf(use.ring, signature, 'signature');
+  const stored = use.key(version);
+  const message = bytesOf(input);
+  ctx.note(versionDeed(version));
+  return { valid: isSignature(type, publicBytes(stored), message, prehashed ? undefined : hash, bytes) };
 }
 
 /**
@@ -106,20 +100,17 @@ export function transitVerify(
  */
 function each(
   ctx: Context,
-  found: Soon<RingInUse>,
+  use: RingInUse,
   items: readonly TransitItem[],
   work: Work,
-): Soon<{ items: TransitMade[] }> {
-  return soon(found, (use) => {
-    if (items.length === 0) throw refusal('missing batch input to process');
-    return soon(allMade(use, items, work), (made) => {
-      ctx.did(
-        made.map(({ made: { error } }) => (error === undefined ? 200 : 400)),
-        made.map(({ deed }) => deed),
-      );
-      return { items: made.map((each) => each.made) };
-    });
-  });
+): { items: TransitMade[] } {
+  if (items.length === 0) throw refusal('missing batch input to process');
+  const made = items.map((item) => orProblem(use, item, work));
+  ctx.did(
+    made.map(({ made: { error } }) => (error === undefined ? 200 : 400)),
+    made.map(({ deed }) => deed),
+  );
+  return { items: made.map((each) => each.made) };
 }
 
 /** What came of an item, and what its record says of it. */
@@ -128,35 +119,11 @@ interface Done {
   readonly deed: Deed;
 }
 
-type Work = (use: RingInUse, item: TransitItem) => Soon<Done>;
+type Work = (use: RingInUse, item: TransitItem) => Done;
 
-function allMade(use: RingInUse, items: readonly TransitItem[], work: Work): Soon<Done[]> {
-  const made: Done[] = [];
-  for (const item of items) {
-    const one = orProblem(use, item, work);
-    if (one instanceof Promise) return restMade(use, items.slice(made.length + 1), work, made, one);
-    made.push(one);
-  }
-  return made;
-}
-
-/** From the first on whose making takes a look at the store. */
-async function restMade(
-  use: RingInUse,
-  items: readonly TransitItem[],
-  work: Work,
-  made: Done[],
-  first: Promise<Done>,
-): Promise<Done[]> {
-  made.push(await first);
-  for (const item of items) made.push(await orProblem(use, item, work));
-  return made;
-}
-
-function orProblem(use: RingInUse, item: TransitItem, work: Work): Soon<Done> {
+function orProblem(use: RingInUse, item: TransitItem, work: Work): Done {
   try {
-    const made = work(use, item);
-    return made instanceof Promise ? made.catch(problemOf) : made;
+    return work(use, item);
   } catch (error) {
     return problemOf(error);
   }
@@ -231,7 +198,7 @@ function unsupported(type: TransitType, work: Kind): string | undefined {
 
 /**
  * A ring while one request works with it. Its keys are looked up and opened for each message, which the store and the
- * tenant's keys remember; all is done at once but for what is not remembered.
+ * tenant's keys remember.
  */
 class RingInUse {
   ring: TransitRing;
@@ -243,45 +210,40 @@ class RingInUse {
   }
 
   /** Throws `not-found`, and `invalid` for work that its keys are not for. */
-  static of(ctx: Context, ringname: string, work: Kind): Soon<RingInUse> {
-    return soon(findTransitRing(ctx.tx, ringname), (ring) => {
-      const problem = unsupported(ring.type, work);
-      if (problem !== undefined) throw refusal(problem);
-      return new RingInUse(ctx, ring);
-    });
+  static of(ctx: Context, ringname: string, work: Kind): RingInUse {
+    const ring = findTransitRing(ctx.tx, ringname);
+    const problem = unsupported(ring.type, work);
+    if (problem !== undefined) throw refusal(problem);
+    return new RingInUse(ctx, ring);
   }
 
-  seal(plaintext: Uint8Array, item: TransitItem): Soon<{ ciphertext: string; keyVersion: number }> {
+  seal(plaintext: Uint8Array, item: TransitItem): { ciphertext: string; keyVersion: number } {
     const { random } = this.#ctx.world;
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
-    return soon(this.toMake(item.keyVersion ?? 0, 'encryption'), (stored) => {
-      const type = this.#cipher;
-      const ciphertext = withKey(this.opened(stored), context, (key) =>
-        sealMessage(type, key, stored, plaintext, associated, random),
-      );
-      return { ciphertext, keyVersion: stored.version };
-    });
+    const stored = this.toMake(item.keyVersion ?? 0, 'encryption');
+    const type = this.#cipher;
+    const ciphertext = withKey(this.opened(stored), context, (key) =>
+      sealMessage(type, key, stored, plaintext, associated, random),
+    );
+    return { ciphertext, keyVersion: stored.version };
   }
 
-  open(item: TransitItem): Soon<{ plaintext: Uint8Array; version: number }> {
+  open(item: TransitItem): { plaintext: Uint8Array; version: number } {
     if (item.ciphertext === undefined || item.ciphertext === '') throw refusal('missing ciphertext to decrypt');
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
     const { version, bytes } = messageOf(this.ring, item.ciphertext, 'ciphertext');
     if (bytes.length < 12) throw refusal('invalid ciphertext length');
-    return soon(this.key(version), (stored) => {
-      const type = this.#cipher;
-      const plaintext = withKey(this.opened(stored), context, (key) =>
-        openMessage(type, key, stored, bytes, associated),
-      );
-      if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
-      return { plaintext, version };
-    });
+    const stored = this.key(version);
+    const type = this.#cipher;
+    const plaintext = withKey(this.opened(stored), context, (key) => openMessage(type, key, stored, bytes, associated));
+    if (!plaintext) throw refusal(`${authenticators[type]}: message authentication failed`);
+    return { plaintext, version };
   }
 
   /** The key that a new message is made with, which is counted as made: 0 is the newest version. */
-  toMake(wanted: number, what: 'encryption' | 'signing'): Soon<TransitKey> {
+  toMake(wanted: number, what: 'encryption' | 'signing'): TransitKey {
     const { minEncryptionVersion, latestVersion } = this.ring;
     if (wanted < 0) throw refusal(`requested version for ${what} is negative`);
     if (wanted > latestVersion) {
@@ -291,22 +253,18 @@ class RingInUse {
       throw refusal(`requested version for ${what} is less than the minimum encryption key version`);
     }
     const { transit } = this.#ctx.tx;
-    return soon(this.key(wanted === 0 ? latestVersion : wanted), (stored) =>
-      soon(transit.messageCount(stored.id), (made) => {
-        const isSpent = made >= messagesPerVersion;
-        if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
-        if (isSpent || (wanted === 0 && this.#isOld(stored))) return this.#rotated();
-        transit.countMessage(stored.id);
-        return stored;
-      }),
-    );
+    const stored = this.key(wanted === 0 ? latestVersion : wanted);
+    const isSpent = transit.messageCount(stored.id) >= messagesPerVersion;
+    if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
+    if (isSpent || (wanted === 0 && this.#isOld(stored))) return this.#rotated();
+    transit.countMessage(stored.id);
+    return stored;
   }
 
-  key(version: number): Soon<TransitKey> {
-    return soon(this.#ctx.tx.transit.key(this.ring.id, version), (stored) => {
-      if (stored) return stored;
-      throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
-    });
+  key(version: number): TransitKey {
+    const stored = this.#ctx.tx.transit.key(this.ring.id, version);
+    if (stored) return stored;
+    throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
   }
 
   /** To be used at once. */
@@ -317,10 +275,10 @@ class RingInUse {
   }
 
   /** The first key of a new version, with its first message counted. */
-  async #rotated(): Promise<TransitKey> {
+  #rotated(): TransitKey {
     const { tx } = this.#ctx;
-    const stored = await nextVersion(this.#ctx, this.ring);
-    this.ring = await findTransitRing(tx, this.ring.name);
+    const stored = nextVersion(this.#ctx, this.ring);
+    this.ring = findTransitRing(tx, this.ring.name);
     tx.transit.countMessage(stored.id);
     return stored;
   }

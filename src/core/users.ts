@@ -3,13 +3,13 @@ import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
-import { changedFields, changedRights, type Deed, flagsOfMany, mostNamed, type Thing } from '../model/deed.ts';
+import { changedFields, changedRights, type Deed, FlagNames, mostNamed, type Thing } from '../model/deed.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
-import type { PageRequest } from '../store/sql.ts';
+import type { PageRequest, Slices } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
-import { grantableFlags, isSelf, keepingHolder, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
+import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 
@@ -35,24 +35,24 @@ export async function addUser(
   const { tx, world } = ctx;
   checkUserNames(fields);
   const flagsText = grantableFlags(ctx.caller, fields.flags ?? {});
-  await checkFree(tx.users, fields);
+  checkFree(tx.users, fields);
   await needQuota(ctx, 'users', () => tx.users.count());
   const now = world.now();
   const id = world.newId('user');
-  await tx.users.insert({
-    id,
-    username: fields.username,
-    email: fields.email,
-    firstName: fields.firstName,
-    lastName: fields.lastName,
-    displayName: fields.displayName || `${fields.firstName} ${fields.lastName}`,
-    flagsText,
-    props: fields.props ?? {},
-    passwordHash,
-    createdAt: now,
-    updatedAt: now,
-  });
-  return found(await tx.users.byId(id));
+  tx.users.insert({
+        id,
+        username: fields.username,
+        email: fields.email,
+        firstName: fields.firstName,
+        lastName: fields.lastName,
+        displayName: fields.displayName || `${fields.firstName} ${fields.lastName}`,
+        flagsText,
+        props: fields.props ?? {},
+        passwordHash,
+        createdAt: now,
+        updatedAt: now,
+      });
+  return found(tx.users.byId(id));
 }
 
 /** The oldest first. */
@@ -66,8 +66,8 @@ export interface UserRef {
   readonly is: 'username' | 'email' | 'id';
 }
 
-export async function getUser({ tx }: Context, input: { readonly user: UserRef }): Promise<User> {
-  return userAnswer(await findUser(tx, input.user));
+export function getUser({ tx }: Context, input: { readonly user: UserRef }): User {
+  return userAnswer(findUser(tx, input.user));
 }
 
 interface UpdateUserInput {
@@ -76,18 +76,18 @@ interface UpdateUserInput {
   readonly changes: Body<'updateUser'>;
 }
 
-export async function updateUser(ctx: Context, input: UpdateUserInput): Promise<User> {
+export function updateUser(ctx: Context, input: UpdateUserInput): User {
   const { tx, caller, world } = ctx;
   const { changes } = input;
-  const user = await findUser(tx, input.user);
+  const user = findUser(tx, input.user);
   mayTouch(caller, user);
   if (changes.flags && !caller.flags.allows('user.update')) throw missingFlag('user.update');
   const flagsText = changes.flags ? grantableFlags(caller, changes.flags) : user.flagsText;
   const email = changes.email ?? user.email;
   checkUserNames({ email });
-  await checkFree(tx.users, { email }, user.id);
+  checkFree(tx.users, { email }, user.id);
   // A reset link that went to the old address must not open the account.
-  if (email !== user.email) await tx.userTokens.erase(user.id, 'reset');
+  if (email !== user.email) tx.userTokens.erase(user.id, 'reset');
   const change = {
     email,
     firstName: changes.firstName ?? user.firstName,
@@ -97,48 +97,48 @@ export async function updateUser(ctx: Context, input: UpdateUserInput): Promise<
     props: changes.props ?? user.props,
     updatedAt: world.now(),
   };
-  await keepingHolder(ctx, () => tx.users.update(user.id, change));
+  const needHolder = holderNeeded(ctx);
+  tx.users.update(user.id, change);
+  needHolder();
   ctx.note(userDeed(user, change));
-  return userAnswer(found(await tx.users.byId(user.id)));
+  return userAnswer(found(tx.users.byId(user.id)));
 }
 
 /**
  * Deletes a user, ends its sessions and disables the API keys that it owns, none of which may be stronger than the
  * caller.
  */
-export async function deleteUser(ctx: Context, input: { readonly user: UserRef }): Promise<{ message: string }> {
+export function* deleteUser(ctx: Context, input: { readonly user: UserRef }): Slices<{ message: string }> {
   const { tx, caller, world } = ctx;
-  const user = await findUser(tx, input.user);
+  const user = findUser(tx, input.user);
   mayTouch(caller, user);
-  await mayTouchAll(caller, (look) => tx.apiKeys.lookAtActiveOfUser(user.id, caller.id, look));
-  const revoked = await flagsOfMany(async (look) => {
-    look(flagsOfText(user.flagsText));
-    await tx.apiKeys.lookAtActiveOfUser(user.id, undefined, (text) => look(flagsOfText(text)));
-  });
-  const keys = await tx.apiKeys.activeOfUser(user.id, mostNamed);
-  const objectCount = await keepingHolder(ctx, async () => {
-    await tx.sessions.endAllOf(user.id, world.now());
-    const disabled = await tx.apiKeys.disableOfUser(user.id, world.now());
-    await tx.users.erase(user.id);
-    return disabled;
-  });
-  ctx.note({ object: userThing(user), revoked, objects: keys.map(apiKeyThing), objectCount });
+  yield* mayTouchAll(caller, (look) => tx.apiKeys.lookAtActiveOfUser(user.id, caller.id, look));
+  const revoked = new FlagNames();
+  revoked.add(flagsOfText(user.flagsText));
+  yield* tx.apiKeys.lookAtActiveOfUser(user.id, undefined, (text) => revoked.add(flagsOfText(text)));
+  const keys = yield* tx.apiKeys.activeOfUser(user.id, mostNamed);
+  const needHolder = holderNeeded(ctx);
+  tx.sessions.endAllOf(user.id, world.now());
+  const objectCount = yield* tx.apiKeys.disableOfUser(user.id, world.now());
+  tx.users.erase(user.id);
+  needHolder();
+  ctx.note({ object: userThing(user), revoked: revoked.list, objects: keys.map(apiKeyThing), objectCount });
   return { message: `the user ${user.username} is deleted` };
 }
 
 /** Whether the reference stands for the caller itself: reading and changing oneself needs no flag. */
-export async function refersToSelf(tables: Pick<Tables, 'users'>, caller: Caller, ref: UserRef): Promise<boolean> {
+export function refersToSelf(tables: Pick<Tables, 'users'>, caller: Caller, ref: UserRef): boolean {
   if (caller.kind !== 'user') return false;
-  const user = await lookUp(tables, ref);
+  const user = lookUp(tables, ref);
   return user !== undefined && isSelf(caller, user);
 }
 
 /** Throws `not-found` where there is no such user. */
-export async function findUser(tables: Pick<Tables, 'users'>, ref: UserRef): Promise<UserRow> {
-  return found(await lookUp(tables, ref));
+export function findUser(tables: Pick<Tables, 'users'>, ref: UserRef): UserRow {
+  return found(lookUp(tables, ref));
 }
 
-function lookUp({ users }: Pick<Tables, 'users'>, { text, is }: UserRef): Promise<UserRow | undefined> {
+function lookUp({ users }: Pick<Tables, 'users'>, { text, is }: UserRef): UserRow | undefined {
   if (is === 'id') return users.byId(text);
   return is === 'email' ? users.byEmail(text) : users.byUsername(text);
 }
@@ -212,18 +212,18 @@ function usernameProblem(username: string): string | undefined {
  * Throws `conflict`, naming each field that is taken by another user than `exceptId`. A name that is another's address,
  * or the other way round, is taken too: at a login either stands for the user.
  */
-export async function checkFree(
+export function checkFree(
   users: UserTable,
   { username, email: address }: UserNames,
   exceptId?: string,
-): Promise<void> {
+): void {
   const problems: FieldProblem[] = [];
-  const isTaken = async (text: string): Promise<boolean> => {
-    const found = [await users.byUsername(text), await users.byEmail(text)];
+  const isTaken = (text: string): boolean => {
+    const found = [users.byUsername(text), users.byEmail(text)];
     return found.some((user) => user !== undefined && user.id !== exceptId);
   };
-  if (username !== undefined && (await isTaken(username))) problems.push({ field: 'username', message: 'is taken' });
-  if (address !== undefined && (await isTaken(address))) problems.push({ field: 'email', message: 'is taken' });
+  if (username !== undefined && isTaken(username)) problems.push({ field: 'username', message: 'is taken' });
+  if (address !== undefined && isTaken(address)) problems.push({ field: 'email', message: 'is taken' });
   if (problems.length > 0) throw fieldsError('conflict', problems);
 }
 

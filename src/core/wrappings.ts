@@ -17,30 +17,30 @@ import { keyThing, ringThing } from './keyrings.ts';
 import { findRing, givenPair } from './rings.ts';
 
 /** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
-export async function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Promise<Answer<'rewrapKeys'>> {
+export function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Answer<'rewrapKeys'> {
   const { tx, world } = ctx;
-  const ring = await findRing(tx, 'ks', { name: input.ringname });
+  const ring = findRing(tx, 'ks', { name: input.ringname });
   if (input.keys.length === 0) throw invalidField('keys', 'must have at least 1 entry');
   const { publicKey } = givenPair(input.publicKey);
   if (publicKey !== ring.publicKey) throw collision('publicKey', 'the keyring has another public key');
-  const active = await tx.ringKeys.byId(ring.id, ring.activeKey);
+  const active = tx.ringKeys.byId(ring.id, ring.activeKey);
   if (active?.pair !== ring.pair) {
     throw collision('ringname', 'no key is wrapped to its public key yet: rotate the keyring first');
   }
   const deeds: Deed[] = [];
   for (const [index, given] of input.keys.entries()) {
-    const key = await tx.ringKeys.byId(ring.id, given.id);
+    const key = tx.ringKeys.byId(ring.id, given.id);
     if (!key) throw new KmsError('not-found', `keys.${index}: the keyring has no such key`);
     const { wrapped, iv } = given;
-    const before = key.rewraps > 0 ? await tx.ringKeys.earlierWrappings(key) : [];
+    const before = key.rewraps > 0 ? tx.ringKeys.earlierWrappings(key) : [];
     const earlier = before.find((each) => each.wrapped === wrapped);
     if (!earlier) refuseUnlikely(`keys.${index}`, ring, given);
     if (wrapped === key.wrapped) continue;
     refuseCollision(`keys.${index}`, ring, key, given);
-    if (earlier) await tx.ringKeys.putBack(key, earlier, world.now());
+    if (earlier) tx.ringKeys.putBack(key, earlier, world.now());
     else {
       refuseNew(`keys.${index}`, ring, key);
-      await tx.ringKeys.rewrap(key, { kem: ring.kem, pair: ring.pair, wrapped, iv }, world.now());
+      tx.ringKeys.rewrap(key, { kem: ring.kem, pair: ring.pair, wrapped, iv }, world.now());
     }
     const changed = key.kem === (earlier ?? ring).kem ? ['keyData'] : ['kem', 'keyData'];
     deeds.push({ object: ringThing(ring), objects: [keyThing(key)], changed });

@@ -154,7 +154,7 @@ function verdict(asked: Asked, { caller, usable }: Identified, about: About): So
 /** Where users need a second factor. */
 async function ofUser(asked: Asked, caller: Caller, about: About): Promise<Admission> {
   const { ringname, sealed, subject } = about;
-  const enrolment = await enrolmentRefusal(asked.tables, asked.handle.tenant, caller);
+  const enrolment = enrolmentRefusal(asked.tables, asked.handle.tenant, caller);
   if (enrolment) return { caller, ringname, refusal: enrolment };
   const refusal = refusalOf(asked, caller, subject);
   return refusal ? ofSelf(asked, caller, about, refusal) : { caller, ringname, sealed };

@@ -248,7 +248,7 @@ export function serveEndpoint(
       return { ...served, keyid };
     }
     // What is recorded takes a write, and whether there is such a user must not be told by the time.
-    await purgeSessions({ tx, world });
+    purgeSessions({ tx, world });
     return { ...served, byNobody: true };
   }
 

@@ -165,7 +165,7 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
       );
       return async (ctx) => {
         // Whether the caller may read that ring is decided with the record of the request.
-        await ringToSearch(ctx.tx, ctx.caller, ring);
+        ringToSearch(ctx.tx, ctx.caller, ring);
         return found;
       };
     },

@@ -104,13 +104,17 @@ export function changedUse(
   return changedRights(before.active ? before.flags : undefined, after.active ? after.flags : undefined);
 }
 
-/** The names of the flags of many, each once, but no more of them than one set of flags may have. */
-export async function flagsOfMany(lookAtAll: (look: (flags: Flags) => void) => Promise<void>): Promise<string[]> {
-  const names = new Set<string>();
-  await lookAtAll((flags) => {
-    for (const name of flags.names) if (names.size < maxFlags) names.add(name);
-  });
-  return [...names];
+/** Collects the names of many holders' flags, each once, and no more of them than one set of flags may have. */
+export class FlagNames {
+  readonly #names = new Set<string>();
+
+  add(flags: Flags): void {
+    for (const name of flags.names) if (this.#names.size < maxFlags) this.#names.add(name);
+  }
+
+  get list(): string[] {
+    return [...this.#names];
+  }
 }
 
 /** What the `props` of a record say was done. Those of reported records are another's words and say nothing of it. */

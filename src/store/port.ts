@@ -2,7 +2,7 @@
 // files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
 import type { Mark } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
-import type { Page, PageRequest, Soon } from './sql.ts';
+import type { Page, PageRequest, Slices } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
@@ -101,9 +101,10 @@ export interface Tables {
 
 /** The tables `T`, and what only a transaction can do. */
 export type Transaction<T extends object = Tables> = T & {
-  /** Runs `fn`; when it throws, takes back what it wrote and throws on. Done at once where `fn` is. */
-  savepoint<R>(fn: () => Promise<R>): Promise<R>;
-  savepoint<R>(fn: () => Soon<R>): Soon<R>;
+  /** Runs `fn`; when it throws, takes back what it wrote and throws on. */
+  savepoint<R>(fn: () => R): R;
+  /** The same for work in slices. */
+  savepointInSlices<R>(fn: () => Slices<R>): Slices<R>;
   /** Adds a record to the activity log in the same durable unit as the transaction's other writes. */
   record(activity: ActivityInput): void;
 };
@@ -267,21 +268,18 @@ export interface StoreHold {
 /** A database of the appliance: one for each tenant, and one (with other tables) for the appliance itself. */
 export interface Store<T extends object = Tables> {
   /**
-   * Runs `fn` alone, then makes what it wrote durable together with its neighbours, and only then resolves. Inside,
-   * nothing is awaited but the store. When `fn` throws, nothing of it remains and the error is thrown on. Throws
-   * `unavailable` while the store cannot write.
+   * Runs `fn` to its end, then makes what it wrote durable together with its neighbours, and only then resolves. When
+   * `fn` throws, nothing of it remains and the error is thrown on. Throws `unavailable` while the store cannot write.
    */
-  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R>;
+  transaction<R>(fn: (tx: Transaction<T>) => R): Promise<R>;
+  /** The same for what is too long for one go: other transactions of this store wait, everybody else is served. */
+  transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R>;
   /**
-   * Runs `fn` between transactions, on the state as it is, which may be ahead of the disk: for looking before a
-   * transaction, never for answering. It waits its turn, so it never ends when called inside a transaction.
+   * Runs `fn` on the state in memory, which may be ahead of the disk, in the midst of a transaction in slices, or behind
+   * what another node wrote: for looking before a transaction, never for answering. Throws `unavailable` while nothing
+   * is in service.
    */
-  peek<R>(fn: (tables: T) => Promise<R>): Promise<R>;
-  /**
-   * Asks the tables for what needs no statement, such as what was looked up before, without a turn: a transaction that
-   * is under way may have changed it, and may yet be taken back. Undefined while nothing is in service.
-   */
-  glance<R>(fn: (tables: T) => R): R | undefined;
+  read<R>(fn: (tables: T) => R): R;
   readonly activity: StoreActivity;
   /** How far what is durable goes. */
   readonly mark: Mark;

@@ -139,7 +139,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
       });
       this.#sayTorn(recovered);
       const session = new Session(state, (sql) => tables(sql), activity);
-      const written = await migrate(state, session, migrations);
+      const written = migrate(state, session, migrations);
       if (written) await log.add(written);
       live = { state, session, activity, log, uid, snapshot, dead: false, inUse: false };
       return live;

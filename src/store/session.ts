@@ -2,7 +2,7 @@
 // a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
 import type { ActivityInput, Transaction } from './port.ts';
-import type { Row, Soon, Sql, SqlValue, Tally } from './sql.ts';
+import type { Row, Slices, Sql, SqlValue, Tally } from './sql.ts';
 import type { LoggedStatement, State, Statement } from './state.ts';
 import { othersTurn } from './turns.ts';
 
@@ -46,10 +46,7 @@ interface Before {
   readonly staged: number;
 }
 
-/** The depth of a transaction whose savepoints did not nest. */
-const lost = Number.POSITIVE_INFINITY;
-
-type Mode = 'idle' | 'transaction' | 'peek';
+type Mode = 'idle' | 'transaction' | 'read';
 
 /** Thrown where the state in memory can no longer be trusted to hold what was committed and nothing else. */
 export class StateLost extends KmsError {
@@ -78,23 +75,13 @@ const most = 10_000;
 class Cache {
   readonly #tables = new Map<string, Map<string, object>>();
 
-  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Soon<T | undefined> {
+  remember<T extends object>(table: string, key: string, load: () => T | undefined): T | undefined {
     const known = this.#tables.get(table)?.get(key);
     // Cast: a table file asks for one type under one kind of key.
-    return known ? (known as T) : this.#learn(table, key, load);
+    return known ? (known as T) : this.#learn(table, key, load());
   }
 
-  known<T extends object>(table: string, key: string): T | undefined {
-    // Cast: as above.
-    return this.#tables.get(table)?.get(key) as T | undefined;
-  }
-
-  async #learn<T extends object>(
-    table: string,
-    key: string,
-    load: () => Promise<T | undefined>,
-  ): Promise<T | undefined> {
-    const found = await load();
+  #learn<T extends object>(table: string, key: string, found: T | undefined): T | undefined {
     if (!found) return undefined;
     let entries = this.#tables.get(table);
     if (!entries) {
@@ -145,21 +132,19 @@ export class Session<T extends object> {
     this.#staging = staging;
     this.written = { statements: this.#statements, params: this.#params, records: this.#records, counts: this.#counts };
     this.#tables = tables({
-      get: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
-      all: async <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
-      some: async <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
+      get: <R extends Row>(text: string, ...params: SqlValue[]) => this.#get<R>(text, params),
+      all: <R extends Row>(text: string, ...params: SqlValue[]) => this.#all<R>(text, params),
+      some: <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
         this.#all<R>(text, params, enough),
-      run: async (text: string, ...params: SqlValue[]) => this.write(text, params),
+      run: (text: string, ...params: SqlValue[]) => this.write(text, params),
       remember: (table, key, load) => this.#cache.remember(table, key, load),
-      known: (table, key) => this.#cache.known(table, key),
       count: (text, id, ...latest) => this.#count(text, id, latest),
       counted: (text, id) => this.#state.statement(text).counts?.get(id),
-      // Whoever has the turn keeps it: nothing else runs on this session meanwhile.
-      pause: othersTurn,
     });
     this.#transaction = {
       ...this.#tables,
-      savepoint: <R>(fn: () => Promise<R>) => this.#savepoint(fn),
+      savepoint: (fn) => this.#savepoint(fn),
+      savepointInSlices: (fn) => this.#savepointInSlices(fn),
       record: (activity) => {
         if (this.#mode !== 'transaction') throw outside();
         this.#staging.stage(activity);
@@ -173,26 +158,38 @@ export class Session<T extends object> {
     return this.#statements.length > 0 || this.#records.length > 0 || this.#counts.length > 0;
   }
 
-  /** Runs one transaction to its commit in memory, at once where `fn` is. Never call it while another is under way. */
-  run<R>(fn: (tx: Transaction<T>) => Soon<R>): Soon<R> {
-    this.#clear();
-    for (const statement of this.#counting) if (tallied(statement) > mostTallies) this.#runTallies(statement);
-    this.#mode = 'transaction';
-    let result: Soon<R>;
+  /** Runs one transaction to its commit in memory. Never call it while one in slices is under way. */
+  run<R>(fn: (tx: Transaction<T>) => R): R {
+    this.#start();
+    let result: R;
     try {
       result = fn(this.#transaction);
     } catch (error) {
       return this.#failed(error);
     }
-    if (!(result instanceof Promise)) return this.#committed(result);
-    return result.then(
-      (done) => this.#committed(done),
-      (error) => this.#failed(error),
-    );
+    return this.#committed(result);
+  }
+
+  /** The same in slices: it ends with the generator. Nothing else may be run before that. */
+  *runInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Slices<R> {
+    this.#start();
+    let result: R;
+    try {
+      result = yield* fn(this.#transaction);
+    } catch (error) {
+      return this.#failed(error);
+    }
+    return this.#committed(result);
+  }
+
+  #start(): void {
+    if (this.#mode !== 'idle') throw new KmsError('internal', 'a transaction began inside another one');
+    this.#clear();
+    for (const statement of this.#counting) if (tallied(statement) > mostTallies) this.#runTallies(statement);
+    this.#mode = 'transaction';
   }
 
   #committed<R>(result: R): R {
-    if (this.#depth !== 0) this.#failed(new KmsError('internal', 'a transaction ended inside a savepoint'));
     this.#mode = 'idle';
     try {
       if (this.#begun > 0) this.#state.control('COMMIT');
@@ -261,19 +258,15 @@ export class Session<T extends object> {
     }
   }
 
-  /** Looks, between transactions; writing is refused. */
-  async peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
-    this.#mode = 'peek';
+  /** Runs `fn` on the state as it is, in the midst of a transaction in slices too; writing is refused. */
+  read<R>(fn: (tables: T) => R): R {
+    const before = this.#mode;
+    this.#mode = 'read';
     try {
-      return await fn(this.#tables);
+      return fn(this.#tables);
     } finally {
-      this.#mode = 'idle';
+      this.#mode = before;
     }
-  }
-
-  /** For what needs no statement, at any time. */
-  get tables(): T {
-    return this.#tables;
   }
 
   /** Runs a statement that writes, inside a transaction. */
@@ -312,7 +305,7 @@ export class Session<T extends object> {
 
   #readable(text: string): Statement {
     const statement = this.#state.statement(text);
-    if (this.#mode === 'idle' || (this.#mode === 'peek' && !statement.reads)) throw outside();
+    if (this.#mode === 'idle' || (this.#mode === 'read' && !statement.reads)) throw outside();
     if (this.#mode === 'transaction') this.#begin();
     return statement;
   }
@@ -323,39 +316,46 @@ export class Session<T extends object> {
     this.ran(statement);
   }
 
-  #savepoint<R>(fn: () => Promise<R>): Promise<R>;
-  #savepoint<R>(fn: () => Soon<R>): Soon<R>;
-  #savepoint<R>(fn: () => Soon<R>): Soon<R> {
+  #savepoint<R>(fn: () => R): R {
+    const before = this.#open();
+    let result: R;
+    try {
+      result = fn();
+    } catch (error) {
+      return this.#takenBack(before, error);
+    }
+    return this.#kept(before, result);
+  }
+
+  *#savepointInSlices<R>(fn: () => Slices<R>): Slices<R> {
+    const before = this.#open();
+    let result: R;
+    try {
+      result = yield* fn();
+    } catch (error) {
+      return this.#takenBack(before, error);
+    }
+    return this.#kept(before, result);
+  }
+
+  #open(): Before {
     if (this.#mode !== 'transaction') throw outside();
-    const before: Before = {
+    return {
       depth: ++this.#depth,
       statements: this.#statements.length,
       records: this.#records.length,
       counts: this.#counts.length,
       staged: this.#staging.stagedCount,
     };
-    let result: Soon<R>;
-    try {
-      result = fn();
-    } catch (error) {
-      return this.#takenBack(before, error);
-    }
-    if (!(result instanceof Promise)) return this.#kept(before, result);
-    return result.then(
-      (done) => this.#kept(before, done),
-      (error) => this.#takenBack(before, error),
-    );
   }
 
   #kept<R>({ depth }: Before, result: R): R {
-    this.#inStep(depth);
     this.#release(depth);
     this.#depth--;
     return result;
   }
 
   #takenBack({ depth, statements, records, counts, staged }: Before, error: unknown): never {
-    this.#inStep(depth);
     if (this.#begun > depth) this.#state.control(`ROLLBACK TO s${depth}`);
     this.#release(depth);
     this.#forgetFrom(statements, counts);
@@ -367,7 +367,6 @@ export class Session<T extends object> {
 
   /** Tells SQLite of the transaction and of every open savepoint that it does not know yet. */
   #begin(): void {
-    if (this.#depth === lost) throw outside();
     for (; this.#begun <= this.#depth; this.#begun++) {
       this.#state.control(this.#begun === 0 ? 'BEGIN' : `SAVEPOINT s${this.#begun}`);
     }
@@ -377,14 +376,6 @@ export class Session<T extends object> {
     if (this.#begun <= depth) return;
     this.#state.control(`RELEASE s${depth}`);
     this.#begun = depth;
-  }
-
-  /** Savepoints nest; side by side they would take back each other's writes. */
-  #inStep(depth: number): void {
-    if (this.#depth === depth && this.#mode === 'transaction') return;
-    // No later savepoint can match any more, and the transaction fails at its end.
-    this.#depth = lost;
-    throw new KmsError('internal', 'savepoints of one transaction must nest, not run side by side');
   }
 
   /** What was written from these places on is taken back. */

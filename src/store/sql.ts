@@ -1,5 +1,5 @@
-// What a table file needs of a driver, and nothing more: constant statements with parameters, answered asynchronously,
-// or at once where the answer is known.
+// What a table file needs of a driver, and nothing more: constant statements with parameters, answered at once, since the
+// state is in memory.
 
 /**
  * A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and
@@ -9,35 +9,25 @@ export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;
 
 /**
- * An answer that is there already, or will be. Who is on the way of every request looks which, since awaiting what is
- * there costs as much as making it.
+ * Work that is too long for one go: it yields after each part, some milliseconds long, and the store has the event loop
+ * turn then. Nothing else reads or writes that store until it is over.
  */
-export type Soon<T> = T | Promise<T>;
+export type Slices<R> = Generator<void, R, void>;
 
-/** What `use` makes of the answer, made at once where that is there. */
-export function soon<T, R>(answer: Soon<T>, use: (there: T) => Soon<R>): Soon<R> {
-  return answer instanceof Promise ? answer.then(use) : use(answer);
-}
-
-/**
- * What a table file needs of a driver. Statements take `?` parameters; texts are constants, so that drivers can keep
- * them prepared.
- */
+/** Statements take `?` parameters; texts are constants, so that drivers can keep them prepared. */
 export interface Sql {
-  get<R extends Row>(sql: string, ...params: SqlValue[]): Promise<R | undefined>;
-  all<R extends Row>(sql: string, ...params: SqlValue[]): Promise<R[]>;
+  get<R extends Row>(sql: string, ...params: SqlValue[]): R | undefined;
+  all<R extends Row>(sql: string, ...params: SqlValue[]): R[];
   /** The rows up to and with the first that is `enough`; those after it are not read. */
-  some<R extends Row>(enough: (row: R) => boolean, sql: string, ...params: SqlValue[]): Promise<R[]>;
+  some<R extends Row>(enough: (row: R) => boolean, sql: string, ...params: SqlValue[]): R[];
   /** Runs a statement that writes; answers the number of rows it changed. */
-  run(sql: string, ...params: SqlValue[]): Promise<number>;
+  run(sql: string, ...params: SqlValue[]): number;
   /**
    * What `load` finds in `table` under `key`, perhaps remembered from before: a driver may keep it until something is
    * written to the table or a transaction is taken back. `load` reads that table alone, and nobody changes what it
    * answers.
    */
-  remember<T extends object>(table: string, key: string, load: () => Promise<T | undefined>): Soon<T | undefined>;
-  /** What `remember` keeps, whatever a transaction under way makes of it. */
-  known<T extends object>(table: string, key: string): T | undefined;
+  remember<T extends object>(table: string, key: string, load: () => T | undefined): T | undefined;
   /**
    * Counts one: `sql` writes to one table, and adds its first parameter to a number in what its second one names; more
    * parameters are those of the latest count. As durable as a statement that was run, but a driver may add up what it
@@ -46,11 +36,6 @@ export interface Sql {
    */
   count(sql: string, id: string, ...latest: SqlValue[]): void;
   counted(sql: string, id: string): Tally | undefined;
-  /**
-   * To be awaited between the parts of what takes long and must be one transaction, some milliseconds each: other
-   * requests of this store go on waiting for it, and everybody else is served where it is time for that.
-   */
-  pause(): Promise<void> | undefined;
 }
 
 /** What was counted: how often, and the further parameters of the latest time. */

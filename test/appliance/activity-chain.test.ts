@@ -25,7 +25,7 @@ async function withSegments(): Promise<Place & { readonly segment: string }> {
   const stores = { root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() };
   const store = await openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
   for (let from = 0; from < count; from += 1000) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       for (let n = from; n < from + 1000; n++) {
         const entry = {
           id: `act_${String(n).padStart(26, '0')}`,

@@ -20,7 +20,7 @@ async function machine({ recordedAt = [start - hour] }: { recordedAt?: readonly 
   const system: Store<SystemTables> = await createMemoryStore({ migrations: systemMigrations, tables: systemTables });
   const { store } = await testTenant();
   const record = (createdAt: number) =>
-    store.transaction(async (tx) => tx.record({ ...activityInput(`act_${createdAt}`), createdAt }));
+    store.transaction((tx) => tx.record({ ...activityInput(`act_${createdAt}`), createdAt }));
   for (const at of recordedAt) await record(at);
   const clock = { now: start, up: 5, wrong: 0 };
   const said: string[] = [];

@@ -13,7 +13,7 @@ test('a segment that was changed in the database is found, and found well again'
   const { database, node } = await simShared({ limits: { segmentRecords: 2 } });
   const { engine, store } = await node();
   for (let i = 1; i <= 6; i++) {
-    await store.transaction(async (tx) => tx.record(activityInput(`act_${i}`)));
+    await store.transaction((tx) => tx.record(activityInput(`act_${i}`)));
   }
   await store.checkpoint();
   const dir = toHex(sharedUid);

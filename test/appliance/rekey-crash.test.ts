@@ -44,8 +44,8 @@ async function make(files: SimFiles, generator: Prng): Promise<void> {
 }
 
 async function write(store: Store<NoteTables>, number: number): Promise<void> {
-  await store.transaction(async (tx) => {
-    await tx.notes.add(`note ${number}`, 'x'.repeat(200));
+  await store.transaction((tx) => {
+    tx.notes.add(`note ${number}`, 'x'.repeat(200));
     tx.record(activityInput(`act_${String(number).padStart(26, '0')}`));
   });
 }

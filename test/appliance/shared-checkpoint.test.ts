@@ -56,8 +56,8 @@ if (!programs) {
     const { store, events } = await large(uid, true);
     const text = 'x'.repeat(6000);
     for (let from = 0; from < 6000; from += 250) {
-      await store.transaction(async (tx) => {
-        for (let i = from; i < from + 250; i++) await tx.notes.add(`note ${i}`, text);
+      await store.transaction((tx) => {
+        for (let i = from; i < from + 250; i++) tx.notes.add(`note ${i}`, text);
         tx.record(activityInput(`act_${from}`));
       });
     }

@@ -36,8 +36,8 @@ async function madeWith(name: string, migrations: readonly Migration[]): Promise
   await files.removeDir(systemDir);
   await createStore({ root: data, files, wasm: sqlWasm }, systemDir, keys, Date.now());
   const again = await open(migrations);
-  await again.transaction(async ({ tenants }) => {
-    for (const record of records) await tenants.insert(record);
+  await again.transaction(({ tenants }) => {
+    for (const record of records) tenants.insert(record);
   });
   await again.close();
   return data;

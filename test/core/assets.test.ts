@@ -100,18 +100,18 @@ test('a search in data reads on until its page is full', async () => {
   const needles: string[] = [];
   for (let i = 0; i < 1300; i++) {
     const needle = i === 3 || i === 700;
-    const { asset } = await tenant.run(async (ctx) => {
+    const { asset } = await tenant.run((ctx) => {
       const id = ctx.world.newId('asset');
       const data = needle ? { needle: true } : {};
-      await ctx.tx.assets.insert({
-        id,
-        ringId: 'r',
-        data,
-        parents: [],
-        apikeyId: 'k',
-        accountId: undefined,
-        createdAt: i,
-      });
+      ctx.tx.assets.insert({
+                id,
+                ringId: 'r',
+                data,
+                parents: [],
+                apikeyId: 'k',
+                accountId: undefined,
+                createdAt: i,
+              });
       return { asset: id };
     });
     if (needle) needles.unshift(asset);

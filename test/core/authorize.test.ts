@@ -55,7 +55,7 @@ test('what stands for no ring lets in whoever holds the flag for some', () => {
 test('a request says its ring by name, id, hash or header', async () => {
   const tenant = await testTenant();
   const subject = (source: RingSource, action = 'keyring.read') =>
-    tenant.run(async (ctx) => (await ringSubject(ctx, action, source)).subject);
+    tenant.run((ctx) => ringSubject(ctx, action, source).subject);
   const { ring } = await tenant.call(createKeyring, { name: 'Pay' });
   const asym = await tenant.call(createAsymKeyring, { name: 'Asy' });
   const one = await tenant.call(encrypt, { ringname: 'pay', asset: {} });

@@ -53,10 +53,10 @@ test('a name that is another one’s address, as older stores may have it, is a 
   const { id } = await addedUser(tenant, 'ada');
   const fields = fieldsOf('odd@example.org', { email: 'other@example.org' });
   const odd = await tenant.call(createUser, { fields, password: 'odd', passwordHash: 'hash of odd' });
-  await tenant.run(async ({ tx }: PublicContext) => {
-    const ada = await tx.users.byId(id);
+  await tenant.run(({ tx }: PublicContext) => {
+    const ada = tx.users.byId(id);
     assert.ok(ada);
-    await tx.users.update(id, { ...ada, email: 'odd@example.org' });
+    tx.users.update(id, { ...ada, email: 'odd@example.org' });
   });
   assert.equal((await logIn(tenant, 'odd@example.org', 'odd')).user.id, odd.user.id);
 });
@@ -183,7 +183,7 @@ test('a user has so many sessions at once: one more ends the oldest, and old one
   const tokens: string[] = [];
   for (let i = 0; i < mostOpen; i++) tokens.push(await tokenFor(tenant, ada.id));
   const kind = (token = '') =>
-    tenant.store.peek(async (tables) => (await authenticateToken(tables, token, tenant.world.now()))?.kind);
+    tenant.store.peek(async (tables) => authenticateToken(tables, token, tenant.world.now())?.kind);
   assert.equal(await kind(tokens[0]), 'active');
   for (let i = 0; i < 3; i++) tokens.push(await tokenFor(tenant, ada.id));
   assert.deepEqual(await Promise.all([0, 1, 2, 3].map((at) => kind(tokens[at]))), [

@@ -216,9 +216,9 @@ test('a deleted user is gone, its sessions end and its names are free', async ()
 test('deleting a user disables the API keys that it owns', async () => {
   const tenant = await testTenant();
   const ada = await addedUser(tenant, 'ada');
-  await tenant.run(async ({ tx }) => {
+  await tenant.run(({ tx }) => {
     const at = { createdAt: 1, updatedAt: 1 };
-    await tx.accounts.insert({ id: 'acct_1', uid: 'a', notes: '', props: {}, ...at });
+    tx.accounts.insert({ id: 'acct_1', uid: 'a', notes: '', props: {}, ...at });
     for (const [id, userId] of [
       ['apik_1', ada.id],
       ['apik_2', ada.id],
@@ -238,7 +238,7 @@ test('deleting a user disables the API keys that it owns', async () => {
         props: {},
         rings: [],
       };
-      await tx.apiKeys.insert({ ...key, ...at });
+      tx.apiKeys.insert({ ...key, ...at });
     }
   });
   assert.deepEqual((await tenant.call(getUser, { user: named('ada') })).keys, ['apik_1', 'apik_2']);

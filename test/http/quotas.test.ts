@@ -160,26 +160,26 @@ test('a user owns 10,000 API keys at most, made or handed over, and answers with
   const [{ user, password }, other] = users;
   const { accessToken } = (await a.call('POST', '/auth/basic/login', { username: 'u1', password }, { key: null })).body;
   // All but one, of each of forty users.
-  await a.tenants[0]?.handle.store.transaction(async () => {
+  await a.tenants[0]?.handle.store.transaction(() => {
     const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)';
-    await sql?.run(
-      `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+    sql?.run(
+            `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
         created_at, updated_at) ${numbers} SELECT 'user_' || i, i, i, i, i, '', '', '', '{}', '{}', i, i FROM n`,
-      40,
-    );
-    await sql?.run(
-      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+            40,
+          );
+    sql?.run(
+            `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
         ${numbers} SELECT 'apik_' || printf('%026d', i), i, 1, ?, ?, '{}', '{}', i, i FROM n`,
-      9_999,
-      a.accountId,
-      user.id,
-    );
-    await sql?.run(
-      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+            9_999,
+            a.accountId,
+            user.id,
+          );
+    sql?.run(
+            `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
         SELECT k.id || u.username, k.id || u.username, 1, k.account_id, u.id, '{}', '{}', 1, 1 FROM api_keys k, users u
         WHERE k.user_id = ? AND u.username_key < 'a'`,
-      user.id,
-    );
+            user.id,
+          );
   });
   const make = (key: string) => a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key });
   const last = await make(accessToken);

@@ -26,8 +26,8 @@ async function appliance(): Promise<{ a: Appliance; fill: (...statements: string
   });
   const fill = async (...statements: string[]): Promise<void> => {
     const store = a.tenants[0]?.handle.store;
-    await store?.transaction(async () => {
-      for (const text of statements) await sql?.run(text);
+    await store?.transaction(() => {
+      for (const text of statements) sql?.run(text);
     });
   };
   return { a, fill };
@@ -231,14 +231,14 @@ test('few rows of a page are read, and few written, before whatever else came ha
       given.get = async <R extends Row>(text: string, ...params: SqlValue[]) =>
         work.count(await get<R>(text, ...params));
       given.all = async <R extends Row>(text: string, ...params: SqlValue[]) =>
-        (await all<R>(text, ...params)).map(work.count);
+        all<R>(text, ...params).map(work.count);
       given.some = async <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
-        (await some<R>(enough, text, ...params)).map(work.count);
+        some<R>(enough, text, ...params).map(work.count);
     },
   });
   const store = a.tenants[0]?.handle.store ?? assert.fail();
-  await store.transaction(async () => {
-    for (const text of [...muchOfEverything(`'{}'`, count), ...usedByAll]) await sql?.run(text);
+  await store.transaction(() => {
+    for (const text of [...muchOfEverything(`'{}'`, count), ...usedByAll]) sql?.run(text);
   });
   const { transaction } = store;
   let inTransaction = 0;
@@ -316,7 +316,7 @@ test('many long pages at once, of many values too, give others their turns', asy
   const props = JSON.parse(values);
   for (let n = 0; n < 20; n++) {
     const record = { keyid: 'apik_x', action: 'x', ringname: '', validAction: true, status: 200, props };
-    await store.transaction(async (tx) => tx.record({ id: one('act_', n), createdAt: n, ...record }));
+    await store.transaction((tx) => tx.record({ id: one('act_', n), createdAt: n, ...record }));
   }
   /** Read as it comes, as a socket does. */
   const read = async (method: string, path: string): Promise<void> => {

@@ -250,10 +250,10 @@ test('a list names all rings, or says that it cannot', async () => {
   const made = { derived: false, latestVersion: 1, minDecryptionVersion: 1, minEncryptionVersion: 0 } as const;
   const rest = { deletionAllowed: false, rotateAfter: undefined, createdAt: 1, updatedAt: 1 } as const;
   const add = (from: number, to: number) =>
-    store.transaction(async ({ transit }) => {
+    store.transaction(({ transit }) => {
       for (let n = from; n < to; n++) {
         const name = `ring-${n}`.padEnd(128, 'x');
-        await transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
+        transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
       }
     });
   // As objects they come to more than a page is bound to.

@@ -151,7 +151,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
         if (files.crashed) break;
         doubtful = undefined;
         if (made) {
-          const now = lookAt(await appliance.seal.current.toBytes());
+          const now = lookAt(appliance.seal.current.toBytes());
           assert.ok(change.shows(look, now), change.name);
           look = now;
           answered.push(change.name);

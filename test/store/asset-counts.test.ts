@@ -41,36 +41,36 @@ async function newFiles(generator: Prng): Promise<SimFiles> {
 /** Makes, updates and deletes a few; throws at its end now and then. */
 async function work(tx: Transaction, generator: Prng, number: number): Promise<void> {
   for (let i = generator.int(4); i >= 0; i--) {
-    const { found } = await tx.assets.look(assetSearch({}), undefined, 1 + generator.int(8));
+    const { found } = tx.assets.look(assetSearch({}), undefined, 1 + generator.int(8));
     const last = found.at(-1);
     const dice = generator.next();
     if (!last || dice < 0.3) {
       const id = `asset_${number}_${i}`;
-      await tx.assets.insert({
-        id,
-        ringId: 'ring_1',
-        data: {},
-        parents: [],
-        apikeyId: 'a',
-        accountId: undefined,
-        createdAt: 1,
-      });
+      tx.assets.insert({
+                id,
+                ringId: 'ring_1',
+                data: {},
+                parents: [],
+                apikeyId: 'a',
+                accountId: undefined,
+                createdAt: 1,
+              });
     } else if (dice < 0.85) {
-      const taken = tx.savepoint(async () => {
-        await tx.assets.addVersion(last, { data: { number }, parents: last.parents });
+      const taken = tx.savepoint(() => {
+        tx.assets.addVersion(last, { data: { number }, parents: last.parents });
         if (generator.chance(0.2)) throw new Error('taken back');
       });
       await taken.catch(() => undefined);
-    } else await tx.assets.erase(last.id);
+    } else tx.assets.erase(last.id);
   }
   if (generator.chance(0.2)) throw new Error('taken back');
 }
 
 async function check(store: Store): Promise<number> {
-  return store.transaction(async ({ assets }) => {
-    const { found } = await assets.look(assetSearch({}), undefined, 1_000_000);
+  return store.transaction(({ assets }) => {
+    const { found } = assets.look(assetSearch({}), undefined, 1_000_000);
     const versions = found.reduce((sum, { version }) => sum + version, 0);
-    assert.deepEqual([await assets.count(), await assets.countVersions()], [found.length, versions]);
+    assert.deepEqual([assets.count(), assets.countVersions()], [found.length, versions]);
     return versions;
   });
 }

@@ -49,7 +49,7 @@ async function opens(root: string, head: string, dropped: number): Promise<void>
   const open = () => openEmbedded(testOptions(files, prng(2)));
   let store = await open();
   const look = () =>
-    store.transaction(async (tx) => (await tx.notes.all()).map((note) => [note.seq, note.name, note.value]));
+    store.transaction((tx) => tx.notes.all().map((note) => [note.seq, note.name, note.value]));
   const wanted = Array.from({ length: 9 }, (_, i) => [i + 1, `n${i}`, i]);
   assert.deepEqual(await look(), wanted);
   const hashes: string[] = [];
@@ -80,7 +80,7 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(shared)) {
   const { store } = await node();
   for (let i = 0; i < 9; i++) {
     await store.transaction(async (tx) => {
-      await tx.notes.add(`n${i}`, i);
+      tx.notes.add(`n${i}`, i);
       await tx.notes.count('n0');
       tx.record(activityInput(`act_${i}`, { address: '203.0.113.7', props: { i } }));
     });
@@ -109,7 +109,7 @@ for (const start of ['the snapshot', 'the first row']) {
     }
     const store = await openShared(sharedOptions(new SimEngine(database), prng(2)));
     assert.equal(store.status().lastCheckpointAt === undefined, start === 'the first row');
-    const notes = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name, value }) => [name, value]));
+    const notes = await store.transaction((tx) => tx.notes.all().map(({ name, value }) => [name, value]));
     assert.deepEqual(
       notes,
       Array.from({ length: 9 }, (_, i) => [`n${i}`, i]),

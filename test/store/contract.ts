@@ -81,20 +81,20 @@ export function storeContract(
   reopen?: (store: Store<NoteTables>) => Promise<Store<NoteTables>>,
 ): void {
   const names = (store: Store<NoteTables>) =>
-    store.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+    store.transaction((tx) => tx.notes.all().map((note) => note.name));
 
   test(`${name}: what is remembered is what a look-up would find`, async () => {
     const store = await open();
     await store.transaction(async (tx) => {
-      await tx.notes.add('a', 1);
+      tx.notes.add('a', 1);
       assert.equal((await tx.notes.remembered('a'))?.value, 1);
-      await tx.notes.set('a', 2);
+      tx.notes.set('a', 2);
       assert.equal((await tx.notes.remembered('a'))?.value, 2);
       assert.equal(await tx.notes.remembered('b'), undefined);
-      await tx.notes.add('b', 'new');
+      tx.notes.add('b', 'new');
       assert.equal((await tx.notes.remembered('b'))?.value, 'new');
       const taken = tx.savepoint(async () => {
-        await tx.notes.set('a', 3);
+        tx.notes.set('a', 3);
         assert.equal((await tx.notes.remembered('a'))?.value, 3);
         throw new Error('taken back');
       });
@@ -102,9 +102,9 @@ export function storeContract(
       assert.equal((await tx.notes.remembered('a'))?.value, 2);
     });
     const failed = store.transaction(async (tx) => {
-      await tx.notes.remove('b');
+      tx.notes.remove('b');
       assert.equal(await tx.notes.remembered('b'), undefined);
-      await tx.notes.set('a', 4);
+      tx.notes.set('a', 4);
       await tx.notes.remembered('a');
       throw new Error('taken back');
     });
@@ -137,7 +137,7 @@ export function storeContract(
           throw new Error('taken back');
         }),
       );
-      await tx.notes.set('a', 'y');
+      tx.notes.set('a', 'y');
       assert.equal(await tx.notes.counted('a'), 8);
     });
     if (reopen) store = await reopen(store);
@@ -184,9 +184,9 @@ export function storeContract(
 
   test(`${name}: a transaction answers what its function does, and keeps what it wrote`, async () => {
     const store = await open();
-    const answer = await store.transaction(async (tx) => {
-      assert.equal(await tx.notes.add('a', 'x'), 1);
-      return (await tx.notes.get('a'))?.value;
+    const answer = await store.transaction((tx) => {
+      assert.equal(tx.notes.add('a', 'x'), 1);
+      return tx.notes.get('a')?.value;
     });
     assert.equal(answer, 'x');
     assert.deepEqual(await names(store), ['a']);
@@ -209,10 +209,10 @@ export function storeContract(
       -(2 ** 53) + 1,
       null,
     ];
-    await store.transaction(async (tx) => {
-      for (const [i, value] of values.entries()) await tx.notes.add(`n${i}`, value, 0.1);
+    await store.transaction((tx) => {
+      for (const [i, value] of values.entries()) tx.notes.add(`n${i}`, value, 0.1);
     });
-    const read = () => store.transaction(async (tx) => (await tx.notes.all()).map((note) => [note.value, note.size]));
+    const read = () => store.transaction((tx) => tx.notes.all().map((note) => [note.value, note.size]));
     const wanted = values.map((value) => [value, 0.1]);
     assert.deepEqual(await read(), wanted);
     if (reopen) {
@@ -225,8 +225,8 @@ export function storeContract(
   test(`${name}: a transaction that throws leaves nothing, neither rows nor activity`, async () => {
     const store = await open();
     await assert.rejects(
-      store.transaction(async (tx) => {
-        await tx.notes.add('a');
+      store.transaction((tx) => {
+        tx.notes.add('a');
         tx.record(activityInput('act_1'));
         throw new Error('no');
       }),
@@ -241,20 +241,20 @@ export function storeContract(
   test(`${name}: a savepoint that throws takes back its own part only`, async () => {
     let store = await open();
     await store.transaction(async (tx) => {
-      await tx.notes.add('before');
+      tx.notes.add('before');
       tx.record(activityInput('act_1'));
       await assert.rejects(
-        tx.savepoint(async () => {
-          await tx.notes.add('inside');
+        tx.savepoint(() => {
+          tx.notes.add('inside');
           tx.record(activityInput('act_2'));
-          await tx.savepoint(() => tx.notes.add('nested'));
+          tx.savepoint(() => tx.notes.add('nested'));
           throw new Error('no');
         }),
         /^Error: no$/,
       );
-      assert.equal(await tx.notes.get('inside'), undefined);
-      await tx.savepoint(() => tx.notes.add('kept'));
-      await tx.notes.add('after');
+      assert.equal(tx.notes.get('inside'), undefined);
+      tx.savepoint(() => tx.notes.add('kept'));
+      tx.notes.add('after');
       tx.record(activityInput('act_3'));
     });
     for (let round = 0; round < 2; round++) {
@@ -278,9 +278,9 @@ export function storeContract(
       store.transaction(async (tx) => {
         await Promise.allSettled([
           tx.savepoint(() => tx.notes.add('a')),
-          tx.savepoint(async () => {
-            await tx.notes.add('b');
-            await tx.notes.add('c');
+          tx.savepoint(() => {
+            tx.notes.add('b');
+            tx.notes.add('c');
           }),
         ]);
       }),
@@ -295,9 +295,9 @@ export function storeContract(
   test(`${name}: a statement that fails can be caught, and the transaction goes on without it`, async () => {
     let store = await open();
     await store.transaction(async (tx) => {
-      await tx.notes.add('a');
+      tx.notes.add('a');
       await assert.rejects(tx.notes.add('a'), { code: 'conflict' });
-      await tx.notes.add('b');
+      tx.notes.add('b');
     });
     assert.deepEqual(await names(store), ['a', 'b']);
     if (reopen) {
@@ -319,16 +319,16 @@ export function storeContract(
   test(`${name}: references hold and cascade; numbers of deleted rows are not given again`, async () => {
     let store = await open();
     await store.transaction(async (tx) => {
-      await tx.notes.add('a');
-      await tx.notes.tag('a', 'red');
+      tx.notes.add('a');
+      tx.notes.tag('a', 'red');
       await assert.rejects(tx.notes.tag('none', 'red'), { code: 'internal' });
     });
     if (reopen) store = await reopen(store);
-    await store.transaction(async (tx) => {
-      await tx.notes.remove('a');
-      await tx.notes.add('b');
+    await store.transaction((tx) => {
+      tx.notes.remove('a');
+      tx.notes.add('b');
     });
-    const [tags, notes] = await store.transaction(async (tx) => [await tx.notes.tags(), await tx.notes.all()]);
+    const [tags, notes] = await store.transaction((tx) => [tx.notes.tags(), tx.notes.all()]);
     assert.deepEqual(tags, []);
     assert.deepEqual(
       notes.map((note) => note.seq),
@@ -344,9 +344,9 @@ export function storeContract(
       Array.from({ length: 50 }, (_, i) =>
         store
           .transaction(async (tx) => {
-            const value = Number((await tx.notes.get('count'))?.value);
+            const value = Number(tx.notes.get('count')?.value);
             await Promise.resolve();
-            await tx.notes.set('count', value + 1);
+            tx.notes.set('count', value + 1);
             if (i % 10 === 9) throw new Error('no');
           })
           .catch((error: Error) => assert.equal(error.message, 'no')),
@@ -374,7 +374,7 @@ export function storeContract(
 
   test(`${name}: a write after its transaction has ended is refused`, async () => {
     const store = await open();
-    const late = await store.transaction(async (tx) => tx);
+    const late = await store.transaction((tx) => tx);
     await assert.rejects(late.notes.add('late'), { code: 'internal' });
     assert.throws(() => late.record(activityInput('act_1')), { code: 'internal' });
     assert.deepEqual(await names(store), []);
@@ -384,7 +384,7 @@ export function storeContract(
   test(`${name}: activity is found, paged newest first, and chained`, async () => {
     let store = await open();
     for (let i = 1; i <= 7; i++) {
-      await store.transaction(async (tx) =>
+      await store.transaction((tx) =>
         tx.record(activityInput(`act_${i}`, { keyid: i % 2 ? 'odd' : 'even', props: { n: { i } } })),
       );
     }

@@ -67,8 +67,8 @@ test('transactions that come while one is being synced share the next fsync', as
   const before = { ...files.counts };
   await Promise.all(
     Array.from({ length: 100 }, (_, i) =>
-      store.transaction(async (tx) => {
-        await tx.notes.add(`n${i}`);
+      store.transaction((tx) => {
+        tx.notes.add(`n${i}`);
         tx.record(activityInput(`act_${i}`));
       }),
     ),
@@ -90,8 +90,8 @@ test('a transaction that only reads waits for what it may have seen, and writes 
   const write = store.transaction((tx) => tx.notes.add('a')).then(() => order.push('write'));
   const read = store.transaction((tx) => tx.notes.get('a')).then(() => order.push('read'));
   const failed = store
-    .transaction(async (tx) => {
-      await tx.notes.add('a');
+    .transaction((tx) => {
+      tx.notes.add('a');
     })
     .catch(() => order.push('failed'));
   await Promise.all([write, read, failed]);

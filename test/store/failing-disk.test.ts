@@ -28,13 +28,13 @@ async function setUp() {
 }
 
 const add = (store: Store<NoteTables>, name: string) =>
-  store.transaction(async (tx) => {
-    await tx.notes.add(name);
+  store.transaction((tx) => {
+    tx.notes.add(name);
     tx.record(activityInput(`act_${name}`));
   });
 
 const names = (store: Store<NoteTables>) =>
-  store.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+  store.transaction((tx) => tx.notes.all().map((note) => note.name));
 
 const once = (wanted: Step, code: string) => {
   let done = false;
@@ -121,9 +121,9 @@ test('transactions that ran on a state that was lost fail too, also one that is 
   });
   const first = add(store, 'a');
   const second = store.transaction(async (tx) => {
-    const seen = await tx.notes.get('a');
+    const seen = tx.notes.get('a');
     await gate;
-    await tx.notes.add(`saw ${seen?.name}`);
+    tx.notes.add(`saw ${seen?.name}`);
   });
   await assert.rejects(first, { code: 'internal' });
   const third = add(store, 'c');

@@ -48,21 +48,21 @@ async function newStore(generator: Prng) {
 async function addKeys({ rings, ringKeys }: Tables, ...ids: string[]): Promise<void> {
   const made = { algorithm: 'aes256', kem: 'x25519', props: {}, createdAt: now } as const;
   const ring = { service: 'ks', name: 'r', displayName: 'r', publicKey: '', keyProps: {} } as const;
-  await rings.insert({ id: 'ring_1', ...ring, ...made, activeKey: 'key_1', maxEncryptCount: 9, updatedAt: now });
-  for (const id of ids) await ringKeys.insert({ id, ringId: 'ring_1', pair: 0, wrapped: '', iv: '', ...made });
+  rings.insert({ id: 'ring_1', ...ring, ...made, activeKey: 'key_1', maxEncryptCount: 9, updatedAt: now });
+  for (const id of ids) ringKeys.insert({ id, ringId: 'ring_1', pair: 0, wrapped: '', iv: '', ...made });
 }
 
 const addRing = (store: Store<Tables>, ...ids: string[]) => store.transaction((tx) => addKeys(tx, ...ids));
 
 const use = (store: Store<Tables>, keyId: string, kind: KeyUseKind, at: number, by = 'apik_1') =>
-  store.transaction(async (tx) => {
+  store.transaction((tx) => {
     tx.keyUses.count(kind, keyId, { at, by });
     tx.record(activityInput(`act_${at}`));
   });
 
 const usageOf = (store: Store<Tables>, at = now) =>
-  store.transaction(async ({ ringKeys, keyUses }) => {
-    const { items } = await ringKeys.list('ring_1', { limit: 100 }, (key) => key);
+  store.transaction(({ ringKeys, keyUses }) => {
+    const { items } = ringKeys.list('ring_1', { limit: 100 }, (key) => key);
     return keyUses.ofKeys(items, at);
   });
 
@@ -123,7 +123,7 @@ test('a key that is used for three years takes a hundred and two rows, and a bac
   const { files, store } = await newStore(generator);
   await addRing(store, 'key_1', 'key_2');
   await use(store, 'key_2', 'decrypt', now);
-  await store.transaction(async ({ keyUses }) => {
+  await store.transaction(({ keyUses }) => {
     for (let i = 0; i < 1000; i++) {
       for (const kind of ['encrypt', 'decrypt'] as const) {
         for (let who = 0; who < 30; who++) {
@@ -162,38 +162,38 @@ test('what stands beside the tables stays little, however many keys are used on 
   };
   const staging = { stage: () => '', stagedCount: 0, discardStaged: () => {}, commitStaged: () => {} };
   const session = new Session(state, watched, staging);
-  await migrate(state, session, tenantMigrations);
+  migrate(state, session, tenantMigrations);
   const ids = Array.from({ length: 300 }, (_, i) => `key_${i}`);
   await session.run((tx) => addKeys(tx, ...ids));
   // 60,000 pairs of a key and a day.
   for (let i = 0; i < 100; i++) {
     for (let from = 0; from < ids.length; from += 100) {
-      await session.run(async ({ keyUses }) => {
-        for (const id of ids.slice(from, from + 100)) {
-          keyUses.count('encrypt', id, { at: now + i * day, by: 'apik_1' });
-          keyUses.count('decrypt', id, { at: now + i * day, by: 'apik_2' });
-        }
-      });
+      session.run(({ keyUses }) => {
+                for (const id of ids.slice(from, from + 100)) {
+                  keyUses.count('encrypt', id, { at: now + i * day, by: 'apik_1' });
+                  keyUses.count('decrypt', id, { at: now + i * day, by: 'apik_2' });
+                }
+              });
     }
   }
   for (const text of texts) {
     const beside = state.statement(text).counts?.size ?? 0;
     assert.ok(beside > 0 && beside < 17_000, `${beside} of ${text}`);
   }
-  await session.run(async ({ ringKeys, keyUses }) => {
-    let looked = 0;
-    for (let after: number | undefined = 0; after !== undefined; ) {
-      const part: Page<RingKey> = await ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
-      const usages = await keyUses.ofKeys(part.items, now + 99 * day);
-      looked += usages.size;
-      for (const { days } of usages.values()) {
-        assert.equal(days.length, 100);
-        for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
-      }
-      after = part.next;
-    }
-    assert.equal(looked, 300);
-  });
+  session.run(({ ringKeys, keyUses }) => {
+        let looked = 0;
+        for (let after: number | undefined = 0; after !== undefined; ) {
+          const part: Page<RingKey> = ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
+          const usages = keyUses.ofKeys(part.items, now + 99 * day);
+          looked += usages.size;
+          for (const { days } of usages.values()) {
+            assert.equal(days.length, 100);
+            for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
+          }
+          after = part.next;
+        }
+        assert.equal(looked, 300);
+      });
   state.close();
 });
 
@@ -208,16 +208,16 @@ test('what an older program served is not taken for unused: from when on uses ar
     tables: (sql) => ({ run: sql.run }),
   });
   // As it was when one key pair was all that a ring could have.
-  await older.transaction(async ({ run }) => {
-    await run(
-      `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+  await older.transaction(({ run }) => {
+    run(
+            `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
         max_encrypt_count, created_at, updated_at) VALUES ('ring_1', 'ks', 'r', 'r', 'aes256', 'key_1', 'x25519', 'old',
         '{}', '{}', 9, 0, 0)`,
-    );
-    await run(
-      `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
+          );
+    run(
+            `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
         VALUES ('key_1', 'ring_1', 'aes256', '', '', '{}', 0, 0)`,
-    );
+          );
   });
   await older.close();
   const store = await open(files, generator);
@@ -249,7 +249,7 @@ test('a ring that is erased takes its uses with it, also those that are counted 
   const { files, store } = await newStore(generator);
   const ids = Array.from({ length: 250 }, (_, i) => `key_${i}`);
   await addRing(store, ...ids);
-  await store.transaction(async ({ keyUses }) => {
+  await store.transaction(({ keyUses }) => {
     for (const id of ids) for (let i = 0; i < 3; i++) keyUses.count('decrypt', id, { at: now + i * day, by: 'a' });
   });
   assert.deepEqual(await rowsOf(store), [250, 750]);

@@ -16,8 +16,8 @@ const log = `${testDir}/log-0000000001.kms`;
 const lengths = Array.from({ length: 90 }, (_, at) => (at % 30 === 7 ? piece + 40_000 * at : 50 + at * 173));
 
 const add = (store: Store<NoteTables>, at: number) =>
-  store.transaction(async (tx) => {
-    await tx.notes.add(`n${at}`, String(at % 10).repeat(lengths[at] ?? 1));
+  store.transaction((tx) => {
+    tx.notes.add(`n${at}`, String(at % 10).repeat(lengths[at] ?? 1));
     tx.record(activityInput(`act_${at}`));
   });
 

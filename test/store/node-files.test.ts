@@ -215,8 +215,8 @@ test('nothing that was stored is on disk in clear', async () => {
   await createTestStore(files, prng(2));
   const store = await openEmbedded(options);
   for (let i = 0; i < 5; i++) {
-    await store.transaction(async (tx) => {
-      await tx.notes.add(`payroll-secret-${i}`);
+    await store.transaction((tx) => {
+      tx.notes.add(`payroll-secret-${i}`);
       tx.record(activityInput(`act_secret_${i}`, { ringname: 'payroll-secret' }));
     });
     if (i === 3) await store.checkpoint();

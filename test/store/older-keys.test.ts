@@ -40,39 +40,39 @@ test('older keys have no name and no end, and were made by the user whose they a
   const files = new SimFiles({ prng: generator });
   await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: 1000 });
   const older = await open(files, (sql) => ({ sql }), tenantMigrations.slice(0, 4));
-  await older.transaction(async ({ sql }) => {
-    await sql.run(
-      `INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES ('acct', 'a', '', '{}', 1, 1)`,
-    );
+  await older.transaction(({ sql }) => {
+    sql.run(
+            `INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES ('acct', 'a', '', '{}', 1, 1)`,
+          );
     for (const [name, flags, active] of [
       ['ada', '{"*":true}', 1],
       ['bob', '{}', 1],
     ] as const) {
-      await sql.run(
-        `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+      sql.run(
+                `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
           password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, '', '', '', ?, '{}', ?, 1, 1)`,
-        ...[name, name, name, name, name, flags, active === 1 ? 'hash' : null],
-      );
+                ...[name, name, name, name, name, flags, active === 1 ? 'hash' : null],
+              );
     }
     for (const [token, user, at] of [
       ['t1', 'ada', 10],
       ['t2', 'ada', 30],
       ['t3', 'ada', 20],
     ] as const) {
-      await sql.run(
-        'INSERT INTO sessions (token_hash, user_id, chain_started_at, expires_at) VALUES (?, ?, ?, 99)',
-        ...[token, user, at],
-      );
+      sql.run(
+                'INSERT INTO sessions (token_hash, user_id, chain_started_at, expires_at) VALUES (?, ?, ?, 99)',
+                ...[token, user, at],
+              );
     }
     for (const [id, user] of [
       ['apik_1', null],
       ['apik_2', 'ada'],
     ] as const) {
-      await sql.run(
-        `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+      sql.run(
+                `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
           VALUES (?, ?, 1, 'acct', ?, '{"*":true}', '{}', 5, 6)`,
-        ...[id, `hash of ${id}`, user],
-      );
+                ...[id, `hash of ${id}`, user],
+              );
     }
   });
   await older.close();
@@ -110,16 +110,16 @@ test('when a key was used survives a restart, a crash and a checkpoint; a use th
   await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: 1000 });
   let store = await open(files, tenantTables);
   const made = { name: '', active: true, expiresAt: undefined, addresses: [], userId: undefined, createdBy: undefined };
-  await store.transaction(async ({ accounts, apiKeys }) => {
-    await accounts.insert({ id: 'acct', uid: 'a', notes: '', props: {}, createdAt: 1, updatedAt: 1 });
+  await store.transaction(({ accounts, apiKeys }) => {
+    accounts.insert({ id: 'acct', uid: 'a', notes: '', props: {}, createdAt: 1, updatedAt: 1 });
     const rest = { accountId: 'acct', flagsText: '{}', props: {}, rings: [], createdAt: 1, updatedAt: 1 };
-    await apiKeys.insert({ id: 'apik_1', secretHash: 'h', ...made, ...rest });
+    apiKeys.insert({ id: 'apik_1', secretHash: 'h', ...made, ...rest });
   });
   const usedAt = async () => (await store.peek(({ apiKeys }) => apiKeys.byId('apik_1')))?.usedAt;
-  const use = (at: number) => store.transaction(async ({ apiKeys }) => apiKeys.noteUse('apik_1', at));
+  const use = (at: number) => store.transaction(({ apiKeys }) => apiKeys.noteUse('apik_1', at));
   await assert.rejects(
-    store.transaction(async ({ apiKeys }) => {
-      await apiKeys.noteUse('apik_1', 500);
+    store.transaction(({ apiKeys }) => {
+      apiKeys.noteUse('apik_1', 500);
       throw new Error('taken back');
     }),
   );

@@ -17,8 +17,8 @@ const storeId = toHex(sharedUid);
 
 async function write(store: Notes, from: number, to: number): Promise<void> {
   for (let i = from; i <= to; i++) {
-    await store.transaction(async (tx) => {
-      await tx.notes.add(`n${i}`, i);
+    await store.transaction((tx) => {
+      tx.notes.add(`n${i}`, i);
       tx.record(activityInput(`act_${i}`));
     });
   }

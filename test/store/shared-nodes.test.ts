@@ -26,8 +26,8 @@ function once(engine: SimEngine, kind: 'begin' | 'end', fault: SimFault): void {
 test('what one node answered, every other one knows: rows, what is remembered, counts and activity', async () => {
   const { node } = await simShared();
   const [{ store: a }, { store: b }] = [await node(), await node()];
-  await a.transaction(async (tx) => {
-    await tx.notes.add('key', 1);
+  await a.transaction((tx) => {
+    tx.notes.add('key', 1);
     tx.record(activityInput('act_1'));
   });
   const seen = () => b.transaction(async (tx) => (await tx.notes.remembered('key'))?.value);
@@ -95,7 +95,7 @@ for (const [fault, isDone] of [
     if (isDone) assert.equal(await write, 1);
     else await assert.rejects(write, { code: 'unavailable', message: /^the request was taken back/ });
     for (const store of [a, b]) {
-      const names = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+      const names = await store.transaction((tx) => tx.notes.all().map(({ name }) => name));
       assert.deepEqual(names, isDone ? ['x'] : []);
     }
     await a.close();
@@ -164,7 +164,7 @@ test('a node that stood still while the log was trimmed recovers, and acknowledg
   assert.equal(database.rows(storeId).length, 1);
   resume();
   await Promise.race([refused, late.catch(() => {})]);
-  const names = (store: typeof a) => store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+  const names = (store: typeof a) => store.transaction((tx) => tx.notes.all().map(({ name }) => name));
   assert.deepEqual(await names(a), await names(b));
   // Nothing was lost, and nobody failed to write.
   const kinds = events.map(({ kind }) => kind).filter((kind) => !kind.startsWith('checkpoint'));
@@ -205,7 +205,7 @@ test('a snapshot of a branch that a failover cut off is passed over', async () =
   await b.transaction((tx) => tx.notes.add('other'));
   database.commit({ files: new Map([[name, bytes]]) });
   const { store: c } = await node();
-  const names = await c.transaction(async (tx) => (await tx.notes.all()).map((note) => note.name));
+  const names = await c.transaction((tx) => tx.notes.all().map((note) => note.name));
   assert.deepEqual(names, ['kept', 'other']);
   assert.ok(generator);
   await b.close();
@@ -219,7 +219,7 @@ test('a failover that lost commits is noticed, and the node goes on from what is
   await store.transaction((tx) => tx.notes.add('kept'));
   await store.transaction((tx) => tx.notes.add('lost'));
   database.failover(1);
-  const names = await store.transaction(async (tx) => (await tx.notes.all()).map(({ name }) => name));
+  const names = await store.transaction((tx) => tx.notes.all().map(({ name }) => name));
   assert.deepEqual(names, ['kept']);
   assert.match(events[0]?.message ?? '', /does not have the row 4 that this node had seen/);
   assert.deepEqual(
@@ -403,8 +403,8 @@ test('the engine has no word of what is stored in clear', async () => {
   const { store } = await node();
   const words = ['payroll', 'apik_planted', '203.0.113.7', 'notes', 'INSERT'];
   for (let i = 0; i < 5; i++) {
-    await store.transaction(async (tx) => {
-      await tx.notes.add(`payroll${i}`, 'apik_planted');
+    await store.transaction((tx) => {
+      tx.notes.add(`payroll${i}`, 'apik_planted');
       tx.record(activityInput(`act_${i}`, { keyid: 'apik_planted', address: '203.0.113.7' }));
     });
   }
@@ -421,7 +421,7 @@ test('retention on one node: the others read from what is kept', async () => {
   const { node } = await simShared({ limits: { segmentRecords: 2 } });
   const [{ store: a }, { store: b }] = [await node(), await node()];
   for (let i = 1; i <= 7; i++) {
-    await (i % 2 ? a : b).transaction(async (tx) => tx.record(activityInput(`act_${i}`)));
+    await (i % 2 ? a : b).transaction((tx) => tx.record(activityInput(`act_${i}`)));
   }
   await a.checkpoint();
   await b.checkpoint();
@@ -460,7 +460,7 @@ test('a node that is far behind catches up without a turn, and a turn never show
   await late.catch(() => {});
   messages = [];
   for (let i = 0; i < 40; i++) await a.transaction((tx) => tx.notes.add(`more${i}`));
-  const names = (store: typeof a) => store.transaction(async (tx) => (await tx.notes.all()).length);
+  const names = (store: typeof a) => store.transaction((tx) => tx.notes.all().length);
   const found = await names(b);
   most = messages.filter((kind) => kind === 'read').length;
   assert.ok(most >= 1 && found >= 80, `${most} pages, ${found} notes`);

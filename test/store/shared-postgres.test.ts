@@ -147,8 +147,8 @@ if (!programs) {
     await createEmbedded({ files, dir: testDir, keys: testStoreKeys(), random, uid, at: 1 });
     const notes = await openEmbedded(testOptions(files, generator, { limits: { segmentRecords: 2 } }));
     const note = (store: typeof notes, name: string) =>
-      store.transaction(async (tx) => {
-        await tx.notes.add(name);
+      store.transaction((tx) => {
+        tx.notes.add(name);
         tx.record(activityInput(`act_${name}`));
       });
     for (const name of ['a', 'b', 'c']) await note(notes, name);

@@ -18,8 +18,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 async function write(store: Notes, from: number, to: number): Promise<void> {
   for (let i = from; i <= to; i++) {
-    await store.transaction(async (tx) => {
-      await tx.notes.add(`n${i}`, i);
+    await store.transaction((tx) => {
+      tx.notes.add(`n${i}`, i);
       tx.record(activityInput(`act_${i}`));
     });
   }

@@ -24,7 +24,7 @@ const limits = { segmentRecords: 3 };
 async function write(store: Notes, from: number, to: number): Promise<void> {
   for (let i = from; i <= to; i++) {
     await store.transaction(async (tx) => {
-      await tx.notes.add(`n${i}`, i);
+      tx.notes.add(`n${i}`, i);
       await tx.notes.count(`n${i}`);
       tx.record(activityInput(`act_${i}`));
     });
@@ -55,7 +55,7 @@ function worldOf(engine: SimEngine, generator: Prng) {
 
 async function contentOf(store: Notes) {
   const rows = await store.transaction(async (tx) => {
-    const notes = await tx.notes.all();
+    const notes = tx.notes.all();
     const counted = await Promise.all(notes.map(({ name }) => tx.notes.counted(name)));
     return notes.map(({ seq, name, value }, i) => [seq, name, value, counted[i]]);
   });

@@ -27,11 +27,11 @@ async function migrated(before: string, ...rows: string[]) {
   const session = new Session(state, tables, noActivity);
   const step = tenantMigrations.findIndex(({ name }) => name === before);
   assert.ok(step > 0);
-  await migrate(state, session, tenantMigrations.slice(0, step));
-  await session.run(async () => {
-    for (const row of rows) await sql[0]?.run(row);
-  });
-  await migrate(state, session, tenantMigrations);
+  migrate(state, session, tenantMigrations.slice(0, step));
+  session.run(() => {
+        for (const row of rows) sql[0]?.run(row);
+      });
+  migrate(state, session, tenantMigrations);
   return session;
 }
 

@@ -18,25 +18,25 @@ const draft = (name: string): NewTenant => ({
 
 test('tenants are kept, found, changed, hidden when deleted, and erased', async () => {
   const store = await createMemoryStore({ migrations: systemMigrations, tables: systemTables });
-  await store.transaction(async ({ tenants }) => {
-    for (const name of ['a', 'b', 'c']) await tenants.insert(draft(name));
+  await store.transaction(({ tenants }) => {
+    for (const name of ['a', 'b', 'c']) tenants.insert(draft(name));
   });
-  await store.transaction(async ({ tenants }) => {
-    const a = await tenants.byName('a');
+  await store.transaction(({ tenants }) => {
+    const a = tenants.byName('a');
     assert.ok(a);
     assert.deepEqual(a, { ...draft('a'), seq: 1, secondFactorFor: [], custody: 'any', deletedAt: undefined });
-    assert.deepEqual(await tenants.byId('tenant_a'), a);
-    assert.equal(await tenants.byName('A'), undefined);
+    assert.deepEqual(tenants.byId('tenant_a'), a);
+    assert.equal(tenants.byName('A'), undefined);
     const changed = { ...a, name: 'z', hosts: [], limits: {}, secondFactorFor: ['*'], updatedAt: 3 };
-    await tenants.update(changed);
-    assert.deepEqual(await tenants.byName('z'), changed);
-    await tenants.update({ ...changed, deletedAt: 4 });
-    assert.equal(await tenants.byName('z'), undefined);
-    assert.equal((await tenants.byId('tenant_a'))?.deletedAt, 4);
+    tenants.update(changed);
+    assert.deepEqual(tenants.byName('z'), changed);
+    tenants.update({ ...changed, deletedAt: 4 });
+    assert.equal(tenants.byName('z'), undefined);
+    assert.equal(tenants.byId('tenant_a')?.deletedAt, 4);
     const names = (records: { name: string }[]) => records.map(({ name }) => name);
-    assert.deepEqual(names(await tenants.all()), ['z', 'b', 'c']);
-    await tenants.insert({ ...draft('z'), id: 'tenant_z2', dir: 'dir-z2' });
-    await tenants.erase('tenant_a');
-    assert.equal(await tenants.byId('tenant_a'), undefined);
+    assert.deepEqual(names(tenants.all()), ['z', 'b', 'c']);
+    tenants.insert({ ...draft('z'), id: 'tenant_z2', dir: 'dir-z2' });
+    tenants.erase('tenant_a');
+    assert.equal(tenants.byId('tenant_a'), undefined);
   });
 });

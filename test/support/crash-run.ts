@@ -144,8 +144,8 @@ class CrashRun {
   async #read(store: Store<NoteTables>): Promise<void> {
     let seen: readonly Attempt[] = [];
     try {
-      await store.transaction(async (tx) => {
-        await tx.notes.get('count');
+      await store.transaction((tx) => {
+        tx.notes.get('count');
         seen = [...this.#attempts];
       });
       if (this.#files.crashed) return;
@@ -163,18 +163,18 @@ class CrashRun {
     let attempt: Attempt | undefined;
     try {
       await store.transaction(async (tx) => {
-        for (const row of rows) await tx.notes.add(row, filler);
+        for (const row of rows) tx.notes.add(row, filler);
         if (kind < 0.2) {
-          const taken = tx.savepoint(async () => {
-            await tx.notes.add(`lost${number}`);
+          const taken = tx.savepoint(() => {
+            tx.notes.add(`lost${number}`);
             tx.record(activityInput(`act_lost_${number}`));
             throw new Error('taken back');
           });
           await taken.catch(() => undefined);
         }
-        const count = await tx.notes.get('count');
-        if (count) await tx.notes.set('count', Number(count.value) + 1);
-        else await tx.notes.add('count', 1);
+        const count = tx.notes.get('count');
+        if (count) tx.notes.set('count', Number(count.value) + 1);
+        else tx.notes.add('count', 1);
         const reporter = number % 3 === 0 ? { reporter: `apik_${number}` } : {};
         tx.record(activityInput(`act_${number}`, { props: { number, filler }, ...reporter }));
         if (kind > 0.95) throw new Error('taken back');

@@ -22,7 +22,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
   const state = await openState(sqlWasm);
   const activity = new ArrayActivity();
   const session = new Session(state, options.tables, activity);
-  await migrate(state, session, options.migrations);
+  migrate(state, session, options.migrations);
   let turn: Promise<unknown> = Promise.resolve();
   let sequence = 1;
   let open = true;

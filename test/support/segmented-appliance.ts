@@ -78,7 +78,7 @@ export async function closeSegments(
   });
   for (let n = 0; n < records; n++) {
     const record = { ...activityInput(`act_${n}`), ...(createdAt && { createdAt: createdAt(n) }) };
-    await tenant.transaction(async (tx) => tx.record(record));
+    await tenant.transaction((tx) => tx.record(record));
   }
   await tenant.checkpoint();
   await tenant.close();

@@ -402,16 +402,16 @@ export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: O
       const key = await notes.remembered(name);
       if (key && key.value === 0) status = 403;
       else {
-        if (!key) await notes.add(name, 1);
+        if (!key) notes.add(name, 1);
         await notes.count(name);
       }
     } else if (kind === 'switch') {
-      if (await notes.remembered(name)) await notes.set(name, on);
-      else await notes.add(name, on);
+      if (await notes.remembered(name)) notes.set(name, on);
+      else notes.add(name, on);
     } else {
-      const rings = (await notes.all()).filter((note) => note.name.startsWith('r'));
+      const rings = notes.all().filter((note) => note.name.startsWith('r'));
       if (rings.length >= quota) status = 409;
-      else await notes.add(name);
+      else notes.add(name);
     }
     tx.record(activityInput(`act_${number}`, { keyid: name, action: kind, ringname: String(on), status }));
     return status;

@@ -62,7 +62,7 @@ export async function createSimAppliance(files: Files, seal: Seal, generator: Pr
     await createEmbedded({ files, dir, keys: seal.keysFor(name), random, at: 1000 });
   }
   const appliance = await openSimAppliance(files, seal, generator);
-  await appliance.system.transaction(async (tx) =>
+  await appliance.system.transaction((tx) =>
     tx.tenants.insert({
       id: 'tenant_1',
       name: 'default',
@@ -167,15 +167,15 @@ export async function openSimAppliance(
     seal,
     async write() {
       const number = next++;
-      const written = tenant.transaction(async (tx) => {
-        await tx.accounts.insert({
-          id: `acct_${number}`,
-          uid: `u${number}`,
-          notes: 'n'.repeat(generator.int(200)),
-          props: {},
-          createdAt: number,
-          updatedAt: number,
-        });
+      const written = tenant.transaction((tx) => {
+        tx.accounts.insert({
+                    id: `acct_${number}`,
+                    uid: `u${number}`,
+                    notes: 'n'.repeat(generator.int(200)),
+                    props: {},
+                    createdAt: number,
+                    updatedAt: number,
+                  });
         tx.record(activityInput(`act_${number}`));
       });
       await written.catch((error: unknown) => {

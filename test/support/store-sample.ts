@@ -62,8 +62,8 @@ export async function crashedStore(seed = 1): Promise<Content> {
 
 /** Adds a note with its record of activity. */
 export async function writeNote(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
-  await store.transaction(async (tx) => {
-    await tx.notes.add(`n${i}`, value);
+  await store.transaction((tx) => {
+    tx.notes.add(`n${i}`, value);
     tx.record(activityInput(`act_${i}`, i % 2 === 0 ? {} : { address: '192.0.2.7' }));
   });
 }

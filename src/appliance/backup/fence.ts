@@ -266,7 +266,7 @@ export async function takeBack({ files, system, tenants, world, from, successors
   const { number } = await system.transaction((tx) => nextEpoch(tx.settings, now));
   const props = { epoch: number, ...(from && { from: from.epoch, host: from.host }) };
   for (const { handle } of tenants.all) {
-    await handle.store.transaction(async (tx) =>
+    await handle.store.transaction((tx) =>
       tx.record(activityRecord(world, { keyid: localCaller.id, action: 'system.take-back', props })),
     );
   }

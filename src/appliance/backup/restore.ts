@@ -84,7 +84,7 @@ export async function beginEpoch(
     const records = await system.peek((tables) => tables.tenants.all());
     const epoch = await system.transaction(async (tx) => {
       // Of the copy's stores each is of its own moment, and they go on from here.
-      for (const { dir } of records) await tx.marks.erase(dir);
+      for (const { dir } of records) tx.marks.erase(dir);
       return nextEpoch(tx.settings, number, origin);
     });
     const ends = new Map<string, number>();
@@ -93,7 +93,7 @@ export async function beginEpoch(
       const tenant = await openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
       ends.set(id, tenant.status().activityCount);
       await tenant
-        .transaction(async (tx) =>
+        .transaction((tx) =>
           tx.record(
             activityRecord(world, {
               keyid: localCaller.id,

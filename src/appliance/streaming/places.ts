@@ -91,12 +91,12 @@ export async function returnPlaces(
   ends: ReadonlyMap<string, number>,
   lost: readonly string[] = [],
 ): Promise<void> {
-  await system.transaction(async ({ settings }) => {
-    for (const { name, value } of await settings.ofTargets()) {
+  await system.transaction(({ settings }) => {
+    for (const { name, value } of settings.ofTargets()) {
       const places = parse(value);
       for (const [id, end] of ends) if ((places.get(id) ?? 0) > end) places.set(id, end);
       for (const id of lost) places.delete(id);
-      await settings.set(name, write(places));
+      settings.set(name, write(places));
     }
   });
 }

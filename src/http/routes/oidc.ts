@@ -18,7 +18,7 @@ import type { Around, RoutesOf, TenantRoutes } from '../route.ts';
 
 export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
   async describeOidc({ tx }) {
-    const provider = await providerOf(tx);
+    const provider = providerOf(tx);
     return { enabled: provider !== undefined, name: provider ? shownName(provider) : null };
   },
   startOidc: {

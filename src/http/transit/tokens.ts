@@ -36,7 +36,7 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
     const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
     tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
     if (!usable) return undefined;
-    const key = caller.kind === 'apikey' ? await tx.apiKeys.byId(caller.id) : undefined;
+    const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
     return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
   });
 }
@@ -105,8 +105,8 @@ async function holderOfRole(asked: TokenAsked, role: string, secret: string): Pr
   if (known?.caller.kind === 'apikey' && known.caller.id === role) {
     return holderOf({ ...asked, token: secret }, 'session.create', 200);
   }
-  await handle.store.transaction(async (tx) => {
-    if (!(await tx.apiKeys.byId(role))) return;
+  await handle.store.transaction((tx) => {
+    if (!tx.apiKeys.byId(role)) return;
     const told = { keyid: role, action: 'session.create', validAction: false, status: 400 };
     tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
   });

@@ -120,7 +120,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
   /** Runs the migrations that are missing, unless another node did: in the turn, before anything else. */
   async migrate(group: Group): Promise<void> {
     if (this.#isMigrated) return;
-    const written = await migrate(this.state, this.session, this.#world.migrations);
+    const written = migrate(this.state, this.session, this.#world.migrations);
     if (written) group.add(written);
     this.#isMigrated = true;
   }

@@ -248,7 +248,7 @@ class SharedStore<T extends object> implements Store<T> {
   /** An empty transaction. */
   #appendNothing(): Promise<void> {
     return this.#inTurn(async ({ session }, group, resolve) => {
-      await session.run(async () => {});
+      session.run(() => {});
       group.add(session.written);
       return resolve;
     });

@@ -30,30 +30,30 @@ export type AccountTable = ReturnType<typeof accountTable>;
 
 export function accountTable(sql: Sql) {
   return {
-    async insert(account: NewAccount): Promise<void> {
-      await sql.run(
-        'INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
-        account.id,
-        account.uid,
-        account.notes,
-        toJson(account.props),
-        account.createdAt,
-        account.updatedAt,
-      );
+    insert(account: NewAccount): void {
+      sql.run(
+                  'INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
+                  account.id,
+                  account.uid,
+                  account.notes,
+                  toJson(account.props),
+                  account.createdAt,
+                  account.updatedAt,
+                );
     },
 
-    async byId(id: string): Promise<Account | undefined> {
-      const row = await sql.get<AccountRow>('SELECT * FROM accounts WHERE id = ?', id);
+    byId(id: string): Account | undefined {
+      const row = sql.get<AccountRow>('SELECT * FROM accounts WHERE id = ?', id);
       return row && fromRow(row);
     },
 
-    async byUid(uid: string): Promise<Account | undefined> {
-      const row = await sql.get<AccountRow>('SELECT * FROM accounts WHERE uid = ?', uid);
+    byUid(uid: string): Account | undefined {
+      const row = sql.get<AccountRow>('SELECT * FROM accounts WHERE uid = ?', uid);
       return row && fromRow(row);
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (account: Account) => T): Promise<Page<T>> =>
+    list: <T>(page: PageRequest, answer: (account: Account) => T): Page<T> =>
       readPart(
         sql,
         page,
@@ -61,25 +61,25 @@ export function accountTable(sql: Sql) {
         'SELECT * FROM accounts WHERE seq > ? ORDER BY seq LIMIT ?',
       ),
 
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM accounts');
+    count(): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM accounts');
       return row?.n ?? 0;
     },
 
-    async update(account: Account): Promise<void> {
-      await sql.run(
-        'UPDATE accounts SET uid = ?, notes = ?, props = ?, updated_at = ? WHERE id = ?',
-        account.uid,
-        account.notes,
-        toJson(account.props),
-        account.updatedAt,
-        account.id,
-      );
+    update(account: Account): void {
+      sql.run(
+                'UPDATE accounts SET uid = ?, notes = ?, props = ?, updated_at = ? WHERE id = ?',
+                account.uid,
+                account.notes,
+                toJson(account.props),
+                account.updatedAt,
+                account.id,
+              );
     },
 
     /** Erases the account; its API keys are the caller's to erase before. */
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM accounts WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM accounts WHERE id = ?', id);
     },
   };
 }

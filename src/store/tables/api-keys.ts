@@ -1,6 +1,6 @@
 // API keys, by a hash of their secret, and which rings their flags name.
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Slices, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPart, sliceRows } from './page.ts';
 
@@ -97,30 +97,28 @@ type Look = (flagsText: string) => void;
 export type ApiKeyTable = ReturnType<typeof apiKeyTable>;
 
 export function apiKeyTable(sql: Sql) {
-  async function nameRings(id: string, rings: readonly string[]): Promise<void> {
+  function nameRings(id: string, rings: readonly string[]): void {
     const names = [...new Set(rings)];
     for (let at = 0; at < names.length; at += sliceRows) {
-      if (at > 0) await sql.pause();
-      await sql.run(
-        `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq)
+      sql.run(
+                `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq)
           SELECT k.id, ring.value, k.seq FROM json_each(?) AS ring CROSS JOIN api_keys k WHERE k.id = ?`,
-        JSON.stringify(names.slice(at, at + sliceRows)),
-        id,
-      );
+                JSON.stringify(names.slice(at, at + sliceRows)),
+                id,
+              );
     }
   }
 
-  async function lookAt(look: Look, text: string, ...params: (string | number)[]): Promise<void> {
+  function lookAt(look: Look, text: string, ...params: (string | number)[]): void {
     let before: string | undefined;
-    for (const { flags } of await sql.all<{ flags: string }>(text, ...params)) {
+    for (const { flags } of sql.all<{ flags: string }>(text, ...params)) {
       if (flags !== before) look(flags);
       before = flags;
     }
   }
 
-  async function note(id: string, last: Soon<NotedUse | undefined>, now: number): Promise<void> {
-    if (isNoted(await last, now)) return;
-    await sql.run(
+  function note(id: string, now: number): void {
+    sql.run(
       `INSERT INTO api_key_uses (apikey_id, used_at) VALUES (?, ?)
         ON CONFLICT (apikey_id) DO UPDATE SET used_at = excluded.used_at`,
       id,
@@ -129,34 +127,34 @@ export function apiKeyTable(sql: Sql) {
   }
 
   return {
-    async insert(key: NewApiKey): Promise<void> {
-      await sql.run(
-        `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
+    insert(key: NewApiKey): void {
+      sql.run(
+                  `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
           created_at, created_by, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        key.id,
-        key.secretHash,
-        key.name,
-        key.active ? 1 : 0,
-        key.expiresAt ?? null,
-        toJson(key.addresses),
-        key.accountId,
-        key.userId ?? null,
-        key.flagsText,
-        toJson(key.props),
-        key.createdAt,
-        key.createdBy ?? null,
-        key.updatedAt,
-      );
-      await nameRings(key.id, key.rings);
+                  key.id,
+                  key.secretHash,
+                  key.name,
+                  key.active ? 1 : 0,
+                  key.expiresAt ?? null,
+                  toJson(key.addresses),
+                  key.accountId,
+                  key.userId ?? null,
+                  key.flagsText,
+                  toJson(key.props),
+                  key.createdAt,
+                  key.createdBy ?? null,
+                  key.updatedAt,
+                );
+      nameRings(key.id, key.rings);
     },
 
     /** The key behind a bearer secret, as far as authentication looks at it. */
-    credential: (secretHash: string): Soon<CredentialRow | undefined> =>
-      sql.remember('api_keys', secretHash, async () => {
-        const row = await sql.get<KnownColumns>(
-          'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
-          secretHash,
-        );
+    credential: (secretHash: string): CredentialRow | undefined =>
+      sql.remember('api_keys', secretHash, () => {
+        const row = sql.get<KnownColumns>(
+                  'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
+                  secretHash,
+                );
         if (!row) return undefined;
         const addresses = textsOf(row.addresses);
         return {
@@ -170,32 +168,29 @@ export function apiKeyTable(sql: Sql) {
         };
       }),
 
-    /** The same where it was looked up before, without a look at the table. */
-    knownCredential: (secretHash: string): CredentialRow | undefined => sql.known('api_keys', secretHash),
-
-    /** Notes that the key was used, once in a minute; undefined where that is done already. */
-    noteUse(id: string, now: number): Promise<void> | undefined {
+    /** Notes that the key was used, once in a minute. */
+    noteUse(id: string, now: number): void {
       const noted = sql.remember('api_key_uses', id, () =>
         sql.get<NotedUse>('SELECT used_at FROM api_key_uses WHERE apikey_id = ?', id),
       );
-      return !(noted instanceof Promise) && isNoted(noted, now) ? undefined : note(id, noted, now);
+      if (!isNoted(noted, now)) note(id, now);
     },
 
-    async byId(id: string): Promise<ApiKey | undefined> {
-      const row = await sql.get<ApiKeyRow>(`${select} WHERE id = ?`, id);
+    byId(id: string): ApiKey | undefined {
+      const row = sql.get<ApiKeyRow>(`${select} WHERE id = ?`, id);
       return row && fromRow(row);
     },
 
-    async bySecretHash(secretHash: string): Promise<ApiKey | undefined> {
-      const row = await sql.get<ApiKeyRow>(`${select} WHERE secret_hash = ?`, secretHash);
+    bySecretHash(secretHash: string): ApiKey | undefined {
+      const row = sql.get<ApiKeyRow>(`${select} WHERE secret_hash = ?`, secretHash);
       return row && fromRow(row);
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
+    list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Page<T> =>
       readPart(sql, page, (row: ApiKeyRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
 
-    listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Promise<Page<T>> =>
+    listByAccount: <T>(accountId: string, page: PageRequest, answer: (key: ApiKey) => T): Page<T> =>
       readPart(
         sql,
         page,
@@ -205,9 +200,7 @@ export function apiKeyTable(sql: Sql) {
       ),
 
     /** Ids and names of the account's keys, and ids of the users whose they are, a page of keys at a time. */
-    async idsOfAccount(accountId: string, page: PageRequest): Promise<Page<Pick<ApiKey, 'id' | 'name' | 'userId'>>> {
-      // Between two pages of one look-up.
-      if (page.after !== undefined) await sql.pause();
+    idsOfAccount(accountId: string, page: PageRequest): Page<Pick<ApiKey, 'id' | 'name' | 'userId'>> {
       return readPart(
         sql,
         page,
@@ -222,11 +215,11 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** Ids and names of the active keys that the user owns, the oldest `most`. */
-    async activeOfUser(userId: string, most: number): Promise<Pick<ApiKey, 'id' | 'name'>[]> {
+    *activeOfUser(userId: string, most: number): Slices<Pick<ApiKey, 'id' | 'name'>[]> {
       const keys: Pick<ApiKey, 'id' | 'name'>[] = [];
-      await inSlices(sql, ofUser, [userId], async (after, last) => {
+      yield* inSlices(sql, ofUser, [userId], (after, last) => {
         const text = 'SELECT id, name FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 LIMIT ?';
-        keys.push(...(await sql.all<Pick<ApiKeyRow, 'id' | 'name'>>(text, userId, after, last, most - keys.length)));
+        keys.push(...sql.all<Pick<ApiKeyRow, 'id' | 'name'>>(text, userId, after, last, most - keys.length));
         return keys.length >= most;
       });
       return keys;
@@ -238,7 +231,7 @@ export function apiKeyTable(sql: Sql) {
       wildcard: boolean,
       page: PageRequest,
       answer: (key: ApiKey) => T,
-    ): Promise<Page<T>> {
+    ): Page<T> {
       const first = (name: string): string =>
         `SELECT * FROM (SELECT apikey_seq FROM api_key_rings WHERE ring_name = ${name} AND apikey_seq > ?3
           ORDER BY apikey_seq LIMIT ?4)`;
@@ -253,112 +246,112 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** Looks at the flags of the active keys that the user owns, without the key `exceptId`. */
-    async lookAtActiveOfUser(userId: string, exceptId: string | undefined, look: Look): Promise<void> {
+    *lookAtActiveOfUser(userId: string, exceptId: string | undefined, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 AND id <> ?';
-      await inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId ?? ''));
+      yield* inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId ?? ''));
     },
 
     /** Looks at the flags of the keys of the account, without the key `exceptId`. */
-    async lookAtAllOfAccount(accountId: string, exceptId: string, look: Look): Promise<void> {
+    *lookAtAllOfAccount(accountId: string, exceptId: string, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND id <> ?';
-      await inSlices(sql, ofAccount, [accountId], (after, last) =>
+      yield* inSlices(sql, ofAccount, [accountId], (after, last) =>
         lookAt(look, text, accountId, after, last, exceptId),
       );
     },
 
     /** Looks at the flags of the active keys of the account. */
-    async lookAtActiveOfAccount(accountId: string, look: Look): Promise<void> {
+    *lookAtActiveOfAccount(accountId: string, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND active = 1';
-      await inSlices(sql, ofAccount, [accountId], (after, last) => lookAt(look, text, accountId, after, last));
+      yield* inSlices(sql, ofAccount, [accountId], (after, last) => lookAt(look, text, accountId, after, last));
     },
 
     /** How keys that let in hold `*`. */
-    async holding(now: number): Promise<Holding> {
+    holding(now: number): Holding {
       const held = `SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1`;
-      if (await sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' LIMIT 1`)) return 'for good';
+      if (sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' LIMIT 1`)) return 'for good';
       const lasting = '(expires_at IS NULL OR expires_at > ?)';
-      return (await sql.get(`${held} AND ${lasting} LIMIT 1`, now)) ? 'within limits' : 'not';
+      return sql.get(`${held} AND ${lasting} LIMIT 1`, now) ? 'within limits' : 'not';
     },
 
     /** Whether a key that lets in, other than `exceptId`, names that ring. */
-    isRingUsed: (ringName: string, exceptId: string, now: number): Promise<boolean> =>
-      inSlices(sql, namingRing, [ringName], async (after, last) => {
-        const row = await sql.get(
-          `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
+    isRingUsed: (ringName: string, exceptId: string, now: number): Slices<boolean> =>
+      inSlices(sql, namingRing, [ringName], (after, last) => {
+        const row = sql.get(
+                  `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
             WHERE r.ring_name = ? AND r.apikey_seq > ? AND r.apikey_seq <= ? AND k.active = 1 AND k.id <> ?
               AND (k.expires_at IS NULL OR k.expires_at > ?) LIMIT 1`,
-          ringName,
-          after,
-          last,
-          exceptId,
-          now,
-        );
+                  ringName,
+                  after,
+                  last,
+                  exceptId,
+                  now,
+                );
         return row !== undefined;
       }),
 
     /** How many the user owns, counted up to `most`. */
-    async countOfUser(userId: string, most: number): Promise<number> {
+    countOfUser(userId: string, most: number): number {
       const text = 'SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_keys WHERE user_id = ? LIMIT ?)';
-      return (await sql.get<{ n: number }>(text, userId, most))?.n ?? 0;
+      return sql.get<{ n: number }>(text, userId, most)?.n ?? 0;
     },
 
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM api_keys');
+    count(): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM api_keys');
       return row?.n ?? 0;
     },
 
-    async update(id: string, change: ApiKeyChange): Promise<void> {
-      await sql.run(
-        `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, props = ?,
+    update(id: string, change: ApiKeyChange): void {
+      sql.run(
+                `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, props = ?,
           updated_at = ? WHERE id = ?`,
-        change.name,
-        change.active ? 1 : 0,
-        change.expiresAt ?? null,
-        toJson(change.addresses),
-        change.accountId,
-        change.userId ?? null,
-        toJson(change.props),
-        change.updatedAt,
-        id,
-      );
+                change.name,
+                change.active ? 1 : 0,
+                change.expiresAt ?? null,
+                toJson(change.addresses),
+                change.accountId,
+                change.userId ?? null,
+                toJson(change.props),
+                change.updatedAt,
+                id,
+              );
       if (!change.flags) return;
-      await sql.run('UPDATE api_keys SET flags = ? WHERE id = ?', change.flags.flagsText, id);
-      await sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
-      await nameRings(id, change.flags.rings);
+      sql.run('UPDATE api_keys SET flags = ? WHERE id = ?', change.flags.flagsText, id);
+      sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
+      nameRings(id, change.flags.rings);
     },
 
     /** Erases all keys of the account; answers how many. */
-    async eraseOfAccount(accountId: string): Promise<number> {
+    *eraseOfAccount(accountId: string): Slices<number> {
       let erased = 0;
-      await inSlices(sql, ofAccount, [accountId], async (after, last) => {
+      yield* inSlices(sql, ofAccount, [accountId], (after, last) => {
         const slice = [accountId, after, last];
         const theirs = 'apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)';
-        await sql.run(`DELETE FROM api_key_rings WHERE ${theirs}`, ...slice);
-        await sql.run(`DELETE FROM api_key_uses WHERE ${theirs}`, ...slice);
-        erased += await sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
+        sql.run(`DELETE FROM api_key_rings WHERE ${theirs}`, ...slice);
+        sql.run(`DELETE FROM api_key_uses WHERE ${theirs}`, ...slice);
+        erased += sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
       });
       return erased;
     },
 
     /** Makes the keys that the user owns inactive; answers how many were not. */
-    async disableOfUser(userId: string, now: number): Promise<number> {
+    *disableOfUser(userId: string, now: number): Slices<number> {
       let disabled = 0;
-      await inSlices(sql, ofUser, [userId], async (after, last) => {
-        disabled += await sql.run(
-          'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
-          now,
-          userId,
-          after,
-          last,
-        );
+      yield* inSlices(sql, ofUser, [userId], (after, last) => {
+        disabled += sql.run(
+                  'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
+                  now,
+                  userId,
+                  after,
+                  last,
+                );
       });
       return disabled;
     },
 
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
-      await sql.run('DELETE FROM api_key_uses WHERE apikey_id = ?', id);
-      await sql.run('DELETE FROM api_keys WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
+      sql.run('DELETE FROM api_key_uses WHERE apikey_id = ?', id);
+      sql.run('DELETE FROM api_keys WHERE id = ?', id);
     },
   };
 }

@@ -1,6 +1,6 @@
 // Assets: the current version of each, the versions before it that older headers signed, and who is whose parent.
 import { containing, isJsonObject } from '../../model/json.ts';
-import type { Row, Sql, SqlValue } from '../sql.ts';
+import type { Row, Slices, Sql, SqlValue } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { endOfSlice, inSlices } from './page.ts';
 
@@ -68,32 +68,32 @@ const countMore = 'UPDATE counts SET n = n + ? WHERE name = ?';
 export type AssetTable = ReturnType<typeof assetTable>;
 
 export function assetTable(sql: Sql) {
-  async function nameParents(id: string, parents: readonly string[]): Promise<void> {
+  function nameParents(id: string, parents: readonly string[]): void {
     for (const parent of parents) {
-      await sql.run(
-        'INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, ? FROM assets WHERE id = ?',
-        parent,
-        id,
-      );
+      sql.run(
+                'INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, ? FROM assets WHERE id = ?',
+                parent,
+                id,
+              );
     }
   }
 
-  async function counted(name: 'assets' | 'asset_versions'): Promise<number> {
-    const row = await sql.get<{ n: number }>('SELECT n FROM counts WHERE name = ?', name);
+  function counted(name: 'assets' | 'asset_versions'): number {
+    const row = sql.get<{ n: number }>('SELECT n FROM counts WHERE name = ?', name);
     return row ? row.n + (sql.counted(countMore, name)?.sum ?? 0) : 0;
   }
 
   /** Follows the lines from `start` in one direction. */
-  async function reached(
+  function reached(
     start: readonly string[],
     step: string,
     isSought: (id: string) => boolean,
-  ): Promise<'found' | 'not there' | 'too many'> {
+  ): 'found' | 'not there' | 'too many' {
     const seen = new Set(start);
     if (start.some(isSought)) return 'found';
     let next = [...start];
     for (let left = mostFollowed; next.length > 0; ) {
-      const ends = await sql.all<{ id: string }>(step, toJson(next), left + 1);
+      const ends = sql.all<{ id: string }>(step, toJson(next), left + 1);
       // A statement costs about as much as three more lines.
       left -= ends.length + 3;
       if (left < 0) return 'too many';
@@ -109,59 +109,59 @@ export function assetTable(sql: Sql) {
   }
 
   return {
-    async insert(asset: NewAsset): Promise<void> {
-      await sql.run(
-        `INSERT INTO assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)
+    insert(asset: NewAsset): void {
+      sql.run(
+                  `INSERT INTO assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)
           VALUES (?, ?, 1, ?, ?, ?, ?, ?)`,
-        asset.id,
-        asset.ringId,
-        toJson(asset.data),
-        toJson(asset.parents),
-        asset.apikeyId,
-        asset.accountId ?? null,
-        asset.createdAt,
-      );
-      await nameParents(asset.id, asset.parents);
+                  asset.id,
+                  asset.ringId,
+                  toJson(asset.data),
+                  toJson(asset.parents),
+                  asset.apikeyId,
+                  asset.accountId ?? null,
+                  asset.createdAt,
+                );
+      nameParents(asset.id, asset.parents);
       sql.count(countMore, 'assets');
       sql.count(countMore, 'asset_versions');
     },
 
     /** Makes `content` the next version; the current one is kept for the headers that signed it. */
-    async addVersion(current: Asset, content: AssetContent): Promise<void> {
-      await sql.run(
-        `INSERT INTO asset_versions (asset_id, version, data, parents)
+    addVersion(current: Asset, content: AssetContent): void {
+      sql.run(
+                `INSERT INTO asset_versions (asset_id, version, data, parents)
           SELECT id, version, data, parents FROM assets WHERE id = ?`,
-        current.id,
-      );
+                current.id,
+              );
       sql.count(countMore, 'asset_versions');
-      await sql.run(
-        'UPDATE assets SET version = ?, data = ?, parents = ? WHERE id = ?',
-        current.version + 1,
-        toJson(content.data),
-        toJson(content.parents),
-        current.id,
-      );
+      sql.run(
+                'UPDATE assets SET version = ?, data = ?, parents = ? WHERE id = ?',
+                current.version + 1,
+                toJson(content.data),
+                toJson(content.parents),
+                current.id,
+              );
       if (content.parents === current.parents) return;
-      await sql.run('DELETE FROM asset_parents WHERE asset_id = ?', current.id);
-      await nameParents(current.id, content.parents);
+      sql.run('DELETE FROM asset_parents WHERE asset_id = ?', current.id);
+      nameParents(current.id, content.parents);
     },
 
-    async byId(id: string): Promise<Asset | undefined> {
-      const row = await sql.get<AssetRow>('SELECT * FROM assets WHERE id = ?', id);
+    byId(id: string): Asset | undefined {
+      const row = sql.get<AssetRow>('SELECT * FROM assets WHERE id = ?', id);
       return row && fromRow(row);
     },
 
-    async exists(id: string): Promise<boolean> {
-      return (await sql.get('SELECT 1 AS found FROM assets WHERE id = ?', id)) !== undefined;
+    exists(id: string): boolean {
+      return sql.get('SELECT 1 AS found FROM assets WHERE id = ?', id) !== undefined;
     },
 
     /** A version before the current one. */
-    async olderVersion(id: string, version: number): Promise<AssetContent | undefined> {
-      const row = await sql.get<{ data: string; parents: string }>(
-        'SELECT data, parents FROM asset_versions WHERE asset_id = ? AND version = ?',
-        id,
-        version,
-      );
+    olderVersion(id: string, version: number): AssetContent | undefined {
+      const row = sql.get<{ data: string; parents: string }>(
+              'SELECT data, parents FROM asset_versions WHERE asset_id = ? AND version = ?',
+              id,
+              version,
+            );
       return row && { data: objectOf(row.data), parents: textsOf(row.parents) };
     },
 
@@ -170,16 +170,15 @@ export function assetTable(sql: Sql) {
      * descendants, and those too many ancestors, to look at them all. Few assets that get new parents have any
      * descendants at all.
      */
-    async descendFrom(ids: readonly string[], ancestorId: string): Promise<boolean | undefined> {
+    descendFrom(ids: readonly string[], ancestorId: string): boolean | undefined {
       const sought = new Set(ids);
       const children =
         'SELECT p.asset_id AS id FROM json_each(?) CROSS JOIN asset_parents p ON p.parent_id = value LIMIT ?';
-      const down = await reached([ancestorId], children, (id) => sought.has(id));
+      const down = reached([ancestorId], children, (id) => sought.has(id));
       if (down !== 'too many') return down === 'found';
-      await sql.pause();
       const parents =
         'SELECT p.parent_id AS id FROM json_each(?) CROSS JOIN asset_parents p ON p.asset_id = value LIMIT ?';
-      const up = await reached(ids, parents, (id) => id === ancestorId);
+      const up = reached(ids, parents, (id) => id === ancestorId);
       return up === 'too many' ? undefined : up === 'found';
     },
 
@@ -188,47 +187,46 @@ export function assetTable(sql: Sql) {
      * those that hold the filter. It goes by no more than is quickly looked at; a search is many looks, with the turn
      * of others between them.
      */
-    async look(search: AssetSearch, before: number | undefined, most: number): Promise<AssetsFound> {
-      if (before !== undefined) await sql.pause();
+    look(search: AssetSearch, before: number | undefined, most: number): AssetsFound {
       const { from, order, way, rest, holds } = search;
       const start = before ?? Number.MAX_SAFE_INTEGER;
-      const end = await endOfSlice(
-        sql,
-        `SELECT ${order} AS place, octet_length(a.data) + octet_length(a.parents) AS bytes FROM ${from}
+      const end = endOfSlice(
+              sql,
+              `SELECT ${order} AS place, octet_length(a.data) + octet_length(a.parents) AS bytes FROM ${from}
           WHERE ${way.conditions} AND ${order} < ? ORDER BY ${order} DESC LIMIT ?`,
-        way.values,
-        start,
-        Math.min(longestLook, most),
-      );
+              way.values,
+              start,
+              Math.min(longestLook, most),
+            );
       if (end === undefined) return { found: [], before: undefined };
-      const rows = await sql.all<AssetRow>(
-        `SELECT a.* FROM ${from} WHERE ${way.conditions} AND ${order} < ? AND ${order} >= ? AND ${rest.conditions}
+      const rows = sql.all<AssetRow>(
+              `SELECT a.* FROM ${from} WHERE ${way.conditions} AND ${order} < ? AND ${order} >= ? AND ${rest.conditions}
           ORDER BY ${order} DESC`,
-        ...way.values,
-        start,
-        end,
-        ...rest.values,
-      );
+              ...way.values,
+              start,
+              end,
+              ...rest.values,
+            );
       const found = rows.map(fromRow);
       return { found: holds ? found.filter(holds) : found, before: end };
     },
 
-    count: (): Promise<number> => counted('assets'),
+    count: (): number => counted('assets'),
 
     /** Of all assets, the current ones and those before them. */
-    countVersions: (): Promise<number> => counted('asset_versions'),
+    countVersions: (): number => counted('asset_versions'),
 
     /** Erases all versions. Children keep naming it. */
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM asset_parents WHERE asset_id = ?', id);
+    *erase(id: string): Slices<void> {
+      sql.run('DELETE FROM asset_parents WHERE asset_id = ?', id);
       let older = 0;
-      await inSlices(sql, olderOf, [id], async (after, last) => {
+      yield* inSlices(sql, olderOf, [id], (after, last) => {
         const text = 'DELETE FROM asset_versions WHERE asset_id = ? AND version > ? AND version <= ?';
-        older += await sql.run(text, id, after, last);
+        older += sql.run(text, id, after, last);
       });
-      const erased = await sql.run('DELETE FROM assets WHERE id = ?', id);
-      await sql.run(`UPDATE counts SET n = n - ? WHERE name = 'assets'`, erased);
-      await sql.run(`UPDATE counts SET n = n - ? WHERE name = 'asset_versions'`, erased + older);
+      const erased = sql.run('DELETE FROM assets WHERE id = ?', id);
+      sql.run(`UPDATE counts SET n = n - ? WHERE name = 'assets'`, erased);
+      sql.run(`UPDATE counts SET n = n - ? WHERE name = 'asset_versions'`, erased + older);
     },
   };
 }

@@ -68,17 +68,17 @@ export type SettingTable = ReturnType<typeof settingTable>;
 
 function settingTable(sql: Sql) {
   return {
-    async get(name: SettingName): Promise<string | undefined> {
-      return (await sql.get<SettingRow>('SELECT value FROM settings WHERE name = ?', name))?.value;
+    get(name: SettingName): string | undefined {
+      return sql.get<SettingRow>('SELECT value FROM settings WHERE name = ?', name)?.value;
     },
 
-    async set(name: SettingName, value: string): Promise<void> {
-      if ((await sql.run('UPDATE settings SET value = ? WHERE name = ?', value, name)) > 0) return;
-      await sql.run('INSERT INTO settings (name, value) VALUES (?, ?)', name, value);
+    set(name: SettingName, value: string): void {
+      if (sql.run('UPDATE settings SET value = ? WHERE name = ?', value, name) > 0) return;
+      sql.run('INSERT INTO settings (name, value) VALUES (?, ?)', name, value);
     },
 
     /** How far activity was streamed, to every target that there ever was. */
-    ofTargets: (): Promise<TargetRow[]> =>
+    ofTargets: (): TargetRow[] =>
       sql.all<TargetRow>(`SELECT name, value FROM settings WHERE name GLOB 'activity-to *' ORDER BY seq`),
   };
 }

@@ -77,8 +77,8 @@ const dayOf = (at: number): number => Math.floor(at / dayLength);
 export type KeyUseTable = ReturnType<typeof keyUseTable>;
 
 export function keyUseTable(sql: Sql) {
-  const usesSince = async (): Promise<number | undefined> =>
-    (await sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'uses_since'`))?.n;
+  const usesSince = (): number | undefined =>
+    sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'uses_since'`)?.n;
 
   function lastOf(kind: KeyUseKind, keyId: string, rows: readonly UseRow[]): KeyUse | undefined {
     const counted = sql.counted(countLast, lastId(kind, keyId));
@@ -123,27 +123,26 @@ export function keyUseTable(sql: Sql) {
     },
 
     /** By id, of these keys. */
-    async ofKeys(keys: readonly RingKey[], now: number): Promise<ReadonlyMap<string, KeyUsage>> {
-      const since = await usesSince();
+    ofKeys(keys: readonly RingKey[], now: number): ReadonlyMap<string, KeyUsage> {
+      const since = usesSince();
       const found = new Map<string, KeyUsage>();
       for (const { id, seq, createdAt } of keys) {
-        const uses = await sql.all<UseRow>('SELECT kind, used_at, used_by FROM key_uses WHERE key_seq = ?', seq);
-        const days = await sql.all<DayRow>('SELECT day, encrypts, decrypts FROM key_days WHERE key_seq = ?', seq);
+        const uses = sql.all<UseRow>('SELECT kind, used_at, used_by FROM key_uses WHERE key_seq = ?', seq);
+        const days = sql.all<DayRow>('SELECT day, encrypts, decrypts FROM key_days WHERE key_seq = ?', seq);
         found.set(id, {
           since: since === undefined ? undefined : Math.max(since, createdAt),
           lastEncrypt: lastOf('encrypt', id, uses),
           lastDecrypt: lastOf('decrypt', id, uses),
           days: daysOf(id, days, dayOf(now)),
         });
-        await sql.pause();
       }
       return found;
     },
 
     /** Notes that uses are counted since `now` at the latest, which an older program could not; once. */
-    async noteSince(now: number): Promise<void> {
-      if ((await usesSince()) !== undefined) return;
-      await sql.run(`INSERT INTO counts (name, n) VALUES ('uses_since', ?)`, now);
+    noteSince(now: number): void {
+      if (usesSince() !== undefined) return;
+      sql.run(`INSERT INTO counts (name, n) VALUES ('uses_since', ?)`, now);
     },
   };
 }

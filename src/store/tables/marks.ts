@@ -22,19 +22,19 @@ export type MarkTable = ReturnType<typeof markTable>;
 export function markTable(sql: Sql) {
   return {
     /** By the store's directory, as the seal calls it. */
-    async all(): Promise<ReadonlyMap<string, NotedMark>> {
-      return marksOf(await sql.all<MarkRow>('SELECT dir, sequence, runs, noted_at FROM marks ORDER BY seq'));
+    all(): ReadonlyMap<string, NotedMark> {
+      return marksOf(sql.all<MarkRow>('SELECT dir, sequence, runs, noted_at FROM marks ORDER BY seq'));
     },
 
-    async set(dir: string, { sequence, runs, at }: NotedMark): Promise<void> {
+    set(dir: string, { sequence, runs, at }: NotedMark): void {
       const values = [sequence, toJson(runs), at, dir] as const;
-      const known = await sql.run('UPDATE marks SET sequence = ?, runs = ?, noted_at = ? WHERE dir = ?', ...values);
+      const known = sql.run('UPDATE marks SET sequence = ?, runs = ?, noted_at = ? WHERE dir = ?', ...values);
       if (known === 0)
-        await sql.run('INSERT INTO marks (sequence, runs, noted_at, dir) VALUES (?, ?, ?, ?)', ...values);
+        sql.run('INSERT INTO marks (sequence, runs, noted_at, dir) VALUES (?, ?, ?, ?)', ...values);
     },
 
-    async erase(dir: string): Promise<void> {
-      await sql.run('DELETE FROM marks WHERE dir = ?', dir);
+    erase(dir: string): void {
+      sql.run('DELETE FROM marks WHERE dir = ?', dir);
     },
   };
 }

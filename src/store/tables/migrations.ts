@@ -263,11 +263,11 @@ export function refuseNewer(version: number, migrations: readonly Migration[], w
 }
 
 /** Runs the missing steps, and answers what they wrote, valid until the next transaction; undefined without any. */
-export async function migrate<T extends object>(
+export function migrate<T extends object>(
   state: State,
   session: Session<T>,
   migrations: readonly Migration[],
-): Promise<Written | undefined> {
+): Written | undefined {
   const done = state.schemaVersion;
   if (done >= migrations.length) return undefined;
   const texts = textsFrom(done, migrations);
@@ -281,9 +281,9 @@ export async function migrate<T extends object>(
     const statements = texts.flatMap((text) => byText.get(text) ?? []);
     return { statements, params: texts.map(() => []), records: [], counts: [] };
   }
-  await session.run(async () => {
-    for (const text of texts) session.write(text, []);
-  });
+  session.run(() => {
+        for (const text of texts) session.write(text, []);
+      });
   return session.written;
 }
 

@@ -34,45 +34,45 @@ const select = 'SELECT user_id, issuer, subject, granted FROM oidc_users';
 export type OidcTable = ReturnType<typeof oidcTable>;
 
 export function oidcTable(sql: Sql) {
-  async function unlink(userId: string): Promise<boolean> {
-    return (await sql.run('DELETE FROM oidc_users WHERE user_id = ?', userId)) > 0;
+  function unlink(userId: string): boolean {
+    return sql.run('DELETE FROM oidc_users WHERE user_id = ?', userId) > 0;
   }
 
   return {
     /** Undefined where none is set. */
-    async provider(): Promise<StoredProvider | undefined> {
-      const row = await sql.get<ProviderRow>('SELECT settings, changed_at FROM oidc_providers');
+    provider(): StoredProvider | undefined {
+      const row = sql.get<ProviderRow>('SELECT settings, changed_at FROM oidc_providers');
       return row && { settings: objectOf(row.settings), changedAt: row.changed_at };
     },
 
     /** Takes the place of the one before; undefined leaves none. */
-    async setProvider(provider: StoredProvider | undefined): Promise<void> {
-      await sql.run('DELETE FROM oidc_providers');
+    setProvider(provider: StoredProvider | undefined): void {
+      sql.run('DELETE FROM oidc_providers');
       if (!provider) return;
       const { settings, changedAt } = provider;
-      await sql.run('INSERT INTO oidc_providers (settings, changed_at) VALUES (?, ?)', toJson(settings), changedAt);
+      sql.run('INSERT INTO oidc_providers (settings, changed_at) VALUES (?, ?)', toJson(settings), changedAt);
     },
 
-    async bySubject(issuer: string, subject: string): Promise<OidcUser | undefined> {
-      const row = await sql.get<OidcUserRow>(`${select} WHERE issuer = ? AND subject = ?`, issuer, subject);
+    bySubject(issuer: string, subject: string): OidcUser | undefined {
+      const row = sql.get<OidcUserRow>(`${select} WHERE issuer = ? AND subject = ?`, issuer, subject);
       return row && fromRow(row);
     },
 
-    async byUser(userId: string): Promise<OidcUser | undefined> {
-      const row = await sql.get<OidcUserRow>(`${select} WHERE user_id = ?`, userId);
+    byUser(userId: string): OidcUser | undefined {
+      const row = sql.get<OidcUserRow>(`${select} WHERE user_id = ?`, userId);
       return row && fromRow(row);
     },
 
     /** In place of what is known of that user. */
-    async link({ userId, issuer, subject, granted }: OidcUser): Promise<void> {
-      await unlink(userId);
-      await sql.run(
-        'INSERT INTO oidc_users (user_id, issuer, subject, granted) VALUES (?, ?, ?, ?)',
-        userId,
-        issuer,
-        subject,
-        toJson(granted),
-      );
+    link({ userId, issuer, subject, granted }: OidcUser): void {
+      unlink(userId);
+      sql.run(
+                'INSERT INTO oidc_users (user_id, issuer, subject, granted) VALUES (?, ?, ?, ?)',
+                userId,
+                issuer,
+                subject,
+                toJson(granted),
+              );
     },
 
     /** False where nothing is known of that user. */

@@ -1,6 +1,6 @@
 // Keyset pages, of which a table reads a part in one go, and one row more, which tells whether there is a next one. And
 // slices, in which rows are gone through that are too many, or too long, for one go.
-import type { Page, PageRequest, Row, Sql, SqlValue } from '../sql.ts';
+import type { Page, PageRequest, Row, Slices, Sql, SqlValue } from '../sql.ts';
 
 /** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
 export const sliceRows = 1000;
@@ -15,13 +15,13 @@ const partLength = 32 * 1024;
  * start after and a limit, are added here. It has fewer items than were asked for where those would take long to read:
  * the next part goes on.
  */
-export async function readPart<R extends Row & { seq: number }, T>(
+export function readPart<R extends Row & { seq: number }, T>(
   sql: Sql,
   { limit, after = 0 }: PageRequest,
   answer: (row: R) => T,
   text: string,
   ...params: SqlValue[]
-): Promise<Page<T>> {
+): Page<T> {
   const most = Math.min(limit, partRows);
   let count = 0;
   let length = 0;
@@ -34,7 +34,7 @@ export async function readPart<R extends Row & { seq: number }, T>(
     length += lengthOf(row);
     return false;
   };
-  const rows = await sql.some<R>(isNext, text, ...params, after, most + 1);
+  const rows = sql.some<R>(isNext, text, ...params, after, most + 1);
   const read = rows.slice(0, count);
   const items = read.map(answer);
   const last = isFull ? read.at(-1) : undefined;
@@ -59,37 +59,36 @@ interface SliceRow extends Row {
 }
 
 /**
- * Calls `work` with one slice after the other until it answers true, letting the event loop turn between two, and
- * answers whether it did. `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to
+ * Calls `work` with one slice after the other until it answers true, yields between two, and answers whether it did. `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to
  * start after and a limit, are added here. `work` gets the places before the first row and of the last one.
  */
-export async function inSlices(
+export function* inSlices(
   sql: Sql,
   text: string,
   params: readonly SqlValue[],
-  work: (after: number, last: number) => Promise<unknown>,
-): Promise<boolean> {
-  for (let after = 0; ; await sql.pause()) {
-    const last = await endOfSlice(sql, text, params, after);
+  work: (after: number, last: number) => unknown,
+): Slices<boolean> {
+  for (let after = 0; ; yield) {
+    const last = endOfSlice(sql, text, params, after);
     if (last === undefined) return false;
-    if ((await work(after, last)) === true) return true;
+    if (work(after, last) === true) return true;
     after = last;
   }
 }
 
 /** The place of the last row of the slice after `after`; undefined when no row is left. */
-export async function endOfSlice(
+export function endOfSlice(
   sql: Sql,
   text: string,
   params: readonly SqlValue[],
   after: number,
   most = sliceRows,
-): Promise<number | undefined> {
+): number | undefined {
   let bytes = 0;
   const isFull = (row: SliceRow): boolean => {
     bytes += row.bytes;
     return bytes >= sliceBytes;
   };
-  const rows = await sql.some<SliceRow>(isFull, text, ...params, after, most);
+  const rows = sql.some<SliceRow>(isFull, text, ...params, after, most);
   return rows.at(-1)?.place;
 }

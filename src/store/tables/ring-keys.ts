@@ -1,7 +1,7 @@
 // The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had, and a key every
 // way in which it was wrapped: that a later one opens nobody here can check.
 import type { Kem } from '../../model/kems.ts';
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { endOfSlice, readPart } from './page.ts';
 
@@ -67,30 +67,30 @@ const countEncrypt = 'UPDATE ring_keys SET encrypt_count = encrypt_count + ? WHE
 
 export function ringKeyTable(sql: Sql) {
   return {
-    async insert(key: NewRingKey): Promise<void> {
-      await sql.run(
-        `INSERT INTO ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)
+    insert(key: NewRingKey): void {
+      sql.run(
+                  `INSERT INTO ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-        key.id,
-        key.ringId,
-        key.algorithm,
-        key.kem,
-        key.pair,
-        key.wrapped,
-        key.iv,
-        toJson(key.props),
-        key.createdAt,
-      );
+                  key.id,
+                  key.ringId,
+                  key.algorithm,
+                  key.kem,
+                  key.pair,
+                  key.wrapped,
+                  key.iv,
+                  toJson(key.props),
+                  key.createdAt,
+                );
     },
 
     /** The key of that id, if it is one of that ring. */
-    byId(ringId: string, id: string): Soon<RingKey | undefined> {
+    byId(ringId: string, id: string): RingKey | undefined {
       const inRing = (key: RingKey | undefined) => (key?.ringId === ringId ? key : undefined);
-      const key = sql.remember('ring_keys', id, async () => {
-        const row = await sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ?', id);
+      const key = sql.remember('ring_keys', id, () => {
+        const row = sql.get<RingKeyRow>('SELECT * FROM ring_keys WHERE id = ?', id);
         return row && fromRow(row);
       });
-      return key instanceof Promise ? key.then(inRing) : inRing(key);
+      return inRing(key);
     },
 
     /** How many encrypts it has served. */
@@ -101,7 +101,7 @@ export function ringKeyTable(sql: Sql) {
     countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
     /** The oldest first, each as `answer` makes it of the key and the public key that it is wrapped to. */
-    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Promise<Page<T>> =>
+    list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Page<T> =>
       readPart(
         sql,
         page,
@@ -114,41 +114,41 @@ export function ringKeyTable(sql: Sql) {
       ),
 
     /** Wraps it so from now on; how it was wrapped until now is kept. */
-    async rewrap(key: RingKey, next: Wrapping, now: number): Promise<void> {
-      await keepPresent(sql, key, now);
-      await sql.run(
-        `UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`,
-        ...valuesOf(next),
-        key.seq,
-      );
+    rewrap(key: RingKey, next: Wrapping, now: number): void {
+      keepPresent(sql, key, now);
+      sql.run(
+                `UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`,
+                ...valuesOf(next),
+                key.seq,
+              );
     },
 
     /**
      * Wraps it again as it was before. That changes places with how it is wrapped now; but the first stays where it is,
      * since it is known by that, so there may be one row more than times it was wrapped anew, and never two.
      */
-    async putBack(key: RingKey, earlier: Wrapping, now: number): Promise<void> {
-      await keepPresent(sql, key, now);
-      await sql.run(
-        `DELETE FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?
+    putBack(key: RingKey, earlier: Wrapping, now: number): void {
+      keepPresent(sql, key, now);
+      sql.run(
+                `DELETE FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?
           AND seq > (SELECT MIN(seq) FROM earlier_wrappings WHERE key_seq = ?)`,
-        key.seq,
-        earlier.wrapped,
-        key.seq,
-      );
-      await sql.run(`UPDATE ring_keys SET ${wrappedSo} WHERE seq = ?`, ...valuesOf(earlier), key.seq);
+                key.seq,
+                earlier.wrapped,
+                key.seq,
+              );
+      sql.run(`UPDATE ring_keys SET ${wrappedSo} WHERE seq = ?`, ...valuesOf(earlier), key.seq);
     },
 
     /** How it was wrapped before, the oldest first: that one the appliance made itself. */
-    async earlierWrappings({ seq, ringId }: RingKey): Promise<EarlierWrapping[]> {
-      const rows = await sql.all<EarlierRow>(
-        `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
+    earlierWrappings({ seq, ringId }: RingKey): EarlierWrapping[] {
+      const rows = sql.all<EarlierRow>(
+              `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
           JOIN rings r ON r.id = ?
           LEFT JOIN ring_pairs p ON p.ring_id = r.id AND p.pair = e.pair
           WHERE e.key_seq = ? ORDER BY e.seq`,
-        ringId,
-        seq,
-      );
+              ringId,
+              seq,
+            );
       return rows.map(({ kem, pair, wrapped, iv, public_key: publicKey, replaced_at: replacedAt }) => ({
         // Cast: nothing else was ever written.
         kem: kem as Kem,
@@ -161,27 +161,27 @@ export function ringKeyTable(sql: Sql) {
     },
 
     /** Erases keys of the ring with all that is known of them, as many as go in one slice; answers how many rows. */
-    async eraseSome(ringId: string): Promise<number> {
-      const last = await endOfSlice(
-        sql,
-        // A key weighs as much as the days of its use that are kept.
-        `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
+    eraseSome(ringId: string): number {
+      const last = endOfSlice(
+              sql,
+              // A key weighs as much as the days of its use that are kept.
+              `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
           WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
-        [ringId],
-        0,
-      );
+              [ringId],
+              0,
+            );
       if (last === undefined) return 0;
       const theirs = 'key_seq IN (SELECT seq FROM ring_keys WHERE ring_id = ? AND seq <= ?)';
       return (
-        (await sql.run(`DELETE FROM key_days WHERE ${theirs}`, ringId, last)) +
-        (await sql.run(`DELETE FROM key_uses WHERE ${theirs}`, ringId, last)) +
-        (await sql.run(`DELETE FROM earlier_wrappings WHERE ${theirs}`, ringId, last)) +
-        (await sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last))
+        sql.run(`DELETE FROM key_days WHERE ${theirs}`, ringId, last) +
+        sql.run(`DELETE FROM key_uses WHERE ${theirs}`, ringId, last) +
+        sql.run(`DELETE FROM earlier_wrappings WHERE ${theirs}`, ringId, last) +
+        sql.run('DELETE FROM ring_keys WHERE ring_id = ? AND seq <= ?', ringId, last)
       );
     },
 
-    async count(ringId: string): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM ring_keys WHERE ring_id = ?', ringId);
+    count(ringId: string): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM ring_keys WHERE ring_id = ?', ringId);
       return row?.n ?? 0;
     },
   };
@@ -192,15 +192,15 @@ const wrappedSo = 'kem = ?, pair = ?, wrapped = ?, iv = ?';
 const valuesOf = ({ kem, pair, wrapped, iv }: Wrapping) => [kem, pair, wrapped, iv] as const;
 
 /** Among the earlier ones, once. */
-async function keepPresent(sql: Sql, key: RingKey, now: number): Promise<void> {
+function keepPresent(sql: Sql, key: RingKey, now: number): void {
   const isThere = 'SELECT seq FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?';
-  if (await sql.get(isThere, key.seq, key.wrapped)) return;
-  await sql.run(
-    'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
-    key.seq,
-    ...valuesOf(key),
-    now,
-  );
+  if (sql.get(isThere, key.seq, key.wrapped)) return;
+  sql.run(
+        'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
+        key.seq,
+        ...valuesOf(key),
+        now,
+      );
 }
 
 function fromRow(row: RingKeyRow): RingKey {

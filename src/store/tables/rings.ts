@@ -1,6 +1,6 @@
 // The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
 import type { Kem } from '../../model/kems.ts';
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
 
@@ -82,46 +82,46 @@ export type RingTable = ReturnType<typeof ringTable>;
 
 export function ringTable(sql: Sql) {
   return {
-    async insert(ring: NewRing): Promise<void> {
-      await sql.run(
-        `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+    insert(ring: NewRing): void {
+      sql.run(
+                  `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
           max_encrypt_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ring.id,
-        ring.service,
-        ring.name,
-        ring.displayName,
-        ring.algorithm,
-        ring.activeKey,
-        ring.kem,
-        ring.publicKey,
-        toJson(ring.props),
-        toJson(ring.keyProps),
-        ring.maxEncryptCount,
-        ring.createdAt,
-        ring.updatedAt,
-      );
+                  ring.id,
+                  ring.service,
+                  ring.name,
+                  ring.displayName,
+                  ring.algorithm,
+                  ring.activeKey,
+                  ring.kem,
+                  ring.publicKey,
+                  toJson(ring.props),
+                  toJson(ring.keyProps),
+                  ring.maxEncryptCount,
+                  ring.createdAt,
+                  ring.updatedAt,
+                );
     },
 
     /** The ring of that lower-case name, unless deleted. */
-    async byName(service: RingService, name: string): Promise<Ring | undefined> {
+    byName(service: RingService, name: string): Ring | undefined {
       return ringOf(
-        await sql.get<RingRow>(
-          'SELECT * FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL',
-          service,
-          name,
-        ),
+        sql.get<RingRow>(
+                    'SELECT * FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL',
+                    service,
+                    name,
+                  ),
       );
     },
 
     /** Of the ring of that lower-case name, unless deleted, what an encrypt looks at. */
-    activeKeyOf: (service: RingService, name: string): Soon<ActiveKey | undefined> =>
-      sql.remember('rings', `${service} ${name}`, async () => {
-        const row = await sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
-          `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
+    activeKeyOf: (service: RingService, name: string): ActiveKey | undefined =>
+      sql.remember('rings', `${service} ${name}`, () => {
+        const row = sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
+                  `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
             WHERE service = ? AND name = ? AND deleted_at IS NULL`,
-          service,
-          name,
-        );
+                  service,
+                  name,
+                );
         return (
           row && {
             ringId: row.id,
@@ -133,16 +133,16 @@ export function ringTable(sql: Sql) {
       }),
 
     /** The ring of that id, deleted or not. */
-    byId(service: RingService, id: string): Soon<Ring | undefined> {
+    byId(service: RingService, id: string): Ring | undefined {
       const ofService = (ring: Ring | undefined) => (ring?.service === service ? ring : undefined);
-      const ring = sql.remember('rings', id, async () =>
-        ringOf(await sql.get<RingRow>('SELECT * FROM rings WHERE id = ?', id)),
+      const ring = sql.remember('rings', id, () =>
+        ringOf(sql.get<RingRow>('SELECT * FROM rings WHERE id = ?', id)),
       );
-      return ring instanceof Promise ? ring.then(ofService) : ofService(ring);
+      return ofService(ring);
     },
 
     /** The oldest first, without the deleted ones, each as `answer` makes it. */
-    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Promise<Page<T>> =>
+    list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Page<T> =>
       readPart(
         sql,
         page,
@@ -157,7 +157,7 @@ export function ringTable(sql: Sql) {
       time: number,
       page: PageRequest,
       answer: (ring: Ring) => T,
-    ): Promise<Page<T>> =>
+    ): Page<T> =>
       readPart(
         sql,
         page,
@@ -169,89 +169,89 @@ export function ringTable(sql: Sql) {
       ),
 
     /** Of both services, without the deleted ones. */
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NULL');
+    count(): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NULL');
       return row?.n ?? 0;
     },
 
     /** Of both services, deleted after that time: those that can be restored. */
-    async countDeletedSince(time: number): Promise<number> {
-      const row = await sql.get<{ n: number }>(
-        'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
-        time,
-      );
+    countDeletedSince(time: number): number {
+      const row = sql.get<{ n: number }>(
+              'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
+              time,
+            );
       return row?.n ?? 0;
     },
 
-    async setActiveKey(id: string, keyId: string, updatedAt: number): Promise<void> {
-      await sql.run('UPDATE rings SET active_key = ?, updated_at = ? WHERE id = ?', keyId, updatedAt, id);
+    setActiveKey(id: string, keyId: string, updatedAt: number): void {
+      sql.run('UPDATE rings SET active_key = ?, updated_at = ? WHERE id = ?', keyId, updatedAt, id);
     },
 
-    async update(id: string, change: RingChange): Promise<void> {
-      await sql.run(
-        `UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, offline_decrypt = ?,
+    update(id: string, change: RingChange): void {
+      sql.run(
+                `UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, offline_decrypt = ?,
           updated_at = ? WHERE id = ?`,
-        toJson(change.props),
-        toJson(change.keyProps),
-        change.maxEncryptCount,
-        change.rotateAfter ?? null,
-        change.offlineDecrypt ? 1 : 0,
-        change.updatedAt,
-        id,
-      );
+                toJson(change.props),
+                toJson(change.keyProps),
+                change.maxEncryptCount,
+                change.rotateAfter ?? null,
+                change.offlineDecrypt ? 1 : 0,
+                change.updatedAt,
+                id,
+              );
     },
 
     /** Gives the ring the public key of its next pair. Keys may be wrapped to the one before, which is kept. */
-    async changePublicKey(before: Ring, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): Promise<void> {
-      await sql.run(
-        'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
-        before.id,
-        before.pair,
-        before.kem,
-        before.publicKey,
-      );
-      await sql.run(
-        'UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?',
-        kem,
-        publicKey,
-        before.id,
-      );
+    changePublicKey(before: Ring, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): void {
+      sql.run(
+                'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
+                before.id,
+                before.pair,
+                before.kem,
+                before.publicKey,
+              );
+      sql.run(
+                'UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?',
+                kem,
+                publicKey,
+                before.id,
+              );
     },
 
     /** Gives it another public key in place of the one to which no key is wrapped. */
-    async replacePublicKey(id: string, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): Promise<void> {
-      await sql.run('UPDATE rings SET kem = ?, public_key = ? WHERE id = ?', kem, publicKey, id);
+    replacePublicKey(id: string, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): void {
+      sql.run('UPDATE rings SET kem = ?, public_key = ? WHERE id = ?', kem, publicKey, id);
     },
 
     /** The public key of an earlier pair of the ring. */
-    async earlierPublicKey(id: string, pair: number): Promise<string | undefined> {
-      const row = await sql.get<{ public_key: string }>(
-        'SELECT public_key FROM ring_pairs WHERE ring_id = ? AND pair = ?',
-        id,
-        pair,
-      );
+    earlierPublicKey(id: string, pair: number): string | undefined {
+      const row = sql.get<{ public_key: string }>(
+              'SELECT public_key FROM ring_pairs WHERE ring_id = ? AND pair = ?',
+              id,
+              pair,
+            );
       return row?.public_key;
     },
 
-    async markDeleted(id: string, deletedAt: number): Promise<void> {
-      await sql.run('UPDATE rings SET deleted_at = ? WHERE id = ?', deletedAt, id);
+    markDeleted(id: string, deletedAt: number): void {
+      sql.run('UPDATE rings SET deleted_at = ? WHERE id = ?', deletedAt, id);
     },
 
-    async unmarkDeleted(id: string): Promise<void> {
-      await sql.run('UPDATE rings SET deleted_at = NULL WHERE id = ?', id);
+    unmarkDeleted(id: string): void {
+      sql.run('UPDATE rings SET deleted_at = NULL WHERE id = ?', id);
     },
 
     /** The id of a ring that was deleted at or before that time. */
-    async deletedUntil(time: number): Promise<string | undefined> {
-      const row = await sql.get<{ id: string }>(
-        'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
-        time,
-      );
+    deletedUntil(time: number): string | undefined {
+      const row = sql.get<{ id: string }>(
+              'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+              time,
+            );
       return row?.id;
     },
 
     /** Erases earlier public keys of the ring, as many as go in one slice; answers how many. */
-    async erasePairs(id: string): Promise<number> {
+    erasePairs(id: string): number {
       return sql.run(
         `DELETE FROM ring_pairs WHERE seq IN (SELECT seq FROM ring_pairs WHERE ring_id = ? LIMIT ${pairsAtOnce})`,
         id,
@@ -259,8 +259,8 @@ export function ringTable(sql: Sql) {
     },
 
     /** Erases the ring; its keys and earlier public keys are the caller's to erase before. */
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM rings WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM rings WHERE id = ?', id);
     },
   };
 }

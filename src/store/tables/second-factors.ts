@@ -53,98 +53,98 @@ const select = 'SELECT id, user_id, name, kind, data, credential_id, pending, cr
 export type SecondFactorTable = ReturnType<typeof secondFactorTable>;
 
 export function secondFactorTable(sql: Sql) {
-  async function eraseAllOf(userId: string): Promise<number> {
-    await sql.run('DELETE FROM recovery_codes WHERE user_id = ?', userId);
+  function eraseAllOf(userId: string): number {
+    sql.run('DELETE FROM recovery_codes WHERE user_id = ?', userId);
     return sql.run('DELETE FROM second_factors WHERE user_id = ?', userId);
   }
 
   return {
-    async insert(factor: NewSecondFactor): Promise<void> {
+    insert(factor: NewSecondFactor): void {
       const { kind, ...data } = factor.data;
-      await sql.run(
-        `INSERT INTO second_factors (id, user_id, name, kind, data, credential_id, pending, created_at)
+      sql.run(
+                  `INSERT INTO second_factors (id, user_id, name, kind, data, credential_id, pending, created_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        factor.id,
-        factor.userId,
-        factor.name,
-        kind,
-        toJson(data),
-        factor.credentialId ?? null,
-        factor.isPending ? 1 : 0,
-        factor.createdAt,
-      );
+                  factor.id,
+                  factor.userId,
+                  factor.name,
+                  kind,
+                  toJson(data),
+                  factor.credentialId ?? null,
+                  factor.isPending ? 1 : 0,
+                  factor.createdAt,
+                );
     },
 
     /** The user's, the oldest first, without pending ones. */
-    async of(userId: string): Promise<SecondFactor[]> {
-      const rows = await sql.all<SecondFactorRow>(`${select} WHERE user_id = ? AND pending = 0 ORDER BY seq`, userId);
+    of(userId: string): SecondFactor[] {
+      const rows = sql.all<SecondFactorRow>(`${select} WHERE user_id = ? AND pending = 0 ORDER BY seq`, userId);
       return rows.map(fromRow);
     },
 
     /** Whether the user has any, pending ones aside. */
-    async has(userId: string): Promise<boolean> {
+    has(userId: string): boolean {
       const text = 'SELECT 1 AS has FROM second_factors WHERE user_id = ? AND pending = 0 LIMIT 1';
-      return (await sql.get(text, userId)) !== undefined;
+      return sql.get(text, userId) !== undefined;
     },
 
     /** A pending one too. */
-    async byId(userId: string, id: string): Promise<SecondFactor | undefined> {
-      const row = await sql.get<SecondFactorRow>(`${select} WHERE id = ? AND user_id = ?`, id, userId);
+    byId(userId: string, id: string): SecondFactor | undefined {
+      const row = sql.get<SecondFactorRow>(`${select} WHERE id = ? AND user_id = ?`, id, userId);
       return row && fromRow(row);
     },
 
-    async byCredentialId(credentialId: string): Promise<SecondFactor | undefined> {
-      const row = await sql.get<SecondFactorRow>(`${select} WHERE credential_id = ?`, credentialId);
+    byCredentialId(credentialId: string): SecondFactor | undefined {
+      const row = sql.get<SecondFactorRow>(`${select} WHERE credential_id = ?`, credentialId);
       return row && fromRow(row);
     },
 
     /** Writes down its use, which confirms a pending one. */
-    async noteUse(id: string, { kind: _, ...data }: TotpData | PasskeyData, now: number): Promise<void> {
-      await sql.run('UPDATE second_factors SET data = ?, used_at = ?, pending = 0 WHERE id = ?', toJson(data), now, id);
+    noteUse(id: string, { kind: _, ...data }: TotpData | PasskeyData, now: number): void {
+      sql.run('UPDATE second_factors SET data = ?, used_at = ?, pending = 0 WHERE id = ?', toJson(data), now, id);
     },
 
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM second_factors WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM second_factors WHERE id = ?', id);
     },
 
-    async erasePendingOf(userId: string): Promise<void> {
-      await sql.run('DELETE FROM second_factors WHERE user_id = ? AND pending = 1', userId);
+    erasePendingOf(userId: string): void {
+      sql.run('DELETE FROM second_factors WHERE user_id = ? AND pending = 1', userId);
     },
 
     /** All of the user's, and the recovery codes. Answers how many factors there were. */
     eraseAllOf,
 
     /** Puts new codes in the place of those that there are; none = just takes them away. */
-    async replaceRecoveryCodes(userId: string, hashes: readonly string[]): Promise<void> {
-      await sql.run('DELETE FROM recovery_codes WHERE user_id = ?', userId);
+    replaceRecoveryCodes(userId: string, hashes: readonly string[]): void {
+      sql.run('DELETE FROM recovery_codes WHERE user_id = ?', userId);
       for (const hash of hashes) {
-        await sql.run('INSERT INTO recovery_codes (user_id, code_hash) VALUES (?, ?)', userId, hash);
+        sql.run('INSERT INTO recovery_codes (user_id, code_hash) VALUES (?, ?)', userId, hash);
       }
     },
 
-    async countRecoveryCodes(userId: string): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = ?', userId);
+    countRecoveryCodes(userId: string): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM recovery_codes WHERE user_id = ?', userId);
       return row?.n ?? 0;
     },
 
-    async hasRecoveryCode(userId: string, hash: string): Promise<boolean> {
+    hasRecoveryCode(userId: string, hash: string): boolean {
       const text = 'SELECT 1 AS has FROM recovery_codes WHERE user_id = ? AND code_hash = ?';
-      return (await sql.get(text, userId, hash)) !== undefined;
+      return sql.get(text, userId, hash) !== undefined;
     },
 
     /** Takes the code away; false where the user has no such code. */
-    async useRecoveryCode(userId: string, hash: string): Promise<boolean> {
-      return (await sql.run('DELETE FROM recovery_codes WHERE user_id = ? AND code_hash = ?', userId, hash)) === 1;
+    useRecoveryCode(userId: string, hash: string): boolean {
+      return sql.run('DELETE FROM recovery_codes WHERE user_id = ? AND code_hash = ?', userId, hash) === 1;
     },
 
     /**
      * Remembers that the challenge was used until it is good for nothing anyhow; false where it was used before.
      */
-    async useChallenge(challenge: string, expiresAt: number, now: number): Promise<boolean> {
-      await sql.run('DELETE FROM passkey_challenges WHERE expires_at <= ?', now);
-      const known = await sql.get('SELECT 1 AS used FROM passkey_challenges WHERE challenge = ?', challenge);
+    useChallenge(challenge: string, expiresAt: number, now: number): boolean {
+      sql.run('DELETE FROM passkey_challenges WHERE expires_at <= ?', now);
+      const known = sql.get('SELECT 1 AS used FROM passkey_challenges WHERE challenge = ?', challenge);
       if (known) return false;
-      await sql.run('INSERT INTO passkey_challenges (challenge, expires_at) VALUES (?, ?)', challenge, expiresAt);
+      sql.run('INSERT INTO passkey_challenges (challenge, expires_at) VALUES (?, ?)', challenge, expiresAt);
       return true;
     },
   };

@@ -38,122 +38,122 @@ export type SessionTable = ReturnType<typeof sessionTable>;
 
 export function sessionTable(sql: Sql) {
   return {
-    async insert(session: Omit<Session, 'endedAt'>): Promise<void> {
-      await sql.run(
-        `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
+    insert(session: Omit<Session, 'endedAt'>): void {
+      sql.run(
+                  `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-        session.tokenHash,
-        session.id,
-        session.userId,
-        session.byProvider ? 1 : 0,
-        session.chainStartedAt,
-        session.expiresAt,
-        session.usedAt,
-        session.address ?? null,
-      );
+                  session.tokenHash,
+                  session.id,
+                  session.userId,
+                  session.byProvider ? 1 : 0,
+                  session.chainStartedAt,
+                  session.expiresAt,
+                  session.usedAt,
+                  session.address ?? null,
+                );
     },
 
-    async byTokenHash(tokenHash: string): Promise<Session | undefined> {
-      const row = await sql.get<SessionRow>(`${select} WHERE token_hash = ?`, tokenHash);
+    byTokenHash(tokenHash: string): Session | undefined {
+      const row = sql.get<SessionRow>(`${select} WHERE token_hash = ?`, tokenHash);
       return row && fromRow(row);
     },
 
     /** Those of the user that are open at that time, the oldest login first. */
-    async openOf(userId: string, now: number): Promise<Session[]> {
-      const rows = await sql.all<SessionRow>(
-        `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
-        userId,
-        now,
-      );
+    openOf(userId: string, now: number): Session[] {
+      const rows = sql.all<SessionRow>(
+              `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
+              userId,
+              now,
+            );
       return rows.map(fromRow);
     },
 
-    async noteUse(tokenHash: string, now: number, address: string | undefined): Promise<void> {
-      await sql.run(
-        'UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?',
-        now,
-        address ?? null,
-        tokenHash,
-      );
+    noteUse(tokenHash: string, now: number, address: string | undefined): void {
+      sql.run(
+                'UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?',
+                now,
+                address ?? null,
+                tokenHash,
+              );
     },
 
-    async extend(tokenHash: string, expiresAt: number): Promise<void> {
-      await sql.run('UPDATE sessions SET expires_at = ? WHERE token_hash = ?', expiresAt, tokenHash);
+    extend(tokenHash: string, expiresAt: number): void {
+      sql.run('UPDATE sessions SET expires_at = ? WHERE token_hash = ?', expiresAt, tokenHash);
     },
 
     /** Ends one; false where it has ended before. */
-    async end(tokenHash: string, now: number): Promise<boolean> {
-      const ended = await sql.run(
-        'UPDATE sessions SET ended_at = ? WHERE token_hash = ? AND ended_at IS NULL',
-        now,
-        tokenHash,
-      );
+    end(tokenHash: string, now: number): boolean {
+      const ended = sql.run(
+              'UPDATE sessions SET ended_at = ? WHERE token_hash = ? AND ended_at IS NULL',
+              now,
+              tokenHash,
+            );
       return ended === 1;
     },
 
     /** Ends the one of that id; false where the user has no such session that is open. */
-    async endById(userId: string, id: string, now: number): Promise<boolean> {
-      const ended = await sql.run(
-        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
-        now,
-        userId,
-        now,
-        id,
-      );
+    endById(userId: string, id: string, now: number): boolean {
+      const ended = sql.run(
+              'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
+              now,
+              userId,
+              now,
+              id,
+            );
       return ended > 0;
     },
 
     /** Ends all of the user's sessions but the one with that token. */
-    async endAllOf(userId: string, now: number, exceptTokenHash = ''): Promise<void> {
-      await sql.run(
-        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
-        now,
-        userId,
-        exceptTokenHash,
-      );
+    endAllOf(userId: string, now: number, exceptTokenHash = ''): void {
+      sql.run(
+                'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
+                now,
+                userId,
+                exceptTokenHash,
+              );
     },
 
     /** Ends all but the newest `most` of the user's sessions that are open at that time. */
-    async endBeyond(userId: string, most: number, now: number): Promise<void> {
-      const row = await sql.get<{ seq: number }>(
-        `SELECT seq FROM sessions WHERE user_id = ? AND ended_at IS NULL AND expires_at > ?
+    endBeyond(userId: string, most: number, now: number): void {
+      const row = sql.get<{ seq: number }>(
+              `SELECT seq FROM sessions WHERE user_id = ? AND ended_at IS NULL AND expires_at > ?
           ORDER BY seq DESC LIMIT 1 OFFSET ?`,
-        userId,
-        now,
-        most,
-      );
+              userId,
+              now,
+              most,
+            );
       if (!row) return;
-      await sql.run(
-        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND seq <= ?',
-        now,
-        userId,
-        row.seq,
-      );
+      sql.run(
+                'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND seq <= ?',
+                now,
+                userId,
+                row.seq,
+              );
     },
 
     /** Erases what has ended or expired of the user's sessions, but for the newest `most` of all. */
-    async purgeBeyond(userId: string, most: number, now: number): Promise<void> {
-      const row = await sql.get<{ seq: number }>(
-        'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
-        userId,
-        most,
-      );
+    purgeBeyond(userId: string, most: number, now: number): void {
+      const row = sql.get<{ seq: number }>(
+              'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+              userId,
+              most,
+            );
       if (!row) return;
-      await sql.run(
-        'DELETE FROM sessions WHERE user_id = ? AND seq <= ? AND (ended_at IS NOT NULL OR expires_at <= ?)',
-        userId,
-        row.seq,
-        now,
-      );
+      sql.run(
+                'DELETE FROM sessions WHERE user_id = ? AND seq <= ? AND (ended_at IS NOT NULL OR expires_at <= ?)',
+                userId,
+                row.seq,
+                now,
+              );
     },
 
     /** Erases up to `most` sessions that expired before `time`. */
-    async purge(time: number, most: number): Promise<void> {
-      await sql.run(
-        'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at, seq LIMIT ?)',
-        time,
-        most,
-      );
+    purge(time: number, most: number): void {
+      sql.run(
+                'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at, seq LIMIT ?)',
+                time,
+                most,
+              );
     },
   };
 }

@@ -35,51 +35,51 @@ interface PairRow extends Row {
 export type TangTable = ReturnType<typeof tangTable>;
 
 export function tangTable(sql: Sql) {
-  const one = async (condition: string, ...values: string[]): Promise<TangPair | undefined> => {
-    const row = await sql.get<PairRow>(`SELECT * FROM tang_pairs WHERE ${condition}`, ...values);
+  const one = (condition: string, ...values: string[]): TangPair | undefined => {
+    const row = sql.get<PairRow>(`SELECT * FROM tang_pairs WHERE ${condition}`, ...values);
     return row && fromRow(row);
   };
   return {
     /** It is advertised from now on, in place of the one before. */
-    async insert(pair: Omit<TangPair, 'rotatedAt' | 'recoveries' | 'recoveredAt'>): Promise<void> {
-      await sql.run('UPDATE tang_pairs SET rotated_at = ? WHERE rotated_at IS NULL', pair.createdAt);
-      await sql.run(
-        `INSERT INTO tang_pairs (thumbprint, thumbprint_s1, exchange, exchange_s1, epoch, sealed, created_at, recoveries)
+    insert(pair: Omit<TangPair, 'rotatedAt' | 'recoveries' | 'recoveredAt'>): void {
+      sql.run('UPDATE tang_pairs SET rotated_at = ? WHERE rotated_at IS NULL', pair.createdAt);
+      sql.run(
+                  `INSERT INTO tang_pairs (thumbprint, thumbprint_s1, exchange, exchange_s1, epoch, sealed, created_at, recoveries)
           VALUES (?, ?, ?, ?, ?, ?, ?, 0)`,
-        pair.thumbprint,
-        pair.thumbprintS1,
-        pair.exchange,
-        pair.exchangeS1,
-        pair.epoch,
-        pair.sealed,
-        pair.createdAt,
-      );
+                  pair.thumbprint,
+                  pair.thumbprintS1,
+                  pair.exchange,
+                  pair.exchangeS1,
+                  pair.epoch,
+                  pair.sealed,
+                  pair.createdAt,
+                );
     },
 
-    advertised: (): Promise<TangPair | undefined> => one('rotated_at IS NULL'),
+    advertised: (): TangPair | undefined => one('rotated_at IS NULL'),
 
     /** By what the key that signs is called. */
-    bySigning: (thumbprint: string): Promise<TangPair | undefined> =>
+    bySigning: (thumbprint: string): TangPair | undefined =>
       one('thumbprint = ? OR thumbprint_s1 = ?', thumbprint, thumbprint),
 
-    byExchange: (thumbprint: string): Promise<TangPair | undefined> =>
+    byExchange: (thumbprint: string): TangPair | undefined =>
       one('exchange = ? OR exchange_s1 = ?', thumbprint, thumbprint),
 
     /** The newest first. There are few: whoever makes one sees to it. */
-    all: async (): Promise<TangPair[]> =>
-      (await sql.all<PairRow>('SELECT * FROM tang_pairs ORDER BY seq DESC')).map(fromRow),
+    all: (): TangPair[] =>
+      sql.all<PairRow>('SELECT * FROM tang_pairs ORDER BY seq DESC').map(fromRow),
 
-    async noteRecovery(thumbprint: string, at: number): Promise<void> {
+    noteRecovery(thumbprint: string, at: number): void {
       const sets = 'recoveries = recoveries + 1, recovered_at = ?';
-      await sql.run(`UPDATE tang_pairs SET ${sets} WHERE thumbprint = ?`, at, thumbprint);
+      sql.run(`UPDATE tang_pairs SET ${sets} WHERE thumbprint = ?`, at, thumbprint);
     },
 
-    async reseal(thumbprint: string, epoch: number, sealed: string): Promise<void> {
-      await sql.run('UPDATE tang_pairs SET epoch = ?, sealed = ? WHERE thumbprint = ?', epoch, sealed, thumbprint);
+    reseal(thumbprint: string, epoch: number, sealed: string): void {
+      sql.run('UPDATE tang_pairs SET epoch = ?, sealed = ? WHERE thumbprint = ?', epoch, sealed, thumbprint);
     },
 
-    async erase(thumbprint: string): Promise<void> {
-      await sql.run('DELETE FROM tang_pairs WHERE thumbprint = ?', thumbprint);
+    erase(thumbprint: string): void {
+      sql.run('DELETE FROM tang_pairs WHERE thumbprint = ?', thumbprint);
     },
   };
 }

@@ -42,54 +42,54 @@ export type TenantTable = ReturnType<typeof tenantTable>;
 
 export function tenantTable(sql: Sql) {
   return {
-    async insert(tenant: NewTenant): Promise<void> {
-      await sql.run(
-        'INSERT INTO tenants (id, name, dir, hosts, limits, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        tenant.id,
-        tenant.name,
-        tenant.dir,
-        toJson(tenant.hosts),
-        toJson(tenant.limits),
-        tenant.createdAt,
-        tenant.updatedAt,
-      );
+    insert(tenant: NewTenant): void {
+      sql.run(
+                  'INSERT INTO tenants (id, name, dir, hosts, limits, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+                  tenant.id,
+                  tenant.name,
+                  tenant.dir,
+                  toJson(tenant.hosts),
+                  toJson(tenant.limits),
+                  tenant.createdAt,
+                  tenant.updatedAt,
+                );
     },
 
     /** The tenant of that name, unless deleted. */
-    async byName(name: string): Promise<TenantRecord | undefined> {
-      const row = await sql.get<TenantRow>('SELECT * FROM tenants WHERE name = ? AND deleted_at IS NULL', name);
+    byName(name: string): TenantRecord | undefined {
+      const row = sql.get<TenantRow>('SELECT * FROM tenants WHERE name = ? AND deleted_at IS NULL', name);
       return row && fromRow(row);
     },
 
     /** The tenant of that id, deleted or not. */
-    async byId(id: string): Promise<TenantRecord | undefined> {
-      const row = await sql.get<TenantRow>('SELECT * FROM tenants WHERE id = ?', id);
+    byId(id: string): TenantRecord | undefined {
+      const row = sql.get<TenantRow>('SELECT * FROM tenants WHERE id = ?', id);
       return row && fromRow(row);
     },
 
     /** All of them, the deleted ones too. */
-    async all(): Promise<TenantRecord[]> {
-      return (await sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq')).map(fromRow);
+    all(): TenantRecord[] {
+      return sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq').map(fromRow);
     },
 
     /** Writes name, hosts, limits, whose logins need a second factor, custody, `updatedAt` and `deletedAt`. */
-    async update(tenant: TenantRecord): Promise<void> {
-      await sql.run(
-        `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,
+    update(tenant: TenantRecord): void {
+      sql.run(
+                `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,
           deleted_at = ? WHERE id = ?`,
-        tenant.name,
-        toJson(tenant.hosts),
-        toJson(tenant.limits),
-        toJson(tenant.secondFactorFor),
-        tenant.custody,
-        tenant.updatedAt,
-        tenant.deletedAt ?? null,
-        tenant.id,
-      );
+                tenant.name,
+                toJson(tenant.hosts),
+                toJson(tenant.limits),
+                toJson(tenant.secondFactorFor),
+                tenant.custody,
+                tenant.updatedAt,
+                tenant.deletedAt ?? null,
+                tenant.id,
+              );
     },
 
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM tenants WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM tenants WHERE id = ?', id);
     },
   };
 }

@@ -2,7 +2,7 @@
 // of their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays,
 // out of sight of the look-ups by name, until it is purged.
 import type { TransitType } from '../../model/transit.ts';
-import type { Page, PageRequest, Row, Soon, Sql } from '../sql.ts';
+import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { endOfSlice, readPart } from './page.ts';
 
 export interface TransitRing {
@@ -79,80 +79,80 @@ export type TransitTable = ReturnType<typeof transitTable>;
 
 export function transitTable(sql: Sql) {
   return {
-    async insert(ring: Omit<TransitRing, 'seq' | 'deletedAt'>): Promise<void> {
-      await sql.run(
-        `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
+    insert(ring: Omit<TransitRing, 'seq' | 'deletedAt'>): void {
+      sql.run(
+                  `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
           min_encryption, deletion_allowed, rotate_after, created_at, updated_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ring.id,
-        ring.name,
-        ring.displayName,
-        ring.type,
-        Number(ring.derived),
-        ring.latestVersion,
-        ring.minDecryptionVersion,
-        ring.minEncryptionVersion,
-        Number(ring.deletionAllowed),
-        ring.rotateAfter ?? null,
-        ring.createdAt,
-        ring.updatedAt,
-      );
+                  ring.id,
+                  ring.name,
+                  ring.displayName,
+                  ring.type,
+                  Number(ring.derived),
+                  ring.latestVersion,
+                  ring.minDecryptionVersion,
+                  ring.minEncryptionVersion,
+                  Number(ring.deletionAllowed),
+                  ring.rotateAfter ?? null,
+                  ring.createdAt,
+                  ring.updatedAt,
+                );
     },
 
-    async insertKey(key: Omit<TransitKey, 'seq'>): Promise<void> {
-      await sql.run(
-        `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
+    insertKey(key: Omit<TransitKey, 'seq'>): void {
+      sql.run(
+                `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
           VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
-        key.id,
-        key.ringId,
-        key.version,
-        key.epoch,
-        key.sealed,
-        key.publicKey,
-        key.createdAt,
-      );
+                key.id,
+                key.ringId,
+                key.version,
+                key.epoch,
+                key.sealed,
+                key.publicKey,
+                key.createdAt,
+              );
     },
 
     /** The ring of that lower-case name, unless deleted. */
-    byName: (name: string): Soon<TransitRing | undefined> =>
-      sql.remember('transit_rings', `name ${name}`, async () =>
-        ringOf(await sql.get<RingRow>('SELECT * FROM transit_rings WHERE name = ? AND deleted_at IS NULL', name)),
+    byName: (name: string): TransitRing | undefined =>
+      sql.remember('transit_rings', `name ${name}`, () =>
+        ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE name = ? AND deleted_at IS NULL', name)),
       ),
 
     /** The ring of that id, deleted or not. */
-    byId: (id: string): Soon<TransitRing | undefined> =>
-      sql.remember('transit_rings', id, async () =>
-        ringOf(await sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id)),
+    byId: (id: string): TransitRing | undefined =>
+      sql.remember('transit_rings', id, () =>
+        ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id)),
       ),
 
-    key: (ringId: string, version: number): Soon<TransitKey | undefined> =>
-      sql.remember('transit_keys', `${ringId} ${version}`, async () => {
-        const row = await sql.get<KeyRow>(
-          'SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?',
-          ringId,
-          version,
-        );
+    key: (ringId: string, version: number): TransitKey | undefined =>
+      sql.remember('transit_keys', `${ringId} ${version}`, () => {
+        const row = sql.get<KeyRow>(
+                  'SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?',
+                  ringId,
+                  version,
+                );
         return row && keyFrom(row);
       }),
 
     /** The newest first, from that version down to the other one. */
-    async keysBetween(ringId: string, from: number, to: number): Promise<TransitKey[]> {
-      const rows = await sql.all<KeyRow>(
-        'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
-        ringId,
-        to,
-        from,
-      );
+    keysBetween(ringId: string, from: number, to: number): TransitKey[] {
+      const rows = sql.all<KeyRow>(
+              'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
+              ringId,
+              to,
+              from,
+            );
       return rows.map(keyFrom);
     },
 
     /** How many messages were made under it. */
-    messageCount(id: string): Soon<number> {
+    messageCount(id: string): number {
       const all = (row: { n: number } | undefined): number => (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
       const stored = sql.remember('transit_keys', id, () =>
         sql.get<{ n: number }>('SELECT message_count AS n FROM transit_keys WHERE id = ?', id),
       );
-      return stored instanceof Promise ? stored.then(all) : all(stored);
+      return all(stored);
     },
 
     countMessage: (id: string): void => sql.count(countMessage, id),
@@ -162,7 +162,7 @@ export function transitTable(sql: Sql) {
       page: PageRequest,
       deletedSince: number | undefined,
       answer: (ring: TransitRing) => T,
-    ): Promise<Page<T>> =>
+    ): Page<T> =>
       deletedSince === undefined
         ? readPart(
             sql,
@@ -178,75 +178,75 @@ export function transitTable(sql: Sql) {
             deletedSince,
           ),
 
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at IS NULL');
+    count(): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at IS NULL');
       return row?.n ?? 0;
     },
 
-    async countDeletedSince(time: number): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at > ?', time);
+    countDeletedSince(time: number): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at > ?', time);
       return row?.n ?? 0;
     },
 
-    async setLatest(id: string, version: number, updatedAt: number): Promise<void> {
-      await sql.run('UPDATE transit_rings SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
+    setLatest(id: string, version: number, updatedAt: number): void {
+      sql.run('UPDATE transit_rings SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
     },
 
-    async update(id: string, change: TransitChange): Promise<void> {
-      await sql.run(
-        `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
+    update(id: string, change: TransitChange): void {
+      sql.run(
+                `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
           updated_at = ? WHERE id = ?`,
-        change.minDecryptionVersion,
-        change.minEncryptionVersion,
-        Number(change.deletionAllowed),
-        change.rotateAfter ?? null,
-        change.updatedAt,
-        id,
-      );
+                change.minDecryptionVersion,
+                change.minEncryptionVersion,
+                Number(change.deletionAllowed),
+                change.rotateAfter ?? null,
+                change.updatedAt,
+                id,
+              );
     },
 
-    async setDeleted(id: string, deletedAt: number | undefined): Promise<void> {
-      await sql.run('UPDATE transit_rings SET deleted_at = ? WHERE id = ?', deletedAt ?? null, id);
+    setDeleted(id: string, deletedAt: number | undefined): void {
+      sql.run('UPDATE transit_rings SET deleted_at = ? WHERE id = ?', deletedAt ?? null, id);
     },
 
     /** Some keys that are sealed under an older tenant key than that. */
-    async keysBefore(epoch: number, most: number): Promise<(TransitKey & { readonly type: TransitType })[]> {
-      const rows = await sql.all<KeyRow & { type: TransitType }>(
-        `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
-        epoch,
-        most,
-      );
+    keysBefore(epoch: number, most: number): (TransitKey & { readonly type: TransitType })[] {
+      const rows = sql.all<KeyRow & { type: TransitType }>(
+              `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
+              epoch,
+              most,
+            );
       return rows.map((row) => ({ ...keyFrom(row), type: row.type }));
     },
 
-    async reseal(id: string, epoch: number, sealed: string): Promise<void> {
-      await sql.run('UPDATE transit_keys SET epoch = ?, sealed = ? WHERE id = ?', epoch, sealed, id);
+    reseal(id: string, epoch: number, sealed: string): void {
+      sql.run('UPDATE transit_keys SET epoch = ?, sealed = ? WHERE id = ?', epoch, sealed, id);
     },
 
     /** The id of a ring that was deleted at or before that time. */
-    async deletedUntil(time: number): Promise<string | undefined> {
-      const row = await sql.get<{ id: string }>(
-        'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
-        time,
-      );
+    deletedUntil(time: number): string | undefined {
+      const row = sql.get<{ id: string }>(
+              'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+              time,
+            );
       return row?.id;
     },
 
     /** Erases keys of the ring, as many as go in one slice; answers how many. */
-    async eraseSome(ringId: string): Promise<number> {
-      const last = await endOfSlice(
-        sql,
-        'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-        [ringId],
-        0,
-      );
+    eraseSome(ringId: string): number {
+      const last = endOfSlice(
+              sql,
+              'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+              [ringId],
+              0,
+            );
       if (last === undefined) return 0;
       return sql.run('DELETE FROM transit_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
     },
 
     /** Erases the ring; its keys are the caller's to erase before. */
-    async erase(id: string): Promise<void> {
-      await sql.run('DELETE FROM transit_rings WHERE id = ?', id);
+    erase(id: string): void {
+      sql.run('DELETE FROM transit_rings WHERE id = ?', id);
     },
   };
 }

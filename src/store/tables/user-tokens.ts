@@ -19,29 +19,29 @@ interface UserTokenRow extends Row {
 export type UserTokenTable = ReturnType<typeof userTokenTable>;
 
 export function userTokenTable(sql: Sql) {
-  async function erase(userId: string, kind: UserTokenKind): Promise<void> {
-    await sql.run('DELETE FROM user_tokens WHERE user_id = ? AND kind = ?', userId, kind);
+  function erase(userId: string, kind: UserTokenKind): void {
+    sql.run('DELETE FROM user_tokens WHERE user_id = ? AND kind = ?', userId, kind);
   }
 
   return {
     /** Adds a token in place of the one of that user and kind. */
-    async replace(token: UserToken): Promise<void> {
-      await erase(token.userId, token.kind);
-      await sql.run(
-        'INSERT INTO user_tokens (kind, token_hash, user_id, expires_at) VALUES (?, ?, ?, ?)',
-        token.kind,
-        token.tokenHash,
-        token.userId,
-        token.expiresAt,
-      );
+    replace(token: UserToken): void {
+      erase(token.userId, token.kind);
+      sql.run(
+                  'INSERT INTO user_tokens (kind, token_hash, user_id, expires_at) VALUES (?, ?, ?, ?)',
+                  token.kind,
+                  token.tokenHash,
+                  token.userId,
+                  token.expiresAt,
+                );
     },
 
-    async byHash(kind: UserTokenKind, tokenHash: string): Promise<UserToken | undefined> {
-      const row = await sql.get<UserTokenRow>(
-        'SELECT user_id, expires_at FROM user_tokens WHERE kind = ? AND token_hash = ?',
-        kind,
-        tokenHash,
-      );
+    byHash(kind: UserTokenKind, tokenHash: string): UserToken | undefined {
+      const row = sql.get<UserTokenRow>(
+              'SELECT user_id, expires_at FROM user_tokens WHERE kind = ? AND token_hash = ?',
+              kind,
+              tokenHash,
+            );
       return row && { kind, tokenHash, userId: row.user_id, expiresAt: row.expires_at };
     },
 

@@ -67,53 +67,53 @@ export type UserTable = ReturnType<typeof userTable>;
 
 export function userTable(sql: Sql) {
   return {
-    async insert(user: NewUser): Promise<void> {
-      await sql.run(
-        `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+    insert(user: NewUser): void {
+      sql.run(
+                  `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
           password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        user.id,
-        user.username,
-        withoutCase(user.username),
-        user.email,
-        withoutCase(user.email),
-        user.firstName,
-        user.lastName,
-        user.displayName,
-        user.flagsText,
-        toJson(user.props),
-        user.passwordHash ?? null,
-        user.createdAt,
-        user.updatedAt,
-      );
+                  user.id,
+                  user.username,
+                  withoutCase(user.username),
+                  user.email,
+                  withoutCase(user.email),
+                  user.firstName,
+                  user.lastName,
+                  user.displayName,
+                  user.flagsText,
+                  toJson(user.props),
+                  user.passwordHash ?? null,
+                  user.createdAt,
+                  user.updatedAt,
+                );
     },
 
-    async byId(id: string): Promise<User | undefined> {
-      const row = await sql.get<UserRow>(`${select} WHERE id = ?`, id);
+    byId(id: string): User | undefined {
+      const row = sql.get<UserRow>(`${select} WHERE id = ?`, id);
       return row && fromRow(row);
     },
 
-    async byUsername(username: string): Promise<User | undefined> {
-      const row = await sql.get<UserRow>(`${select} WHERE username_key = ?`, withoutCase(username));
+    byUsername(username: string): User | undefined {
+      const row = sql.get<UserRow>(`${select} WHERE username_key = ?`, withoutCase(username));
       return row && fromRow(row);
     },
 
-    async byEmail(email: string): Promise<User | undefined> {
-      const row = await sql.get<UserRow>(`${select} WHERE email_key = ?`, withoutCase(email));
+    byEmail(email: string): User | undefined {
+      const row = sql.get<UserRow>(`${select} WHERE email_key = ?`, withoutCase(email));
       return row && fromRow(row);
     },
 
     /** The flags of the user behind an access token; undefined where there is no such user. */
-    async flagsText(id: string): Promise<string | undefined> {
-      const row = await sql.get<{ flags: string }>('SELECT flags FROM users WHERE id = ?', id);
+    flagsText(id: string): string | undefined {
+      const row = sql.get<{ flags: string }>('SELECT flags FROM users WHERE id = ?', id);
       return row?.flags;
     },
 
     /** The same without those that the claims of an identity provider gave. */
-    async ownFlagsText(id: string): Promise<string | undefined> {
-      const row = await sql.get<{ flags: string; granted: string | null }>(
-        'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
-        id,
-      );
+    ownFlagsText(id: string): string | undefined {
+      const row = sql.get<{ flags: string; granted: string | null }>(
+              'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
+              id,
+            );
       const granted = new Set(row?.granted == null ? [] : textsOf(row.granted));
       if (!row || granted.size === 0) return row?.flags;
       const own = Object.entries(objectOf(row.flags)).filter(([name]) => !granted.has(name.toLowerCase()));
@@ -121,68 +121,68 @@ export function userTable(sql: Sql) {
     },
 
     /** The stored hash; undefined where there is no such user or no password yet. */
-    async passwordHash(id: string): Promise<string | undefined> {
-      const row = await sql.get<{ password_hash: string | null }>('SELECT password_hash FROM users WHERE id = ?', id);
+    passwordHash(id: string): string | undefined {
+      const row = sql.get<{ password_hash: string | null }>('SELECT password_hash FROM users WHERE id = ?', id);
       return row?.password_hash ?? undefined;
     },
 
-    async setPasswordHash(id: string, passwordHash: string, now: number): Promise<void> {
-      await sql.run('UPDATE users SET password_hash = ?, updated_at = ? WHERE id = ?', passwordHash, now, id);
+    setPasswordHash(id: string, passwordHash: string, now: number): void {
+      sql.run('UPDATE users SET password_hash = ?, updated_at = ? WHERE id = ?', passwordHash, now, id);
     },
 
-    async update(id: string, change: UserChange): Promise<void> {
-      await sql.run(
-        `UPDATE users SET email = ?, email_key = ?, first_name = ?, last_name = ?, display_name = ?, flags = ?, props = ?,
+    update(id: string, change: UserChange): void {
+      sql.run(
+                `UPDATE users SET email = ?, email_key = ?, first_name = ?, last_name = ?, display_name = ?, flags = ?, props = ?,
           updated_at = ? WHERE id = ?`,
-        change.email,
-        withoutCase(change.email),
-        change.firstName,
-        change.lastName,
-        change.displayName,
-        change.flagsText,
-        toJson(change.props),
-        change.updatedAt,
-        id,
-      );
+                change.email,
+                withoutCase(change.email),
+                change.firstName,
+                change.lastName,
+                change.displayName,
+                change.flagsText,
+                toJson(change.props),
+                change.updatedAt,
+                id,
+              );
     },
 
-    async noteLogin(id: string, now: number): Promise<void> {
-      await sql.run('UPDATE users SET last_login_at = ? WHERE id = ?', now, id);
+    noteLogin(id: string, now: number): void {
+      sql.run('UPDATE users SET last_login_at = ? WHERE id = ?', now, id);
     },
 
     /** Whether a user who can log in here holds `*`, which no identity provider gave. */
-    async hasHolder(): Promise<boolean> {
+    hasHolder(): boolean {
       const text = `SELECT 1 AS held FROM users WHERE ${holdsAll} AND password_hash IS NOT NULL AND NOT EXISTS
         (SELECT 1 FROM oidc_users o WHERE o.user_id = users.id AND instr(o.granted, '"*"') > 0) LIMIT 1`;
-      return (await sql.get(text)) !== undefined;
+      return sql.get(text) !== undefined;
     },
 
     /**
      * Erases the user, with one-time tokens and second factors; what else belongs to it is the caller's to end before.
      */
-    async erase(id: string): Promise<void> {
-      for (const table of ofUser) await sql.run(table, id);
-      await sql.run('DELETE FROM users WHERE id = ?', id);
+    erase(id: string): void {
+      for (const table of ofUser) sql.run(table, id);
+      sql.run('DELETE FROM users WHERE id = ?', id);
     },
 
-    async count(): Promise<number> {
-      const row = await sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM users');
+    count(): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM users');
       return row?.n ?? 0;
     },
 
     /** Whether there is one. */
-    async any(): Promise<boolean> {
-      return (await sql.get('SELECT 1 FROM users LIMIT 1')) !== undefined;
+    any(): boolean {
+      return sql.get('SELECT 1 FROM users LIMIT 1') !== undefined;
     },
 
     /** How many were ever made, those that were deleted since too. */
-    async everMade(): Promise<number> {
-      const row = await sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'users'");
+    everMade(): number {
+      const row = sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'users'");
       return row?.seq ?? 0;
     },
 
     /** The oldest first, each as `answer` makes it. */
-    list: <T>(page: PageRequest, answer: (user: User) => T): Promise<Page<T>> =>
+    list: <T>(page: PageRequest, answer: (user: User) => T): Page<T> =>
       readPart(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
   };
 }

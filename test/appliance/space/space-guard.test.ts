@@ -170,7 +170,7 @@ test('a sync that finds the disk full writes everything behind the last good one
   await file.sync();
   sim.failure = undefined;
   const after = sim.restart({ prng: prng(3) });
-  const survived = [...(await after.disk.names).values()].map(({ data }) => data.length);
+  const survived = [...after.disk.names.values()].map(({ data }) => data.length);
   // The name itself was never synced, so that it may be gone; what is there of the file is all of it.
   for (const length of survived) assert.equal(length, 1040);
 });
