@@ -133,7 +133,7 @@ export class Aging {
   }
 
   async #load(): Promise<Age> {
-    const known = await this.#deps.system.peek(({ settings }) => settings.get(setting));
+    const known = await this.#deps.system.transaction(({ settings }) => settings.get(setting));
     // Cast: only `now` writes it.
     if (known !== undefined) this.#saved = JSON.parse(known) as Age;
     if (this.#saved) return this.#saved;

@@ -333,7 +333,7 @@ export interface Epoch {
 
 const first: Epoch = { number: 1 };
 
-export async function currentEpoch(settings: Pick<SettingTable, 'get'>): Promise<Epoch> {
+export function currentEpoch(settings: Pick<SettingTable, 'get'>): Epoch {
   const text = settings.get('epoch');
   // Cast: only `nextEpoch` writes it.
   return text === undefined ? first : (JSON.parse(text) as Epoch);
@@ -357,12 +357,8 @@ export function settingIn(
 }
 
 /** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
-export async function nextEpoch(
-  settings: SettingTable,
-  now: number,
-  origin?: { readonly madeAt: string },
-): Promise<Epoch> {
-  const before = await currentEpoch(settings);
+export function nextEpoch(settings: SettingTable, now: number, origin?: { readonly madeAt: string }): Epoch {
+  const before = currentEpoch(settings);
   const number = Math.max(before.number + 1, Math.floor(now));
   const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
   settings.set('epoch', JSON.stringify(epoch));

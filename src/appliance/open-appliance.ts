@@ -288,7 +288,7 @@ function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['syste
  * Where clients reach the appliance. What it was served under is remembered for whoever opens it without serving it.
  */
 async function address(system: SystemStore, served: ApplianceOptions['baseUrl']): Promise<() => string> {
-  const known = await system.peek(({ settings }) => settings.get('url'));
+  const known = await system.transaction(({ settings }) => settings.get('url'));
   if (!served) return () => known ?? noAddress;
   const url = served();
   if (url !== known) await system.transaction(({ settings }) => settings.set('url', url));

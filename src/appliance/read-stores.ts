@@ -205,9 +205,9 @@ export async function acceptOlder({ system, tenants, read, world }: Accepting): 
     const store = served.get(dir) ?? (await recordedAtRest(read.tenants.get(dir), record(props)));
     if (store) marks.set(dir, { ...store.mark, at: world.now() });
   }
-  await system.transaction(async (tx) => {
+  await system.transaction((tx) => {
     for (const [dir, mark] of marks) tx.marks.set(dir, mark);
-    await nextEpoch(tx.settings, world.now());
+    nextEpoch(tx.settings, world.now());
     for (const { name, from, to } of read.accepted) tx.record(record({ tenant: name, from, to }));
   });
 }

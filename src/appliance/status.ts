@@ -45,13 +45,13 @@ export async function applianceStatus(
 }
 
 async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise<OpenStatus['tenants'][number]> {
-  const counts = await handle.store.peek(async ({ rings, transit, users, accounts, apiKeys, assets }) => ({
-    keyrings: await rings.count(),
-    transitRings: await transit.count(),
-    users: await users.count(),
-    accounts: await accounts.count(),
-    apikeys: await apiKeys.count(),
-    assets: await assets.count(),
+  const counts = await handle.store.transaction(({ rings, transit, users, accounts, apiKeys, assets }) => ({
+    keyrings: rings.count(),
+    transitRings: transit.count(),
+    users: users.count(),
+    accounts: accounts.count(),
+    apikeys: apiKeys.count(),
+    assets: assets.count(),
   }));
   return { id: record.id, name: record.name, hosts: record.hosts, counts, store: handle.store.status() };
 }

@@ -93,7 +93,7 @@ export class TenantAdmin {
     }
     if (this.#missing([...records.values()]).length === 0) return;
     // Not here: whoever asks has the turn of a store, and opening another takes long.
-    this.#queue.add(async () => {
+    void this.#queue.run(async () => {
       for (const record of this.#missing(await this.#records().catch(() => []))) await this.#join(record);
     });
   }
@@ -197,9 +197,9 @@ export class TenantAdmin {
       };
       needAnother(await this.#records());
       await this.#note(handle.store, record, 'delete', {});
-      const deleted = await system.transaction(async (tx) => {
+      const deleted = await system.transaction((tx) => {
         needAnother(tx.tenants.all());
-        const after = { ...(await asExpected(tx.tenants, record)), updatedAt: world.now(), deletedAt: world.now() };
+        const after = { ...asExpected(tx.tenants, record), updatedAt: world.now(), deletedAt: world.now() };
         tx.tenants.update(after);
         return after;
       });
@@ -259,7 +259,7 @@ export class TenantAdmin {
 
   async #openNotOlder(record: TenantRecord): Promise<Store> {
     const { system, seal, stores } = this.#deps;
-    const marks = await system.peek((tables) => tables.marks.all());
+    const marks = await system.transaction((tables) => tables.marks.all());
     const read = await readTenantStore(stores, tenantDir(record.dir), seal.keysFor(record.dir));
     try {
       needNotOlder(read, record, marks);
@@ -298,8 +298,8 @@ export class TenantAdmin {
   /** What `next` makes of the record as it is now, if it is as deleted, or not, as it was found. */
   async #change(found: TenantRecord, next: (now: TenantRecord) => TenantRecord, store?: Store): Promise<TenantRecord> {
     const { system, tenants, world } = this.#deps;
-    const after = await system.transaction(async (tx) => {
-      const record = { ...next(await asExpected(tx.tenants, found)), updatedAt: world.now() };
+    const after = await system.transaction((tx) => {
+      const record = { ...next(asExpected(tx.tenants, found)), updatedAt: world.now() };
       needFree(tx.tenants.all(), record, record.id);
       tx.tenants.update(record);
       return record;
@@ -342,7 +342,7 @@ export class TenantAdmin {
   }
 
   #records(): Promise<TenantRecord[]> {
-    return this.#deps.system.peek((tables) => tables.tenants.all());
+    return this.#deps.system.transaction((tables) => tables.tenants.all());
   }
 
   /** Runs while no tenant is made, changed, deleted, restored or erased. */
@@ -366,10 +366,7 @@ function needFree(
 }
 
 /** The record as it is now. Throws `conflict` where another node deleted it, or brought it back, meanwhile. */
-async function asExpected(
-  tenants: Pick<TenantTable, 'byId'>,
-  { id, name, deletedAt }: TenantRecord,
-): Promise<TenantRecord> {
+function asExpected(tenants: Pick<TenantTable, 'byId'>, { id, name, deletedAt }: TenantRecord): TenantRecord {
   const now = tenants.byId(id);
   if (now && (now.deletedAt === undefined) === (deletedAt === undefined)) return now;
   throw new KmsError('conflict', `the tenant ${name} was changed on another node meanwhile`, { hint: 'look again' });

@@ -23,19 +23,16 @@ export function findAccount(tables: Pick<Tables, 'accounts'>, ref: AccountRef): 
   return account;
 }
 
-export async function createAccount(ctx: Context, input: Body<'createAccount'>): Promise<Account> {
+export function createAccount(ctx: Context, input: Body<'createAccount'>): Account {
   checkUid(ctx.tx, input.uid);
-  await needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
+  needQuota(ctx, 'accounts', () => ctx.tx.accounts.count());
   const account = makeAccount(ctx, input);
   ctx.note({ object: accountThing(account) });
   return accountAnswer(account);
 }
 
 /** Who may make it, and whether there is room, was decided before. */
-export function makeAccount(
-  { tx, world }: Pick<Context, 'tx' | 'world'>,
-  input: Body<'createAccount'>,
-): NewAccount {
+export function makeAccount({ tx, world }: Pick<Context, 'tx' | 'world'>, input: Body<'createAccount'>): NewAccount {
   const now = world.now();
   const { uid, notes = '', props = {} } = input;
   const account = { id: world.newId('acct'), uid, notes, props, createdAt: now, updatedAt: now };

@@ -20,6 +20,7 @@ import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '..
 import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { Tenant, World } from './context.ts';
+import { looksAt } from './pages.ts';
 
 interface ActivityDraft
   extends Pick<ActivityInput, 'keyid' | 'action'>,
@@ -107,7 +108,7 @@ async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<
   if (keyid !== undefined) sets.push(new Set([keyid]));
   if (accountId !== undefined) sets.push(await keysOf(store, accountId));
   if (accountUid !== undefined) {
-    const account = await store.peek(({ accounts }) => accounts.byUid(accountUid));
+    const account = await store.transaction(({ accounts }) => accounts.byUid(accountUid));
     // One account under both of its names is gone through once.
     if (!account) sets.push(new Set());
     else if (account.id !== accountId) sets.push(await keysOf(store, account.id));
@@ -119,16 +120,18 @@ async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<
 /** An account's keys, and the users behind those, whose access tokens are recorded under the user's id. */
 async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
+  const looks = looksAt(store);
   let after: number | undefined;
   do {
     const request = { limit: 5000, ...(after !== undefined && { after }) };
-    const page = await store.peek(({ apiKeys }) => apiKeys.idsOfAccount(accountId, request));
+    const page = await looks.look(({ apiKeys }) => apiKeys.idsOfAccount(accountId, request));
     for (const key of page.items) {
       ids.add(key.id);
       if (key.userId !== undefined) ids.add(key.userId);
     }
     after = page.next;
   } while (after !== undefined);
+  await looks.durable();
   return ids;
 }
 

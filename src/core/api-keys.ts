@@ -36,24 +36,24 @@ interface CreateApiKeyInput {
 }
 
 /** The answer alone has the secret. A key made by a user belongs to that user. */
-export async function createApiKey(ctx: Context, input: CreateApiKeyInput): Promise<FullApiKey> {
+export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey {
   const { tx, caller } = ctx;
   const flags = checkFlags(input.flags ?? {});
   const account = findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
-  await needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
+  needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   const userId = caller.kind === 'user' ? caller.userId : undefined;
   if (userId !== undefined) needPlace(tx, userId);
   const made = makeApiKey(ctx, {
-      accountId: account.id,
-      userId,
-      flags,
-      props: input.props ?? {},
-      name: input.name,
-      expiresAt: input.expiresAt,
-      addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
-      createdBy: caller.id,
-    });
+    accountId: account.id,
+    userId,
+    flags,
+    props: input.props ?? {},
+    name: input.name,
+    expiresAt: input.expiresAt,
+    addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
+    createdBy: caller.id,
+  });
   ctx.note({
     object: apiKeyThing({ id: made.keyid, name: made.name }),
     ...changedRights(undefined, parseFlags(flags)),
@@ -125,10 +125,7 @@ interface ApiKeyDraft {
 }
 
 /** Who may make it, and whether there is room, was decided before. */
-export function makeApiKey(
-  { tx, world }: Pick<Context, 'tx' | 'world'>,
-  draft: ApiKeyDraft,
-): FullApiKey {
+export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: ApiKeyDraft): FullApiKey {
   const secret = newApiKeySecret(world.random);
   const now = world.now();
   const key = {

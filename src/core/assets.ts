@@ -66,26 +66,17 @@ function findAsset({ tx }: Context, id: string): Row {
 type WrittenAsset = Omit<Row, 'seq'>;
 
 /** The asset as it is afterwards. What the input does not name is kept, or empty in a new one. */
-export async function writeAsset(
-  ctx: Context,
-  ringId: string,
-  input: NonNullable<Body<'encrypt'>['asset']>,
-): Promise<WrittenAsset> {
+export function writeAsset(ctx: Context, ringId: string, input: NonNullable<Body<'encrypt'>['asset']>): WrittenAsset {
   const { data } = input;
   return input.assetId === undefined
     ? createAsset(ctx, ringId, input.parents ?? [], data ?? {})
     : updateAsset(ctx, ringId, input.assetId, input.parents, data);
 }
 
-async function createAsset(
-  ctx: Context,
-  ringId: string,
-  parents: readonly string[],
-  data: JsonObject,
-): Promise<WrittenAsset> {
+function createAsset(ctx: Context, ringId: string, parents: readonly string[], data: JsonObject): WrittenAsset {
   const { tx, caller, world } = ctx;
-  await needQuota(ctx, 'assets', () => tx.assets.count());
-  await needQuota(ctx, 'assetVersions', () => tx.assets.countVersions());
+  needQuota(ctx, 'assets', () => tx.assets.count());
+  needQuota(ctx, 'assetVersions', () => tx.assets.countVersions());
   const known = knownParents(ctx, parents);
   const asset = {
     id: world.newId('asset'),
@@ -100,16 +91,16 @@ async function createAsset(
   return { ...asset, version: 1 };
 }
 
-async function updateAsset(
+function updateAsset(
   ctx: Context,
   ringId: string,
   id: string,
   parents: readonly string[] | undefined,
   data: JsonObject | undefined,
-): Promise<WrittenAsset> {
+): WrittenAsset {
   const current = ctx.tx.assets.byId(id);
   if (current?.ringId !== ringId) throw new KmsError('not-found', 'the keyring has no such asset');
-  await needQuota(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
+  needQuota(ctx, 'assetVersions', () => ctx.tx.assets.countVersions());
   const content: AssetContent = {
     data: data ?? current.data,
     parents: parents ? knownParents(ctx, parents, current) : current.parents,

@@ -128,12 +128,8 @@ const nouns: Readonly<Record<keyof Limits, string>> = {
 };
 
 /** Throws `quota` where the tenant has as many as it may have. */
-export async function needQuota(
-  { tenant }: Pick<Context, 'tenant'>,
-  kind: keyof Limits,
-  count: () => Promise<number>,
-): Promise<void> {
+export function needQuota({ tenant }: Pick<Context, 'tenant'>, kind: keyof Limits, count: () => number): void {
   const most = tenant.limits[kind];
-  if (most === undefined || (await count()) < most) return;
+  if (most === undefined || count() < most) return;
   throw new KmsError('quota', `the limit of ${most} ${nouns[kind]} is reached`);
 }

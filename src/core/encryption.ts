@@ -29,7 +29,7 @@ export function encrypt(ctx: Context, input: Body<'encrypt'>): Answer<'encrypt'>
 }
 
 /** For a recipient, or with an asset. */
-async function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): Promise<Answer<'encrypt'>> {
+function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): Answer<'encrypt'> {
   const { tx, tenant, world } = ctx;
   const { ringId } = key;
   const ring = input.recipient ? findRing(tx, 'ks', { id: ringId }) : undefined;
@@ -42,7 +42,7 @@ async function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKe
     ctx.handsOut({ id: key.id, kind: 'encrypt' });
     return { ...answer, ...withShare(encodeHeader(tenant.keys, sealed)) };
   }
-  const asset = await writeAsset(ctx, ringId, input.asset);
+  const asset = writeAsset(ctx, ringId, input.asset);
   const { id, version } = asset;
   const signature = signAsset(tenant.keys, { ...asset, hash });
   const header = encodeHeader(tenant.keys, { ...sealed, asset: { id, version, signature } });

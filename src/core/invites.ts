@@ -22,32 +22,28 @@ interface Invitation {
   readonly expiresAt: number;
 }
 
-export async function inviteUser(
+export function inviteUser(
   ctx: Context,
   input: { readonly fields: Body<'inviteUser'>; readonly links: LinkSettings },
-): Promise<Invitation> {
+): Invitation {
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : await invite(ctx, fields);
+  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
   return { loginUrl: linkTo('invite', token, links), user: userAnswer(user), expiresAt };
 }
 
-async function invite(ctx: Context, fields: Body<'inviteUser'>): Promise<UserRow> {
-  const user = await addUser(ctx, fields);
+function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
+  const user = addUser(ctx, fields);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return user;
 }
 
 /** What the invite says replaces what the one before said. */
-function inviteAgain(
-  { tx, caller, world, note }: Context,
-  user: UserRow,
-  fields: Body<'inviteUser'>,
-): UserRow {
+function inviteAgain({ tx, caller, world, note }: Context, user: UserRow, fields: Body<'inviteUser'>): UserRow {
   checkUserNames(fields);
   mayTouch(caller, user);
   const flagsText = fields.flags ? grantableFlags(caller, fields.flags) : user.flagsText;
@@ -68,9 +64,7 @@ function inviteAgain(
 
 /** The user whose invite it is. Throws `unauthenticated` with the state that the interface wants. */
 export function checkInvite(tables: Tables, token: string, now: number): UserRow {
-  const invite = isWellFormedToken('invite', token)
-    ? tables.userTokens.byHash('invite', hashSecret(token))
-    : undefined;
+  const invite = isWellFormedToken('invite', token) ? tables.userTokens.byHash('invite', hashSecret(token)) : undefined;
   const user = invite && tables.users.byId(invite.userId);
   if (!user || user.hasPassword) throw refusedInvite('invalid');
   if (now >= invite.expiresAt) throw refusedInvite('expired');

@@ -30,8 +30,8 @@ import {
 } from './rings.ts';
 import { purgeTransit } from './transit-rings.ts';
 
-export async function createKeyring(ctx: Context, input: Body<'createKeyring'>): Promise<Answer<'createKeyring'>> {
-  const { ring, key, privateKey } = await makeRing(ctx, 'ks', input);
+export function createKeyring(ctx: Context, input: Body<'createKeyring'>): Answer<'createKeyring'> {
+  const { ring, key, privateKey } = makeRing(ctx, 'ks', input);
   ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'client' });
   const answer = { ring: keyRing(ring), key: ksKey(key) };
   return privateKey === undefined ? answer : { ...answer, privateKey };
@@ -108,24 +108,21 @@ function usageAnswer({ since, lastEncrypt, lastDecrypt, days }: KeyUsage): NonNu
   };
 }
 
-export function getKey(
-  ctx: Context,
-  input: { readonly ring: RingRef; readonly keyId: string },
-): ReadKey {
+export function getKey(ctx: Context, input: { readonly ring: RingRef; readonly keyId: string }): ReadKey {
   const { key, publicKey } = findKey(ctx, 'ks', input);
   return { ...ksKey(key), publicKey };
 }
 
-export async function rotateKeyring(
+export function rotateKeyring(
   ctx: Context,
   input: { readonly ringname: string; readonly algo?: 'aes256' },
-): Promise<{ key: Key }> {
+): { key: Key } {
   const ring = findRing(ctx.tx, 'ks', { name: input.ringname });
-  return { key: ksKey(await rotate(ctx, ring)) };
+  return { key: ksKey(rotate(ctx, ring)) };
 }
 
-async function rotate(ctx: Context, ring: Ring): Promise<RingKey> {
-  const key = await rotateRing(ctx, ring);
+function rotate(ctx: Context, ring: Ring): RingKey {
+  const key = rotateRing(ctx, ring);
   ctx.note({ object: ringThing(ring), changed: ['activeKey'], objects: [keyThing(key)] });
   return key;
 }
@@ -142,12 +139,9 @@ function findKey(
   return { key, publicKey: publicKeyOf(tx, ring, key) };
 }
 
-export async function createAsymKeyring(
-  ctx: Context,
-  input: Body<'createAsymKeyring'>,
-): Promise<Answer<'createAsymKeyring'>> {
+export function createAsymKeyring(ctx: Context, input: Body<'createAsymKeyring'>): Answer<'createAsymKeyring'> {
   const { name, kem, props = {}, keyProps = {} } = input;
-  const made = await makeRing(ctx, 'asym', { name, props, keyProps, ...(kem && { kem }) });
+  const made = makeRing(ctx, 'asym', { name, props, keyProps, ...(kem && { kem }) });
   ctx.note({ object: ringThing(made.ring), objects: [keyThing(made.key)], custody: 'client' });
   return { ring: asymKeyRing(made.ring), key: asymKey(made.key), privateKey: made.privateKey ?? '' };
 }
@@ -160,18 +154,15 @@ export function getAsymKey(
   return { ...asymKey(key), publicKey };
 }
 
-export async function rotateAsymKeyring(
+export function rotateAsymKeyring(
   ctx: Context,
   input: { readonly ringname: string; readonly algo?: 'aes256' },
-): Promise<{ key: AsymKey }> {
+): { key: AsymKey } {
   const ring = findRing(ctx.tx, 'asym', { name: input.ringname });
-  return { key: asymKey(await rotate(ctx, ring)) };
+  return { key: asymKey(rotate(ctx, ring)) };
 }
 
-export function getConfig(
-  { tx }: Context,
-  input: { readonly ringname: string },
-): { config: KeyRingConfig } {
+export function getConfig({ tx }: Context, input: { readonly ringname: string }): { config: KeyRingConfig } {
   return { config: configOf(findRing(tx, 'ks', { name: input.ringname })) };
 }
 
@@ -254,7 +245,7 @@ export function* deleteKeyring(
   return { name: ring.name, id: ring.id };
 }
 
-export async function restoreKeyring(ctx: Context, input: { readonly id: string }): Promise<{ ring: KeyRing }> {
+export function restoreKeyring(ctx: Context, input: { readonly id: string }): { ring: KeyRing } {
   const { tx, world } = ctx;
   const ring = tx.rings.byId('ks', input.id);
   if (!ring) refuseOtherKind(tx, input);
@@ -262,7 +253,7 @@ export async function restoreKeyring(ctx: Context, input: { readonly id: string 
     throw new KmsError('not-found', 'there is no deleted keyring of this id to restore');
   }
   if (tx.rings.byName('ks', ring.name)) throw ringNameTaken();
-  await needQuota(ctx, 'keyrings', () => countRings(tx));
+  needQuota(ctx, 'keyrings', () => countRings(tx));
   tx.rings.unmarkDeleted(ring.id);
   ctx.note({ object: ringThing(ring) });
   return { ring: keyRing(ring) };

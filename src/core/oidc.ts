@@ -143,10 +143,10 @@ interface ClaimedLogin {
  * Opens a session for the user whose claims these are. Throws `forbidden` where there is none, or where they are
  * somebody else's.
  */
-export async function loginByClaims(
+export function loginByClaims(
   ctx: PublicContext,
   { provider, proven, lifetimes }: ClaimedLogin,
-): Promise<{ user: User; accessToken: string }> {
+): { user: User; accessToken: string } {
   const { tx, world } = ctx;
   const { claims, state, expiresAt } = proven;
   // Until it is known whose login it is.
@@ -159,8 +159,7 @@ export async function loginByClaims(
   const subject = textIn(claims, 'sub');
   if (subject === undefined) throw refusal('forbidden', 'the identity provider gives no subject');
   const linked = tx.oidc.bySubject(issuer, subject);
-  const userId =
-    linked?.userId ?? matchedUser(ctx, provider, claims) ?? (await madeUser(ctx, provider, claims));
+  const userId = linked?.userId ?? matchedUser(ctx, provider, claims) ?? madeUser(ctx, provider, claims);
   ctx.identify?.(userId, { operation: 'oidc' });
   const before = linked ?? tx.oidc.byUser(userId);
   if (before?.issuer === issuer && before.subject !== subject) {
@@ -177,11 +176,7 @@ function verifiedEmail(claims: Claims): string | undefined {
 }
 
 /** The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing. */
-function matchedUser(
-  { tx }: PublicContext,
-  { userClaim }: Provider,
-  claims: Claims,
-): string | undefined {
+function matchedUser({ tx }: PublicContext, { userClaim }: Provider, claims: Claims): string | undefined {
   if (userClaim === 'email') {
     const email = verifiedEmail(claims);
     if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
@@ -193,7 +188,7 @@ function matchedUser(
 }
 
 /** A new user without a password. Throws `forbidden` where none is to be made of these claims. */
-async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider, claims: Claims): Promise<string> {
+function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider, claims: Claims): string {
   if (!createUsers) throw refusal('forbidden', 'no user here belongs to this login: ask an administrator');
   const email = verifiedEmail(claims);
   if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
@@ -207,17 +202,21 @@ async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider
     displayName: full,
   };
   const { world } = ctx;
-  const user = await addUser({ ...ctx, caller: localCaller }, fields).catch(tellLog);
+  const user = newUser(ctx, fields);
   const deed = { object: userThing(user) };
   ctx.tx.record(activityRecord(world, { ...made, keyid: user.id, action: 'user.create', deed, address: ctx.address }));
   return user.id;
 }
 
-/** A name that is taken, or a limit that is reached, is the operator's to mend. */
-function tellLog(error: unknown): never {
-  if (!(error instanceof KmsError) || error.code === 'internal') throw error;
-  const { code, message, fields } = error;
-  throw new KmsError(code, message, { ...(fields && { fields }), logReason: message });
+/** A name that is taken, or a limit that is reached, is the operator's to mend: the log is told. */
+function newUser(ctx: PublicContext, fields: Parameters<typeof addUser>[1]): ReturnType<typeof addUser> {
+  try {
+    return addUser({ ...ctx, caller: localCaller }, fields);
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code === 'internal') throw error;
+    const { code, message, fields } = error;
+    throw new KmsError(code, message, { ...(fields && { fields }), logReason: message });
+  }
 }
 
 const made = { props: { operation: 'oidc' } } as const;

@@ -18,7 +18,7 @@ export interface Reader {
 /** Looks at a store, one after the other. */
 export interface Looks {
   /** Runs `fn`, of a few milliseconds, between transactions. What it answers may not be durable yet. */
-  look<R>(fn: (tables: Tables) => Promise<R>): Promise<R>;
+  look<R>(fn: (tables: Tables) => R): Promise<R>;
   /** Resolves once all that was looked at is durable, and fails where a failed write took some of it back. */
   durable(): Promise<unknown>;
 }
@@ -29,8 +29,8 @@ export function looksAt(store: Store): Looks {
     async look(fn) {
       await othersTurn();
       return new Promise((resolve, reject) => {
-        // Not a peek: one that ends tells that what it read is durable. Only the end of all of them is waited for.
-        const end = store.transaction(async (tx) => resolve(await fn(tx)));
+        // The end of a transaction tells that what it read is durable. Only the end of all of them is waited for.
+        const end = store.transaction((tx) => resolve(fn(tx)));
         end.catch(reject);
         ends.push(end);
       });
@@ -96,7 +96,7 @@ export interface WrittenPage<T> {
 export async function readInParts<T>(
   looks: Looks,
   page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
+  read: (tables: Tables, part: PageRequest) => Page<T>,
 ): Promise<WrittenPage<T>> {
   const items = new WrittenItems<T>();
   const next = await goThrough(looks, page, read, items);
@@ -107,7 +107,7 @@ export async function readInParts<T>(
 export async function readAsObjects<T>(
   looks: Looks,
   page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
+  read: (tables: Tables, part: PageRequest) => Page<T>,
 ): Promise<Page<T>> {
   const items: T[] = [];
   const objects: Items<T> = {
@@ -125,7 +125,7 @@ export async function readAsObjects<T>(
 async function goThrough<T>(
   looks: Looks,
   { limit, after }: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Promise<Page<T>>,
+  read: (tables: Tables, part: PageRequest) => Page<T>,
   items: Items<T>,
 ): Promise<number | undefined> {
   for (let next = after; ; ) {

@@ -60,9 +60,7 @@ function newLink({ tx, world }: Pick<PublicContext, 'tx' | 'world'>, user: UserR
 
 /** The user whose password may be reset. Throws `invalid` with an empty body, whatever is wrong. */
 export function checkReset(tables: Tables, token: string, now: number): UserRow {
-  const reset = isWellFormedToken('reset', token)
-    ? tables.userTokens.byHash('reset', hashSecret(token))
-    : undefined;
+  const reset = isWellFormedToken('reset', token) ? tables.userTokens.byHash('reset', hashSecret(token)) : undefined;
   const user = reset && tables.users.byId(reset.userId);
   if (!user || now >= reset.expiresAt) throw refusedReset('the reset link is invalid or expired');
   return user;

@@ -36,7 +36,7 @@ interface MadeRing {
   readonly privateKey?: string;
 }
 
-export async function makeRing(ctx: Context, service: RingService, input: NewRingInput): Promise<MadeRing> {
+export function makeRing(ctx: Context, service: RingService, input: NewRingInput): MadeRing {
   const { tx, world } = ctx;
   const name = checkRingName(input.name);
   const { kem, publicKey, privateKey }: RingPair =
@@ -47,7 +47,7 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
     throw invalidField('publicKey', `expected one of the kem ${input.kem}, got one of ${kem}`);
   }
   if (tx.rings.byName(service, name)) throw ringNameTaken();
-  await needRingQuota(ctx);
+  needRingQuota(ctx);
   const now = world.now();
   const draft = {
     id: world.newId('ring'),
@@ -67,7 +67,7 @@ export async function makeRing(ctx: Context, service: RingService, input: NewRin
   tx.rings.insert({ ...draft, activeKey });
   const ring = tx.rings.byId(service, draft.id);
   if (!ring) throw new KmsError('internal', 'a new keyring is not there');
-  const key = await makeKey(ctx, ring, activeKey);
+  const key = makeKey(ctx, ring, activeKey);
   return privateKey === undefined ? { ring, key } : { ring, key, privateKey };
 }
 
@@ -91,8 +91,8 @@ export function keyToServe(ctx: Context, ringname: string): RingKey {
 }
 
 /** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
-export async function rotateRing(ctx: Context, ring: Ring): Promise<RingKey> {
-  const key = await makeKey(ctx, ring, ctx.world.newId('key'));
+export function rotateRing(ctx: Context, ring: Ring): RingKey {
+  const key = makeKey(ctx, ring, ctx.world.newId('key'));
   ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
   return key;
 }
@@ -126,9 +126,9 @@ function missingActiveKey(): KmsError {
  * A deleted ring takes no place, but whoever makes and deletes rings in turn must not fill the appliance: where rings
  * are limited, those that wait for their 30 days to end are too.
  */
-export async function needRingQuota(ctx: Context): Promise<void> {
+export function needRingQuota(ctx: Context): void {
   const { tx, tenant, world } = ctx;
-  await needQuota(ctx, 'keyrings', () => countRings(tx));
+  needQuota(ctx, 'keyrings', () => countRings(tx));
   const { keyrings } = tenant.limits;
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
@@ -146,9 +146,9 @@ export function ringNameTaken(): KmsError {
   return fieldsError('conflict', [{ field: 'name', message: 'another keyring has this name' }]);
 }
 
-async function makeKey(ctx: Context, ring: Ring, id: string): Promise<RingKey> {
+function makeKey(ctx: Context, ring: Ring, id: string): RingKey {
   const { tx, world } = ctx;
-  await needQuota(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
+  needQuota(ctx, 'keysPerRing', () => tx.ringKeys.count(ring.id));
   const bytes = world.random(32);
   const { wrapped, iv } = wrapRingKey(ring.service, rawPublicKey(ring), id, bytes, world.random);
   bytes.fill(0);
@@ -200,11 +200,7 @@ function rawPublicKey({ kem, publicKey }: Ring): Uint8Array {
 export type RingRef = { readonly name: string } | { readonly id: string };
 
 /** The ring. Throws `not-found`. */
-export function findRing(
-  tables: Pick<Tables, 'rings' | 'transit'>,
-  service: RingService,
-  ref: RingRef,
-): Ring {
+export function findRing(tables: Pick<Tables, 'rings' | 'transit'>, service: RingService, ref: RingRef): Ring {
   const ring = lookUp(tables, service, ref);
   if (ring) return ring;
   refuseOtherKind(tables, ref);

@@ -73,9 +73,7 @@ export function checkCode(
   }
   const bytes = fromBase32(typed, recoveryCodeLength);
   const hash = bytes && hashSecret(toBase32(bytes));
-  return hash !== undefined && secondFactors.hasRecoveryCode(userId, hash)
-    ? { is: 'recovery-code', hash }
-    : undefined;
+  return hash !== undefined && secondFactors.hasRecoveryCode(userId, hash) ? { is: 'recovery-code', hash } : undefined;
 }
 
 /** As the app's data are once the code is used. */
@@ -128,15 +126,15 @@ interface Wanted {
 
 /** Looks at what was brought, once the password was right. */
 export async function lookAtSecondStep(
-  store: Pick<Store, 'peek'>,
+  store: Pick<Store, 'transaction'>,
   place: PasskeyPlace,
   userId: string,
   { code, passkey }: Presented,
 ): Promise<SecondStep> {
   const now = place.world.now();
-  const { factors, codes, proof } = await store.peek(async (tables) => ({
-    factors: await tables.secondFactors.of(userId),
-    codes: await tables.secondFactors.countRecoveryCodes(userId),
+  const { factors, codes, proof } = await store.transaction((tables) => ({
+    factors: tables.secondFactors.of(userId),
+    codes: tables.secondFactors.countRecoveryCodes(userId),
     proof: code === undefined ? undefined : checkCode(tables, { userId, code, now }),
   }));
   if (factors.length === 0) return { is: 'none' };
@@ -240,14 +238,14 @@ export function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput)
   const secret = world.random(totpSecretLength);
   const id = world.newId('fact');
   tx.secondFactors.insert({
-        id,
-        userId: user.id,
-        name,
-        data: { kind: 'totp', secret: toBase64Url(secret), lastStep: -1 },
-        credentialId: undefined,
-        isPending: true,
-        createdAt: world.now(),
-      });
+    id,
+    userId: user.id,
+    name,
+    data: { kind: 'totp', secret: toBase64Url(secret), lastStep: -1 },
+    credentialId: undefined,
+    isPending: true,
+    createdAt: world.now(),
+  });
   return { id, secret: totpSecretText(secret), uri: totpUri(secret, { issuer, account: user.username }) };
 }
 
@@ -274,10 +272,7 @@ interface BeginPasskeyInput extends Proven {
 }
 
 /** What the browser needs to make a passkey. */
-export function beginPasskey(
-  ctx: Context,
-  { origin, proof }: BeginPasskeyInput,
-): Answer<'beginPasskey'> {
+export function beginPasskey(ctx: Context, { origin, proof }: BeginPasskeyInput): Answer<'beginPasskey'> {
   const { tx, tenant, world, caller } = ctx;
   sessionOf(caller);
   useProof(ctx, caller.id, proof);

@@ -81,15 +81,15 @@ export function openSession(
   const now = world.now();
   const token = newToken('session', world.random);
   tx.sessions.insert({
-        tokenHash: hashSecret(token),
-        id,
-        userId,
-        byProvider,
-        chainStartedAt,
-        expiresAt: expiry(now, chainStartedAt, lifetimes),
-        usedAt: now,
-        address: shownAddress(address),
-      });
+    tokenHash: hashSecret(token),
+    id,
+    userId,
+    byProvider,
+    chainStartedAt,
+    expiresAt: expiry(now, chainStartedAt, lifetimes),
+    usedAt: now,
+    address: shownAddress(address),
+  });
   tx.sessions.endBeyond(userId, mostOpen, now);
   tx.sessions.purgeBeyond(userId, mostRemembered, now);
   purgeSessions({ tx, world });

@@ -64,13 +64,13 @@ interface CompleteSetUpInput extends Omit<SetUpToken, 'tenant'> {
 }
 
 /** Makes the first user and logs them in. Of several at once one wins; the link is invalid for the others. */
-export async function completeSetUp(
+export function completeSetUp(
   ctx: PublicContext,
   { token, fields, passwordHash, lifetimes }: CompleteSetUpInput,
-): Promise<{ user: User; accesstoken: string }> {
+): { user: User; accesstoken: string } {
   const { tx, world, tenant } = ctx;
   checkSetUp(tx, { tenant, token, lifetimes }, world.now());
-  const user = await addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
+  const user = addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
   // There was no credential, but this is who can do everything from now on.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });
@@ -89,11 +89,11 @@ function refusedSetUp(state: 'invalid' | 'expired'): KmsError {
 export function bootstrap(ctx: Pick<Context, 'tx' | 'world'>): { account: Account; apiKey: FullApiKey } {
   const account = makeAccount(ctx, { uid: 'admin' });
   const apiKey = makeApiKey(ctx, {
-      accountId: account.id,
-      name: 'root',
-      flags: { '*': true },
-      props: {},
-      createdBy: localCaller.id,
-    });
+    accountId: account.id,
+    name: 'root',
+    flags: { '*': true },
+    props: {},
+    createdBy: localCaller.id,
+  });
   return { account: accountAnswer(account), apiKey };
 }

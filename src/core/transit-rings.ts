@@ -26,43 +26,39 @@ export interface NamedRing {
   readonly ringname: string;
 }
 
-export async function createTransitRing(
-  ctx: Context,
-  input: Body<'createTransitRing'>,
-): Promise<Answer<'createTransitRing'>> {
+export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>): Answer<'createTransitRing'> {
   const { tx, tenant, world } = ctx;
   const { type = 'aes256-gcm96', derived = false } = input;
   const name = checkRingName(input.name);
   if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
   const there = tx.transit.byName(name);
   if (there) {
-    if (input.keepExisting && there.type === type && there.derived === derived)
-      return { ring: shown(ctx, there) };
+    if (input.keepExisting && there.type === type && there.derived === derived) return { ring: shown(ctx, there) };
     throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
   }
   if (tenant.custody === 'client') {
     throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
   }
-  await needRingQuota(ctx);
+  needRingQuota(ctx);
   const now = world.now();
   const id = world.newId('ring');
   tx.transit.insert({
-        id,
-        name,
-        displayName: input.name,
-        type,
-        derived,
-        latestVersion: 1,
-        minDecryptionVersion: 1,
-        minEncryptionVersion: 0,
-        deletionAllowed: false,
-        rotateAfter: input.rotateAfter ?? undefined,
-        createdAt: now,
-        updatedAt: now,
-      });
+    id,
+    name,
+    displayName: input.name,
+    type,
+    derived,
+    latestVersion: 1,
+    minDecryptionVersion: 1,
+    minEncryptionVersion: 0,
+    deletionAllowed: false,
+    rotateAfter: input.rotateAfter ?? undefined,
+    createdAt: now,
+    updatedAt: now,
+  });
   const ring = tx.transit.byId(id);
   if (!ring) throw new KmsError('internal', 'a new transit ring is not there');
-  const key = await makeVersion(ctx, ring, 1);
+  const key = makeVersion(ctx, ring, 1);
   ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'server' });
   return { ring: shown(ctx, ring) };
 }
@@ -106,9 +102,9 @@ function publicText(type: TransitType, publicKey: string): string {
   return type === 'ecdsa-p256' ? p256Pem(Uint8Array.fromBase64(publicKey)) : publicKey;
 }
 
-export async function rotateTransitRing(ctx: Context, { ringname }: NamedRing): Promise<Answer<'rotateTransitRing'>> {
+export function rotateTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'rotateTransitRing'> {
   const ring = findTransitRing(ctx.tx, ringname);
-  const key = await nextVersion(ctx, ring);
+  const key = nextVersion(ctx, ring);
   ctx.note({ object: ringThing(ring), changed: ['latestVersion'], objects: [keyThing(key)] });
   return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
 }
@@ -152,7 +148,7 @@ export function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Answer
   return { name: ring.name, id: ring.id };
 }
 
-export async function restoreTransitRing(ctx: Context, { id }: { id: string }): Promise<Answer<'restoreTransitRing'>> {
+export function restoreTransitRing(ctx: Context, { id }: { id: string }): Answer<'restoreTransitRing'> {
   const { tx, world } = ctx;
   const ring = tx.transit.byId(id);
   if (!ring) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
@@ -162,7 +158,7 @@ export async function restoreTransitRing(ctx: Context, { id }: { id: string }): 
   if (tx.transit.byName(ring.name)) {
     throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
   }
-  await needQuota(ctx, 'keyrings', () => countRings(tx));
+  needQuota(ctx, 'keyrings', () => countRings(tx));
   tx.transit.setDeleted(id, undefined);
   ctx.note({ object: ringThing(ring) });
   return { ring: shown(ctx, { ...ring, deletedAt: undefined }) };
@@ -193,16 +189,16 @@ export function publicBytes(stored: TransitKey): Uint8Array {
   return bytes;
 }
 
-export async function nextVersion(ctx: Context, ring: TransitRing): Promise<TransitKey> {
+export function nextVersion(ctx: Context, ring: TransitRing): TransitKey {
   const version = ring.latestVersion + 1;
-  const key = await makeVersion(ctx, ring, version);
+  const key = makeVersion(ctx, ring, version);
   ctx.tx.transit.setLatest(ring.id, version, ctx.world.now());
   return key;
 }
 
-async function makeVersion(ctx: Context, ring: TransitRing, version: number): Promise<TransitKey> {
+function makeVersion(ctx: Context, ring: TransitRing, version: number): TransitKey {
   const { tx, tenant, world } = ctx;
-  await needQuota(ctx, 'keysPerRing', () => version - 1);
+  needQuota(ctx, 'keysPerRing', () => version - 1);
   const { epoch } = tenant.keys;
   const place = { ringId: ring.id, version };
   const bytes = newTransitKey(ring.type, world.random);

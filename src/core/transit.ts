@@ -98,12 +98,7 @@ export function transitVerify(
 /**
  * Does it to each, and answers what came of it, in order; each is recorded with the status that it would have alone.
  */
-function each(
-  ctx: Context,
-  use: RingInUse,
-  items: readonly TransitItem[],
-  work: Work,
-): { items: TransitMade[] } {
+function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work: Work): { items: TransitMade[] } {
   if (items.length === 0) throw refusal('missing batch input to process');
   const made = items.map((item) => orProblem(use, item, work));
   ctx.did(

@@ -20,38 +20,38 @@ interface CreateUserInput {
   readonly passwordHash: string;
 }
 
-export async function createUser(ctx: Context, input: CreateUserInput): Promise<{ user: User; password: string }> {
-  const user = await addUser(ctx, input.fields, input.passwordHash);
+export function createUser(ctx: Context, input: CreateUserInput): { user: User; password: string } {
+  const user = addUser(ctx, input.fields, input.passwordHash);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return { user: userAnswer(user), password: input.password };
 }
 
 /** Adds a user, without a password hash one who is invited. */
-export async function addUser(
+export function addUser(
   ctx: Omit<Context, 'handsOut' | 'did'>,
   fields: Body<'createUser'>,
   passwordHash?: string,
-): Promise<UserRow> {
+): UserRow {
   const { tx, world } = ctx;
   checkUserNames(fields);
   const flagsText = grantableFlags(ctx.caller, fields.flags ?? {});
   checkFree(tx.users, fields);
-  await needQuota(ctx, 'users', () => tx.users.count());
+  needQuota(ctx, 'users', () => tx.users.count());
   const now = world.now();
   const id = world.newId('user');
   tx.users.insert({
-        id,
-        username: fields.username,
-        email: fields.email,
-        firstName: fields.firstName,
-        lastName: fields.lastName,
-        displayName: fields.displayName || `${fields.firstName} ${fields.lastName}`,
-        flagsText,
-        props: fields.props ?? {},
-        passwordHash,
-        createdAt: now,
-        updatedAt: now,
-      });
+    id,
+    username: fields.username,
+    email: fields.email,
+    firstName: fields.firstName,
+    lastName: fields.lastName,
+    displayName: fields.displayName || `${fields.firstName} ${fields.lastName}`,
+    flagsText,
+    props: fields.props ?? {},
+    passwordHash,
+    createdAt: now,
+    updatedAt: now,
+  });
   return found(tx.users.byId(id));
 }
 
@@ -212,11 +212,7 @@ function usernameProblem(username: string): string | undefined {
  * Throws `conflict`, naming each field that is taken by another user than `exceptId`. A name that is another's address,
  * or the other way round, is taken too: at a login either stands for the user.
  */
-export function checkFree(
-  users: UserTable,
-  { username, email: address }: UserNames,
-  exceptId?: string,
-): void {
+export function checkFree(users: UserTable, { username, email: address }: UserNames, exceptId?: string): void {
   const problems: FieldProblem[] = [];
   const isTaken = (text: string): boolean => {
     const found = [users.byUsername(text), users.byEmail(text)];

@@ -1,16 +1,15 @@
 // Admission is the decision who a request comes from and whether it may go on: credential, ring and flag, in that
 // order. The same decision serves the look before a transaction and the transaction itself.
-import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
+import type { Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
-import { authenticate, Bearer, knownApiKey, localCaller, type Origin } from '../core/credential.ts';
-import { type RingAsked, type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
+import { authenticate, Bearer, localCaller, type Origin } from '../core/credential.ts';
+import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
-import type { Soon } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
 import { type AppContext, headerOf } from './request.ts';
@@ -72,12 +71,7 @@ function bearerToken(header: string | undefined): string | undefined {
 }
 
 /** The one who holds the credential; undefined when nobody does. A known one may be of no use any more. */
-export function identify(
-  tables: Tables,
-  credential: Credential,
-  from: Origin,
-  now: number,
-): Soon<Identified | undefined> {
+export function identify(tables: Tables, credential: Credential, from: Origin, now: number): Identified | undefined {
   if (credential === 'local') return { caller: localCaller, usable: true };
   return authenticate(tables, credential, from, now);
 }
@@ -91,12 +85,9 @@ export function admit(
   from: Origin,
   raw: RawInput,
   now: number,
-): Soon<Admission | undefined> {
-  const asked: Asked = { endpoint, handle, tables, raw };
+): Admission | undefined {
   const found = identify(tables, credential, from, now);
-  return found instanceof Promise
-    ? found.then((known) => known && decide(asked, known))
-    : found && decide(asked, found);
+  return found && decide({ endpoint, handle, tables, raw }, found);
 }
 
 /** What the decision about a request rests on, beside who makes it. */
@@ -121,54 +112,26 @@ interface About {
 
 const aboutNoRing: About = { ringname: '' };
 
-function decide(asked: Asked, identified: Identified): Soon<Admission> {
-  const { endpoint, handle, tables, raw } = asked;
+function decide(asked: Asked, { caller, usable }: Identified): Admission {
+  const { endpoint, handle, tables } = asked;
   const { access } = endpoint;
-  const source = access.kind === 'flag' ? (access.ring ?? access.about) : undefined;
-  if (access.kind !== 'flag' || !source) return verdict(asked, identified, aboutNoRing);
-  const context = { tx: tables, tenant: handle.tenant };
-  const told = ringSubject(context, serviceAction(endpoint.path), ringValue(source, raw));
-  const about = ({ subject, sealed }: RingAsked): About => ({
-    subject: access.ring && subject,
-    ringname: recordedName(subject),
-    sealed,
-  });
-  return told instanceof Promise
-    ? told.then((ring) => verdict(asked, identified, about(ring)))
-    : verdict(asked, identified, about(told));
-}
-
-function verdict(asked: Asked, { caller, usable }: Identified, about: About): Soon<Admission> {
-  const { endpoint, handle } = asked;
-  const { access } = endpoint;
-  const { ringname, sealed, subject } = about;
+  const { ringname, sealed, subject } = aboutOf(asked);
   if (!usable) return { caller, ringname, refusal: unknownCredential };
   if (access.kind !== 'flag') return { caller, ringname, sealed };
-  const { tenant } = handle;
-  if (caller.session !== undefined && tenant.secondFactorFor?.length) return ofUser(asked, caller, about);
-  const refusal = refusalOf(asked, caller, subject);
-  if (!refusal) return { caller, ringname, sealed };
-  return access.orSelf === undefined ? { caller, ringname, refusal } : ofSelf(asked, caller, about, refusal);
-}
-
-/** Where users need a second factor. */
-async function ofUser(asked: Asked, caller: Caller, about: About): Promise<Admission> {
-  const { ringname, sealed, subject } = about;
-  const enrolment = enrolmentRefusal(asked.tables, asked.handle.tenant, caller);
+  const needsSecondFactor = caller.session !== undefined && handle.tenant.secondFactorFor?.length;
+  const enrolment = needsSecondFactor ? enrolmentRefusal(tables, handle.tenant, caller) : undefined;
   if (enrolment) return { caller, ringname, refusal: enrolment };
   const refusal = refusalOf(asked, caller, subject);
-  return refusal ? ofSelf(asked, caller, about, refusal) : { caller, ringname, sealed };
+  return !refusal || isAboutSelf(asked, caller) ? { caller, ringname, sealed } : { caller, ringname, refusal };
 }
 
-/** What is refused, unless it is about the caller itself at an endpoint that lets one do it to oneself. */
-async function ofSelf(
-  { endpoint, tables, raw }: Asked,
-  caller: Caller,
-  { ringname, sealed }: About,
-  refusal: KmsError,
-): Promise<Admission> {
-  const isSelf = await isAboutSelf(endpoint.access, tables, caller, raw);
-  return isSelf ? { caller, ringname, sealed } : { caller, ringname, refusal };
+function aboutOf({ endpoint, handle, tables, raw }: Asked): About {
+  const { access } = endpoint;
+  const source = access.kind === 'flag' ? (access.ring ?? access.about) : undefined;
+  if (access.kind !== 'flag' || !source) return aboutNoRing;
+  const context = { tx: tables, tenant: handle.tenant };
+  const { subject, sealed } = ringSubject(context, serviceAction(endpoint.path), ringValue(source, raw));
+  return { subject: access.ring && subject, ringname: recordedName(subject), sealed };
 }
 
 /** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
@@ -176,36 +139,15 @@ function isAboutRingInBody({ access }: Endpoint): boolean {
   return access.kind === 'flag' && (access.ring?.from === 'body' || access.ring?.from === 'sealed-body');
 }
 
-/** The id of who asks, where it was looked up before; undefined where the store has to be asked. */
+/** The id of the caller whose credential lets in; undefined for any other, or where this cannot be told at once. */
 export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Origin, now: number): string | undefined {
-  return store.glance((tables) => knownApiKey(tables, credential, from, now));
-}
-
-/**
- * The same for who may make the request as far as headers and path tell, where nothing of that takes a look at the
- * store: an API key that was looked up before, and a flag that names no ring, or one by its name.
- */
-export function knownToBeLetIn(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  credential: Bearer,
-  from: Origin,
-  raw: RawInput,
-  now: number,
-): string | undefined {
-  const asker = knownAsker(handle, credential, from, now);
-  if (asker === undefined || isAboutRingInBody(endpoint)) return asker;
-  const { access } = endpoint;
-  if (access.kind !== 'flag' || access.orSelf !== undefined || !isByName(access.ring ?? access.about, raw)) {
-    return undefined;
+  try {
+    const found = store.read((tables) => identify(tables, credential, from, now));
+    return found?.usable ? found.caller.id : undefined;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'unavailable') return undefined;
+    throw error;
   }
-  const admitted = handle.store.glance((tables) => admit(endpoint, handle, tables, credential, from, raw, now));
-  return !admitted || admitted instanceof Promise || admitted.refusal ? undefined : admitted.caller.id;
-}
-
-function isByName(source: RingSource | undefined, raw: RawInput): boolean {
-  if (source?.from === 'path') return !source.byId || raw.query.id !== 'true';
-  return source === undefined || source.from === 'query' || source.from === 'body';
 }
 
 /** As `admit`, as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
@@ -217,16 +159,14 @@ export function admitByHeaders(
   from: Origin,
   raw: RawInput,
   now: number,
-): Soon<Admission | undefined> {
+): Admission | undefined {
   if (!isAboutRingInBody(endpoint)) return admit(endpoint, handle, tables, credential, from, raw, now);
-  const asker = (found: Identified | undefined): Admission | undefined =>
-    found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
   const found = identify(tables, credential, from, now);
-  return found instanceof Promise ? found.then(asker) : asker(found);
+  return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 
 /** Whether the request is about the user who makes it, at an endpoint that lets one do it to oneself. */
-async function isAboutSelf(access: Access, tables: Tables, caller: Caller, raw: RawInput): Promise<boolean> {
+function isAboutSelf({ endpoint: { access }, tables, raw }: Asked, caller: Caller): boolean {
   if (access.kind !== 'flag' || access.orSelf === undefined) return false;
   const text = raw.params[access.orSelf] ?? '';
   return refersToSelf(tables, caller, { text, is: raw.query.email === 'true' ? 'email' : 'username' });

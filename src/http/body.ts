@@ -3,7 +3,6 @@
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
-import type { Soon } from '../store/sql.ts';
 import { type AppContext, type BodySource, headerOf, type RequestEnv } from './request.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
@@ -27,7 +26,7 @@ interface BodyRules {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export function readJsonBody(c: AppContext, rules: BodyRules): Soon<BodyRead> {
+export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<BodyRead> {
   const { limit, holder } = rules;
   const problem = codingProblem(c) ?? typeProblem(headerOf(c, 'content-type')) ?? lengthProblem(c, limit);
   if (problem) return { problem };

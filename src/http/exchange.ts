@@ -5,7 +5,7 @@ import type { HowLoggedIn, KeyHandedOut, PublicContext } from '../core/context.t
 import type { Origin } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
-import type { PageRequest, Soon } from '../store/sql.ts';
+import type { PageRequest, Slices } from '../store/sql.ts';
 import type { Credential } from './admission.ts';
 import type { Appliance, OpenState } from './appliance.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
@@ -16,7 +16,12 @@ import { baseUrlOf, type Input } from './route.ts';
 import type { TenantHandle } from './tenants.ts';
 
 /** A route's operation with its types forgotten. */
-export type PlainOperation = (ctx: PublicContext, input: Exchange) => Soon<unknown>;
+export type PlainOperation = (ctx: PublicContext, input: Exchange) => unknown;
+
+/** The same of one that is too long for one go. */
+export interface PlainSlices {
+  slices(ctx: PublicContext, input: Exchange): Slices<unknown>;
+}
 
 export class Exchange implements Input<unknown>, CheckedInput {
   readonly appliance: Appliance;

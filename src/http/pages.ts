@@ -20,7 +20,7 @@ export function consolePaths(appliance: Appliance): readonly ServedPath[] {
     ...pages.map(({ path, title }): ServedPath => {
       const serve = async ({ store }: TenantHandle) => {
         const files = await appliance.consoleFiles();
-        const hasUsers = await store.peek(({ users }) => users.any());
+        const hasUsers = await store.transaction(({ users }) => users.any());
         return consolePage(200, pageHtml(title, { root: rootFrom(path), files }, hasUsers ? undefined : 'new'));
       };
       return { method: 'GET', path, serve: inConsole(appliance, serve) };

@@ -14,7 +14,8 @@ import type { Deed } from '../model/deed.ts';
 import { type JsonObject, longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
-import type { Page, Soon } from '../store/sql.ts';
+import type { Page, Slices } from '../store/sql.ts';
+import { queuesTurn } from '../store/turns.ts';
 import {
   type Admission,
   admit,
@@ -22,7 +23,6 @@ import {
   credentialOf,
   goneMeanwhile,
   knownAsker,
-  knownToBeLetIn,
   noCredential,
   sealedError,
   unknownCredential,
@@ -31,7 +31,7 @@ import { answeredList, answeredListText, answeredText } from './answer-text.ts';
 import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
-import { Exchange, type PlainOperation } from './exchange.ts';
+import { Exchange, type PlainOperation, type PlainSlices } from './exchange.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { pageBody } from './input.ts';
 import type { AnswerRoom, AppContext } from './request.ts';
@@ -43,7 +43,7 @@ import { type TenantHandle, tenantOf } from './tenants.ts';
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
 /** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
-export type PlainRoute = PlainOperation | PlainPreparation;
+export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
 
 interface PlainPreparation {
   prepare(input: Exchange, caller: Caller | undefined): Promise<PlainOperation>;
@@ -64,13 +64,13 @@ export function serveEndpoint(
   /**
    * What has to wait for something else than the store has bounds of its own, and would keep others from their turn.
    */
-  const isQueued = !isPublic && typeof route === 'function' && !endpoint.paginated;
+  const isQueued = !isPublic && !('prepare' in route) && !endpoint.paginated;
   const isActOfOperator = access.kind === 'flag' && access.operator === 'act';
   const tellsRecord = endpoint.id === 'searchActivity';
   const bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
   const kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
 
-  function serve(c: AppContext, open: State): Soon<Served> {
+  async function serve(c: AppContext, open: State): Promise<Served> {
     if (open.sealed) return { outcome: refused(sealedError), action };
     let handle: TenantHandle;
     try {
@@ -98,8 +98,7 @@ export function serveEndpoint(
     let asker: string | undefined;
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
-        const known = askerOf(exchange);
-        asker = known instanceof Promise ? await known : known;
+        asker = askerNow(exchange) ?? (await askerFor(exchange));
         if (endpoint.body) exchange.raw.body = await bodyOf(c, asker);
         if (endpoint.paginated && room) await takeRoom(exchange, room, asker);
       } catch (error) {
@@ -118,8 +117,11 @@ export function serveEndpoint(
     }
     let served: Served;
     try {
-      exchange.operation ??= typeof route === 'function' ? route : await prepared(exchange, route);
-      served = await handle.store.transaction((tx) => (isPublic ? openly(exchange, tx) : recorded(exchange, tx)));
+      if ('prepare' in route) exchange.operation ??= await prepared(exchange, route);
+      else if (typeof route === 'function') exchange.operation ??= route;
+      const rest = queuesTurn();
+      if (rest) await rest;
+      served = await transact(exchange);
       if (exchange.work) served.outcome = (await notDone(exchange.work)) ?? served.outcome;
     } catch (error) {
       served = { outcome: failed(error), action, tenant };
@@ -150,18 +152,31 @@ export function serveEndpoint(
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
 
-  /** The id of who asks; undefined for who has no known credential, or lacks a flag whatever the body says. */
-  function askerOf({ handle, credential, from, raw }: Exchange): Soon<string | undefined> {
+  /** The caller's id, if what this node knows lets it in as far as headers and path tell. */
+  function askerNow({ handle, credential, from, raw }: Exchange): string | undefined {
     if (credential === 'local') return localCaller.id;
     if (!credential || isPublic) return undefined;
-    const known = knownToBeLetIn(endpoint, handle, credential, from, raw, world.now());
-    if (known !== undefined) return known;
-    return handle.store
-      .peek(async (tables) => admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()))
-      .then((admission) => (admission?.refusal ? undefined : admission?.caller.id));
+    try {
+      const admission = handle.store.read((tables) =>
+        admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
+      );
+      return admission?.refusal ? undefined : admission?.caller.id;
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'unavailable') return undefined;
+      throw error;
+    }
   }
 
-  function bodyOf(c: AppContext, asker: string | undefined): Soon<BodyRead> {
+  /** The same for certain: another node may have let it in since. */
+  async function askerFor({ handle, credential, from, raw }: Exchange): Promise<string | undefined> {
+    if (!credential || isPublic) return undefined;
+    const admission = await handle.store.transaction((tables) =>
+      admitByHeaders(endpoint, handle, tables, credential, from, raw, world.now()),
+    );
+    return admission?.refusal ? undefined : admission?.caller.id;
+  }
+
+  async function bodyOf(c: AppContext, asker: string | undefined): Promise<BodyRead> {
     // The transaction decides, and should it decide otherwise, there is nothing to do it with.
     if (asker === undefined && !isPublic) return { problem: changedMeanwhile };
     return readJsonBody(c, { limit: bodyLimit, kept, holder: asker });
@@ -177,7 +192,9 @@ export function serveEndpoint(
       if (asker === undefined) throw changedMeanwhile;
       await room.take(longestPage, { tenant: exchange.handle.tenant.id, caller: asker });
     } catch (error) {
-      exchange.operation = () => Promise.reject(error);
+      exchange.operation = () => {
+        throw error;
+      };
     }
   }
 
@@ -193,33 +210,45 @@ export function serveEndpoint(
     return { ...made, headers: { ...outcome.headers, ...made.headers } };
   }
 
-  function recorded(exchange: Exchange, tx: Transaction): Soon<Served> {
-    const { handle, credential, from, raw } = exchange;
-    const admitted = credential && admit(endpoint, handle, tx, credential, from, raw, world.now());
-    return admitted instanceof Promise
-      ? admitted.then((admission) => noted(exchange, tx, admission))
-      : noted(exchange, tx, admitted);
+  /** The transaction in which the request is decided upon, done and recorded. */
+  function transact(exchange: Exchange): Promise<Served> {
+    const { store } = exchange.handle;
+    if (isPublic) return store.transaction((tx) => openly(exchange, tx));
+    if (typeof route === 'object' && 'slices' in route) {
+      return store.transactionInSlices((tx) => recordedInSlices(exchange, tx, route));
+    }
+    return store.transaction((tx) => recorded(exchange, tx));
   }
 
-  function noted(exchange: Exchange, tx: Transaction, admission: Admission | undefined): Soon<Served> {
-    const tenant = exchange.handle.tenant.id;
-    if (!admission) return { outcome: refused(unknownCredential), action, tenant, granted: false };
-    const noting = noteUse(exchange, tx, admission);
-    return noting ? noting.then(() => operated(exchange, tx, admission)) : operated(exchange, tx, admission);
-  }
-
-  function noteUse({ from }: Exchange, tx: Transaction, { caller, refusal }: Admission): Promise<void> | undefined {
-    const { remoteAddress: address } = from;
-    if (caller.session !== undefined) return noteSessionUse({ tx, world, address }, caller.session);
-    return refusal || caller.kind !== 'apikey' ? undefined : tx.apiKeys.noteUse(caller.id, world.now());
-  }
-
-  function operated(exchange: Exchange, tx: Transaction, admission: Admission): Soon<Served> {
+  function recorded(exchange: Exchange, tx: Transaction): Served {
+    const admission = admitted(exchange, tx);
+    if (!admission) return unknown(exchange);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : operate(exchange, tx, admission);
-    return outcome instanceof Promise
-      ? outcome.then((made) => toldOf(exchange, tx, admission, made))
-      : toldOf(exchange, tx, admission, outcome);
+    return toldOf(exchange, tx, admission, refusal ? refused(refusal) : operate(exchange, tx, admission));
+  }
+
+  function* recordedInSlices(exchange: Exchange, tx: Transaction, { slices }: PlainSlices): Slices<Served> {
+    const admission = admitted(exchange, tx);
+    if (!admission) return unknown(exchange);
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : yield* operateInSlices(exchange, tx, admission, slices);
+    return toldOf(exchange, tx, admission, outcome);
+  }
+
+  /** Undefined for a credential that nobody has. */
+  function admitted({ handle, credential, from, raw }: Exchange, tx: Transaction): Admission | undefined {
+    const admission = credential && admit(endpoint, handle, tx, credential, from, raw, world.now());
+    if (admission) noteUse(from.remoteAddress, tx, admission);
+    return admission;
+  }
+
+  function unknown({ handle }: Exchange): Served {
+    return { outcome: refused(unknownCredential), action, tenant: handle.tenant.id, granted: false };
+  }
+
+  function noteUse(address: string | undefined, tx: Transaction, { caller, refusal }: Admission): void {
+    if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
+    else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
   }
 
   /** Records what it came to. */
@@ -237,8 +266,8 @@ export function serveEndpoint(
     return { outcome: told, action, keyid: caller.id, tenant: exchange.handle.tenant.id, granted, ringname, did };
   }
 
-  async function openly(exchange: Exchange, tx: Transaction): Promise<Served> {
-    const outcome = await operate(exchange, tx, undefined);
+  function openly(exchange: Exchange, tx: Transaction): Served {
+    const outcome = operate(exchange, tx, undefined);
     const served = { outcome, action, tenant: exchange.handle.tenant.id };
     const { named } = exchange;
     if (!named) return served;
@@ -263,41 +292,58 @@ export function serveEndpoint(
     return made.id;
   }
 
-  function operate(exchange: Exchange, tx: Transaction, admitted: Admission | undefined): Soon<Outcome> {
-    const { handle, operation, problem } = exchange;
-    const { remoteAddress: address } = exchange.from;
+  function operate(exchange: Exchange, tx: Transaction, admission: Admission | undefined): Outcome {
+    const { operation, problem } = exchange;
     if (problem) return refused(problem, endpoint.silent400);
-    const failed = (error: unknown): Outcome => {
-      exchange.failed(error);
-      return refused(error, endpoint.silent400);
-    };
     try {
       if (!operation) throw changedMeanwhile;
-      const note = (deed: Deed): void => {
-        exchange.deed = deed;
-      };
-      const handsOut = (key: KeyHandedOut): void => {
-        exchange.handedOut = key;
-      };
-      const did = (statuses: readonly number[], deeds: readonly Deed[] = []): void => {
-        exchange.did = statuses;
-        exchange.deeds = deeds;
-      };
-      const given = { tx, tenant: handle.tenant, world, note, address };
-      const ctx: PublicContext | Context = admitted
-        ? { ...given, caller: admitted.caller, sealed: admitted.sealed, handsOut, did }
-        : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
+      const ctx = contextOf(exchange, tx, admission);
       // Where there is no room for the answer, nothing is done.
-      const made = tx.savepoint(() => {
-        const answer = operation(ctx, exchange);
-        return answer instanceof Promise
-          ? answer.then((there) => answerOf(exchange, admitted, there))
-          : answerOf(exchange, admitted, answer);
-      });
-      return made instanceof Promise ? made.catch(failed) : made;
+      return tx.savepoint(() => answerOf(exchange, admission, operation(ctx, exchange)));
     } catch (error) {
-      return failed(error);
+      return failedOf(exchange, error);
     }
+  }
+
+  function* operateInSlices(
+    exchange: Exchange,
+    tx: Transaction,
+    admission: Admission,
+    slices: PlainSlices['slices'],
+  ): Slices<Outcome> {
+    const { problem } = exchange;
+    if (problem) return refused(problem, endpoint.silent400);
+    const ctx = contextOf(exchange, tx, admission);
+    try {
+      return yield* tx.savepointInSlices(function* () {
+        return answerOf(exchange, admission, yield* slices(ctx, exchange));
+      });
+    } catch (error) {
+      return failedOf(exchange, error);
+    }
+  }
+
+  function failedOf(exchange: Exchange, error: unknown): Outcome {
+    exchange.failed(error);
+    return refused(error, endpoint.silent400);
+  }
+
+  function contextOf(exchange: Exchange, tx: Transaction, admission: Admission | undefined): PublicContext | Context {
+    const { handle, from } = exchange;
+    const note = (deed: Deed): void => {
+      exchange.deed = deed;
+    };
+    const handsOut = (key: KeyHandedOut): void => {
+      exchange.handedOut = key;
+    };
+    const did = (statuses: readonly number[], deeds: readonly Deed[] = []): void => {
+      exchange.did = statuses;
+      exchange.deeds = deeds;
+    };
+    const given = { tx, tenant: handle.tenant, world, note, address: from.remoteAddress };
+    return admission
+      ? { ...given, caller: admission.caller, sealed: admission.sealed, handsOut, did }
+      : { ...given, identify: (userId, how) => exchange.identify(userId, how) };
   }
 
   function answerOf(exchange: Exchange, admitted: Admission | undefined, given: unknown): Outcome {
@@ -331,7 +377,7 @@ export function serveEndpoint(
     let caller: Caller | undefined;
     if (!isPublic) {
       if (!credential) return undefined;
-      const admission = await handle.store.peek(async (tables) =>
+      const admission = await handle.store.transaction((tables) =>
         admit(endpoint, handle, tables, credential, from, raw, world.now()),
       );
       if (!admission || admission.refusal) return undefined;
@@ -341,7 +387,9 @@ export function serveEndpoint(
     try {
       return await prepare(exchange, caller);
     } catch (error) {
-      return () => Promise.reject(error);
+      return () => {
+        throw error;
+      };
     }
   }
 

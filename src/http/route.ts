@@ -4,7 +4,7 @@ import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent 
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Reader, WrittenPage } from '../core/pages.ts';
-import type { Page, PageRequest, Soon } from '../store/sql.ts';
+import type { Page, PageRequest, Slices } from '../store/sql.ts';
 import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
 import type { AppContext } from './request.ts';
 import type { Served } from './respond.ts';
@@ -21,7 +21,7 @@ export interface ServedPath {
   readonly local?: true;
   /** Changes something though it is asked for with GET: a HEAD, which must not, is another method here. */
   readonly noHead?: boolean;
-  readonly serve: (c: AppContext, state: State) => Soon<Served>;
+  readonly serve: (c: AppContext, state: State) => Promise<Served>;
 }
 
 /** What a request is in the midst of, whatever it asks. */
@@ -69,20 +69,24 @@ type Listed<Item> = Page<Item> | WrittenPage<Item>;
 type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'public' } } ? Yes : No;
 type ContextOf<E> = IsPublic<E, PublicContext, Context>;
 
-/** Nothing is awaited in it but the store; where that remembers all that it is asked for, it may answer at once. */
-export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Soon<Result<E>>;
+export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Result<E>;
+
+/** An operation that is too long for one go. */
+interface Sliced<E> {
+  slices(ctx: ContextOf<E>, input: Input<E>): Slices<Result<E>>;
+}
 
 /**
  * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that
  * the caller will be let in. It answers the operation; what it throws counts as thrown by that.
  */
 interface Preparation<E> {
-  prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Promise<Result<E>>>;
+  prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Result<E>>;
 }
 
 /** The routes of some endpoints, by their ids. */
 export type RoutesOf<Id extends EndpointId> = {
-  readonly [I in Id]: Operation<EndpointOf<I>> | Preparation<EndpointOf<I>>;
+  readonly [I in Id]: Operation<EndpointOf<I>> | Sliced<EndpointOf<I>> | Preparation<EndpointOf<I>>;
 };
 
 /**
@@ -96,11 +100,11 @@ export type TenantRoutes = {
 };
 
 /** A route whose answer is read beside the transaction, in which the request is decided upon and recorded alone. */
-export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I): Promise<() => Promise<R>> } {
+export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I): Promise<() => R> } {
   return {
     async prepare(input) {
       const found = await read(input);
-      return async () => found;
+      return () => found;
     },
   };
 }
@@ -108,7 +112,7 @@ export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I
 /** The same of a list, which is read part by part, so that nobody waits for it. */
 export function listed<I extends Around, R>(
   read: (reader: Reader, input: I) => Promise<R>,
-): { prepare(input: I): Promise<() => Promise<R>> } {
+): { prepare(input: I): Promise<() => R> } {
   return beside((input) => read(readerOf(input), input));
 }
 

@@ -71,7 +71,7 @@ const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   createKeyring: (ctx, { body }) => createKeyring(ctx, body),
   listKeyrings: listed((reader, { query, page }) => listKeyrings(reader, { deleted: query.deleted === 'true', page })),
   getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
-  deleteKeyring: (ctx, { params }) => deleteKeyring(ctx, params),
+  deleteKeyring: { slices: (ctx, { params }) => deleteKeyring(ctx, params) },
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
   listKeys: listed((reader, { params, query, page }) =>
     listKeys(reader, {
@@ -130,7 +130,7 @@ const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
   // Since when a key signs stands in the activity log, which may have to be read from closed segments.
   listSigningKeys: beside(async ({ handle: { tenant, store } }) => ({ keys: await signingKeys(tenant, store) })),
   getAsset: (ctx, { params }) => getAsset(ctx, params),
-  deleteAsset: (ctx, { params }) => deleteAsset(ctx, params),
+  deleteAsset: { slices: (ctx, { params }) => deleteAsset(ctx, params) },
   searchAssets: listed((reader, { body, page }) => searchAssets(reader, body, page)),
 };
 
@@ -139,7 +139,9 @@ const accountRoutes: RoutesOf<(typeof accountEndpoints)[number]['id']> = {
   listAccounts: listed((reader, { page }) => listAccounts(reader, { page })),
   getAccount: (ctx, { params, query }) => getAccount(ctx, { account: accountRef(params.id, query.uid) }),
   updateAccount: (ctx, { params, body }) => updateAccount(ctx, { account: params, ...body }),
-  deleteAccount: (ctx, { params, query }) => deleteAccount(ctx, { account: accountRef(params.id, query.uid) }),
+  deleteAccount: {
+    slices: (ctx, { params, query }) => deleteAccount(ctx, { account: accountRef(params.id, query.uid) }),
+  },
   listAccountApiKeys: listed((reader, { params, query, page }) =>
     listAccountApiKeys(reader, { account: accountRef(params.accountId, query.uid), page }),
   ),
@@ -163,7 +165,7 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
         { ...readerOf(input), caller },
         { ring, wildcard: query.wildcard === 'true', page },
       );
-      return async (ctx) => {
+      return (ctx) => {
         // Whether the caller may read that ring is decided with the record of the request.
         ringToSearch(ctx.tx, ctx.caller, ring);
         return found;

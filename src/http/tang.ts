@@ -89,7 +89,7 @@ export function tangSurface({ world }: Appliance, queue: FairQueue, log: Log) {
       async () => {},
       async ({ open, handle, c }) => {
         const look = (): Promise<string | undefined> =>
-          handle.store.peek((tables) => advertised(tables, handle.tenant.keys, c.req.param().thp));
+          handle.store.transaction((tables) => advertised(tables, handle.tenant.keys, c.req.param().thp));
         let text = await look();
         if (text === undefined) {
           needWrites(open);

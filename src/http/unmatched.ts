@@ -48,8 +48,8 @@ export function serveUnmatched(
       const cookie = consoleCookieOf(c, baseUrlOf({ open: state, handle }));
       const credential = credentialOf(c) ?? (cookie?.token === undefined ? undefined : new Bearer(cookie.token));
       if (!credential) return { outcome, action: 'none', tenant: tenant.id, granted: false };
-      const keyid = await store.transaction(async (tx) => {
-        const found = await identify(tx, credential, c.env ?? {}, world.now());
+      const keyid = await store.transaction((tx) => {
+        const found = identify(tx, credential, c.env ?? {}, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
         const address = c.env?.remoteAddress;

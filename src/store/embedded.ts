@@ -8,7 +8,7 @@ import type { Mark } from '../model/store-mark.ts';
 import { emptyHead } from './activity/activity-log.ts';
 import { ActivityReads } from './activity/activity-reads.ts';
 import { SegmentWatch } from './activity/segment-watch.ts';
-import { storeClosed } from './availability.ts';
+import { notServing, storeClosed } from './availability.ts';
 import { writeCheckpoint } from './checkpoint.ts';
 import { defaultLimits, type EmbeddedOptions, type EmbeddedWorld } from './embedded-options.ts';
 import type { Files } from './files.ts';
@@ -18,19 +18,19 @@ import { FilesGone } from './maintenance.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from './port.ts';
 import { type ReadStore, readStore } from './read-store.ts';
 import type { Recovered } from './recover.ts';
-import { SerialQueue } from './serial-queue.ts';
 import { type Live, markOf, recoverFor, Service } from './service.ts';
 import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
-import { type Soon, soon } from './sql.ts';
+import type { Slices } from './sql.ts';
 import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
+import { inTurns } from './turns.ts';
 
 class EmbeddedStore<T extends object> implements Store<T> {
   readonly activity: ActivityReads;
   readonly segments: SegmentWatch;
   readonly #service: Service<T>;
-  /** What uses the state: transactions, peeks, holds. */
-  readonly #queue = new SerialQueue();
+  /** Ends with what has the state to itself: a transaction in slices, or the moment in which files are held. */
+  #alone: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(world: EmbeddedWorld<T>) {
@@ -49,51 +49,79 @@ class EmbeddedStore<T extends object> implements Store<T> {
     this.#service.maintenance.startWhenDue(live);
   }
 
-  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R> {
-    return new Promise((resolve, reject) => {
-      this.#inTurn(reject, (live) => {
-        const answer = (answered: () => void): void => {
-          const durable = this.#commit(live);
-          if (durable) durable.then(answered, reject);
-          else answered();
-        };
-        const done = (result: R): void => answer(() => resolve(result));
-        // An error is an answer too, and may rest on something read that is not durable yet.
-        const failed = (error: unknown): void => {
-          if (error instanceof StateLost) this.#service.leave(live, error, live.log.close());
-          answer(() => reject(error));
-        };
-        let result: Soon<R>;
+  transaction<R>(fn: (tx: Transaction<T>) => R): Promise<R> {
+    if (this.#closing) return Promise.reject(storeClosed());
+    const live = this.#free;
+    return live ? this.#transaction(live, fn) : this.#whenFree((free) => this.#transaction(free, fn));
+  }
+
+  #transaction<R>(live: Live<T>, fn: (tx: Transaction<T>) => R): Promise<R> {
+    let result: R;
+    try {
+      result = live.session.run(fn);
+    } catch (error) {
+      return this.#refused(live, error);
+    }
+    const durable = this.#commit(live);
+    return durable ? durable.then(() => result) : Promise.resolve(result);
+  }
+
+  transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R> {
+    if (this.#closing) return Promise.reject(storeClosed());
+    return this.#whenFree(async (live) => {
+      const { result, durable } = await this.#haveAlone(live, async () => {
         try {
-          result = live.session.run(fn);
+          const result = await inTurns(live.session.runInSlices(fn));
+          return { result, durable: this.#commit(live) };
         } catch (error) {
-          return failed(error);
+          return { durable: this.#refused(live, error) };
         }
-        return result instanceof Promise ? result.then(done, failed) : done(result);
       });
+      await durable;
+      // Cast: without a result there was an error, and `durable` fails.
+      return result as R;
     });
   }
 
-  /**
-   * Runs `job`, which must not fail, on what is in service when its turn comes, at once where that is now. `refuse` is
-   * told why there is none.
-   */
-  #inTurn(refuse: (error: unknown) => void, job: (live: Live<T>) => Soon<void>): void {
-    if (this.#closing) {
-      refuse(storeClosed());
-      return;
+  /** An error is an answer too, and may rest on something read that is not durable yet. */
+  async #refused(live: Live<T>, error: unknown): Promise<never> {
+    if (error instanceof StateLost) this.#service.leave(live, error, live.log.close());
+    await live.log.durable();
+    throw error;
+  }
+
+  read<R>(fn: (tables: T) => R): R {
+    const { live } = this.#service;
+    if (!live) throw notServing(this.#service.reason);
+    return live.session.read(fn);
+  }
+
+  /** What is in service, unless somebody has it alone. */
+  get #free(): Live<T> | undefined {
+    return this.#alone ? undefined : this.#service.live;
+  }
+
+  /** Runs `job` once something is in service that nobody has alone, those who wait in the order in which they came. */
+  async #whenFree<R>(job: (live: Live<T>) => Promise<R>): Promise<R> {
+    for (;;) {
+      const live = this.#free;
+      if (live) return job(live);
+      await (this.#alone?.catch(() => {}) ?? this.#service.serving());
     }
-    const use = (live: Live<T>): Soon<void> => {
-      live.inUse = true;
-      return soon(job(live), () => {
-        live.inUse = false;
-        if (live.dead) live.state.close();
-      });
-    };
-    this.#queue.add(() => {
-      const { live } = this.#service;
-      return live ? use(live) : this.#service.serving().then(use, refuse);
-    });
+  }
+
+  /** Nothing else uses what is in service until `job` is over. */
+  async #haveAlone<R>(live: Live<T>, job: () => Promise<R>): Promise<R> {
+    live.inUse = true;
+    const ended = job();
+    this.#alone = ended;
+    try {
+      return await ended;
+    } finally {
+      this.#alone = undefined;
+      live.inUse = false;
+      if (live.dead) live.state.close();
+    }
   }
 
   /** What the transaction that just ended has to wait for. */
@@ -109,23 +137,10 @@ class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
-  glance<R>(fn: (tables: T) => R): R | undefined {
-    const { live } = this.#service;
-    return live && fn(live.session.tables);
-  }
-
-  peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
-    return new Promise((resolve, reject) => {
-      this.#inTurn(reject, (live) => live.session.peek(fn).then(resolve, reject));
-    });
-  }
-
   async hold(counted: boolean): Promise<StoreHold> {
     const { activity } = await this.#service.inService();
     await activity.hashed();
-    return new Promise((resolve, reject) => {
-      this.#inTurn(reject, (live) => this.#hold(live, counted).then(resolve, reject));
-    });
+    return this.#whenFree((live) => this.#haveAlone(live, () => this.#hold(live, counted)));
   }
 
   async #hold(live: Live<T>, counted: boolean): Promise<StoreHold> {
@@ -173,7 +188,8 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async #close(): Promise<void> {
     this.#service.beginClosing();
-    await this.#queue.idle();
+    // Behind all who wait.
+    await this.#whenFree(async () => {}).catch(() => {});
     await this.#service.close();
   }
 }

@@ -66,6 +66,11 @@ export class Service<T extends object> implements Serving<Live<T>> {
     return this.#availability.live;
   }
 
+  /** Why nothing is. */
+  get reason(): string {
+    return this.#availability.reason;
+  }
+
   serving(): Promise<Live<T>> {
     return this.#availability.serving();
   }

@@ -22,6 +22,15 @@ export function othersTurn(): Promise<void> | undefined {
   return waiting.length > 0 || isLong(shortGo) ? afterRest() : begin();
 }
 
+/** Runs long work slice by slice, with turns of others in between. */
+export async function inTurns<R>(slices: Generator<void, R, void>): Promise<R> {
+  for (;;) {
+    const slice = slices.next();
+    if (slice.done) return slice.value;
+    await othersTurn();
+  }
+}
+
 /** The same before each of a queue of requests, of which most are short: they are what a rest of others is for. */
 export function queuesTurn(): Promise<void> | undefined {
   return isLong() ? afterRest() : begin();

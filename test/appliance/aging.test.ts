@@ -39,7 +39,7 @@ async function machine({ recordedAt = [start - hour] }: { recordedAt?: readonly 
     boot,
     record,
     store,
-    kept: () => system.peek(({ settings }) => settings.get('age')),
+    kept: () => system.transaction(({ settings }) => settings.get('age')),
     /** How far the time is from the true one, after so long. */
     async offAfter(aging: Aging, ran: number): Promise<number> {
       clock.now += ran;

@@ -51,7 +51,7 @@ async function write(store: Store<NoteTables>, number: number): Promise<void> {
 }
 
 async function check({ store }: Opened, acknowledged: number): Promise<number> {
-  const notes = await store.peek((tables) => tables.notes.all());
+  const notes = await store.transaction((tables) => tables.notes.all());
   assert.ok(notes.length >= acknowledged, `${notes.length} of ${acknowledged} acknowledged are there`);
   assert.deepEqual(
     notes.map(({ name }) => name),

@@ -31,7 +31,7 @@ async function madeWith(name: string, migrations: readonly Migration[]): Promise
   const open = (list: readonly Migration[]) =>
     openEmbedded({ files, dir: systemDir, keys, wasm: sqlWasm, migrations: list, tables: systemTables });
   const first = await open(systemMigrations);
-  const records = await first.peek(({ tenants }) => tenants.all());
+  const records = await first.transaction(({ tenants }) => tenants.all());
   await first.close();
   await files.removeDir(systemDir);
   await createStore({ root: data, files, wasm: sqlWasm }, systemDir, keys, Date.now());

@@ -104,14 +104,14 @@ test('a search in data reads on until its page is full', async () => {
       const id = ctx.world.newId('asset');
       const data = needle ? { needle: true } : {};
       ctx.tx.assets.insert({
-                id,
-                ringId: 'r',
-                data,
-                parents: [],
-                apikeyId: 'k',
-                accountId: undefined,
-                createdAt: i,
-              });
+        id,
+        ringId: 'r',
+        data,
+        parents: [],
+        apikeyId: 'k',
+        accountId: undefined,
+        createdAt: i,
+      });
       return { asset: id };
     });
     if (needle) needles.unshift(asset);

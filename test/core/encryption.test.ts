@@ -414,7 +414,7 @@ test('the limit of assets counts those that there are', async () => {
 test('hashes, headers and signatures of an earlier key epoch are still good', async () => {
   const { tenant } = await withRing({ epochs: [1] });
   const { header, hash } = await tenant.call(encrypt, { ringname: 'payroll', asset: { data: { a: 1 } } });
-  const later = (await testTenant({ epochs: [1, 2] })).run(async (ctx) => ctx.tenant);
+  const later = (await testTenant({ epochs: [1, 2] })).run((ctx) => ctx.tenant);
   const moved = await later;
   const answer = await tenant.run((ctx) => decrypt({ ...ctx, tenant: moved }, { header, hash }));
   assert.equal(answer.asset?.valid, true);

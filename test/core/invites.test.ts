@@ -28,7 +28,7 @@ test('an invite makes a user that cannot log in until it is completed', async ()
   assert.match(loginUrl, /^https:\/\/kms\.example\.org\/console\/invite\?token=kmsin_[0-9A-Za-z]{43}$/);
   const token = tokenIn(loginUrl);
   const made = await tenant.call(getUser, { user: { text: 'ada', is: 'username' } });
-  const findAda = () => tenant.store.peek((tables) => findCandidate(tables, { name: 'ada', isEmail: false }));
+  const findAda = () => tenant.store.transaction((tables) => findCandidate(tables, { name: 'ada', isEmail: false }));
   assert.deepEqual(await findAda(), { userId: made.id, passwordHash: undefined });
   assert.deepEqual(await validate(tenant, token), { state: 'success', user: made });
 
@@ -36,7 +36,9 @@ test('an invite makes a user that cannot log in until it is completed', async ()
   const { user, accesstoken } = await complete(tenant, token);
   assert.deepEqual(user, { ...made, state: 'active', lastLoginAt: startTime });
   assert.equal((await findAda())?.passwordHash, 'hash of new');
-  const verdict = await tenant.store.peek((tables) => authenticateToken(tables, accesstoken, tenant.world.now()));
+  const verdict = await tenant.store.transaction((tables) =>
+    authenticateToken(tables, accesstoken, tenant.world.now()),
+  );
   assert.equal(verdict?.kind, 'active');
 });
 

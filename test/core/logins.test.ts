@@ -25,7 +25,7 @@ function pretendHasher() {
 
 async function logIn(tenant: TestTenant, name: string, password: string, isEmail = false) {
   const { hasher, asked } = pretendHasher();
-  const candidate = await tenant.store.peek((tables) => findCandidate(tables, { name, isEmail }));
+  const candidate = await tenant.store.transaction((tables) => findCandidate(tables, { name, isEmail }));
   const passed = await checkCandidate(hasher, candidate, password);
   assert.equal(asked.length, 1, 'one password check, whoever asks');
   const step = passed ? ({ is: 'none' } as const) : undefined;
@@ -33,7 +33,7 @@ async function logIn(tenant: TestTenant, name: string, password: string, isEmail
 }
 
 function verdictOf(tenant: TestTenant, token: string) {
-  return tenant.store.peek((tables) => authenticateToken(tables, token, tenant.world.now()));
+  return tenant.store.transaction((tables) => authenticateToken(tables, token, tenant.world.now()));
 }
 
 test('login by name, by address where said, and by address where it looks like one', async () => {
@@ -183,7 +183,7 @@ test('a user has so many sessions at once: one more ends the oldest, and old one
   const tokens: string[] = [];
   for (let i = 0; i < mostOpen; i++) tokens.push(await tokenFor(tenant, ada.id));
   const kind = (token = '') =>
-    tenant.store.peek(async (tables) => authenticateToken(tables, token, tenant.world.now())?.kind);
+    tenant.store.transaction((tables) => authenticateToken(tables, token, tenant.world.now())?.kind);
   assert.equal(await kind(tokens[0]), 'active');
   for (let i = 0; i < 3; i++) tokens.push(await tokenFor(tenant, ada.id));
   assert.deepEqual(await Promise.all([0, 1, 2, 3].map((at) => kind(tokens[at]))), [

@@ -32,10 +32,10 @@ test('a reset sets the password, ends every session and works once', async () =>
   const sessions = [await tokenFor(tenant, id), await tokenFor(tenant, id)];
   const token = await newToken(tenant);
   assert.deepEqual(await complete(tenant, token), {});
-  const stored = await tenant.store.peek((tables) => findCandidate(tables, { name: 'ada', isEmail: false }));
+  const stored = await tenant.store.transaction((tables) => findCandidate(tables, { name: 'ada', isEmail: false }));
   assert.equal(stored?.passwordHash, 'hash of new');
   for (const session of sessions) {
-    const verdict = await tenant.store.peek((tables) => authenticateToken(tables, session, tenant.world.now()));
+    const verdict = await tenant.store.transaction((tables) => authenticateToken(tables, session, tenant.world.now()));
     assert.deepEqual(verdict, { kind: 'ended', userId: id });
   }
   await refused(complete(tenant, token));

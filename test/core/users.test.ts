@@ -208,7 +208,7 @@ test('a deleted user is gone, its sessions end and its names are free', async ()
   const { message } = await tenant.call(deleteUser, { user: { text: ada.id, is: 'id' } });
   assert.match(message, /ada/);
   await refusal('not-found', tenant.call(deleteUser, { user: named('ada') }));
-  const verdict = await tenant.store.peek((tables) => authenticateToken(tables, token, tenant.world.now()));
+  const verdict = await tenant.store.transaction((tables) => authenticateToken(tables, token, tenant.world.now()));
   assert.deepEqual(verdict, { kind: 'ended', userId: ada.id });
   assert.notEqual((await addedUser(tenant, 'ada')).id, ada.id);
 });
@@ -243,8 +243,8 @@ test('deleting a user disables the API keys that it owns', async () => {
   });
   assert.deepEqual((await tenant.call(getUser, { user: named('ada') })).keys, ['apik_1', 'apik_2']);
   await tenant.call(deleteUser, { user: named('ada') });
-  const active = await tenant.store.peek(async ({ apiKeys }) =>
-    Promise.all(['apik_1', 'apik_2', 'apik_3'].map(async (id) => (await apiKeys.byId(id))?.active)),
+  const active = await tenant.store.transaction(({ apiKeys }) =>
+    ['apik_1', 'apik_2', 'apik_3'].map((id) => apiKeys.byId(id)?.active),
   );
   assert.deepEqual(active, [false, false, true]);
 });

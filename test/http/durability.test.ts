@@ -110,7 +110,7 @@ test('a defect in an operation is 500, recorded, and takes nothing with it', asy
           ...tx,
           accounts: {
             ...tx.accounts,
-            list: async () => {
+            list: () => {
               throw new TypeError('a defect');
             },
           },

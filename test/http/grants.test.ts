@@ -450,7 +450,7 @@ test('of two holders that take each other away at once, one is left', async () =
     a.call('PUT', '/auth/apikeyid', { apikeyid: a.root.keyid, op: 'merge', flags: { '*': false } }),
   ]);
   assert.ok(answers.filter(({ status }) => status === 200).length >= 1);
-  const { items } = (await a.tenants[0]?.handle.store.peek(({ apiKeys }) =>
+  const { items } = (await a.tenants[0]?.handle.store.transaction(({ apiKeys }) =>
     apiKeys.list({ limit: 10 }, (key) => key),
   )) ?? {
     items: [],

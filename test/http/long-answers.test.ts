@@ -109,8 +109,8 @@ test('of short texts too, which take three times as many bytes as characters', a
 
 test('whatever a list is read from, it is the JSON of its items that is bound', async () => {
   const item = { text: '\u0001漢'.repeat(100) };
-  const looks: Looks = { look: (fn) => fn({} as Tables), durable: async () => [] };
-  const read = async (_: Tables, { limit, after = 0 }: PageRequest): Promise<Page<object>> => {
+  const looks: Looks = { look: async (fn) => fn({} as Tables), durable: async () => [] };
+  const read = (_: Tables, { limit, after = 0 }: PageRequest): Page<object> => {
     const count = Math.min(limit, 10);
     return { items: Array(count).fill(item), next: after + count };
   };

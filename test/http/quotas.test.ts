@@ -29,7 +29,7 @@ const kinds: Readonly<Record<keyof Limits, Kind>> = {
     there: 0,
     noun: 'keyrings',
     make: (a, n) => a.call('POST', n % 2 ? '/ks/keyrings' : '/asym/keyrings', { name: `r${n}` }),
-    count: async (a) => (await a.tenants[0]?.handle.store.peek(({ rings }) => rings.count())) ?? 0,
+    count: async (a) => (await a.tenants[0]?.handle.store.transaction(({ rings }) => rings.count())) ?? 0,
   },
   keysPerRing: {
     there: 1,
@@ -81,7 +81,7 @@ const kinds: Readonly<Record<keyof Limits, Kind>> = {
       const asset = (await a.call('POST', '/assets/search', {})).body.data.at(-1);
       return a.call('POST', '/ks/encrypt', { ringname: 'r', asset: n % 2 ? { assetId: asset.id } : {} });
     },
-    count: async (a) => (await a.tenants[0]?.handle.store.peek(({ assets }) => assets.countVersions())) ?? 0,
+    count: async (a) => (await a.tenants[0]?.handle.store.transaction(({ assets }) => assets.countVersions())) ?? 0,
     free: async (a) => a.call('DELETE', `/assets/${(await a.call('POST', '/assets/search', {})).body.data[0].id}`),
   },
 };
@@ -163,23 +163,23 @@ test('a user owns 10,000 API keys at most, made or handed over, and answers with
   await a.tenants[0]?.handle.store.transaction(() => {
     const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)';
     sql?.run(
-            `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+      `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
         created_at, updated_at) ${numbers} SELECT 'user_' || i, i, i, i, i, '', '', '', '{}', '{}', i, i FROM n`,
-            40,
-          );
+      40,
+    );
     sql?.run(
-            `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
         ${numbers} SELECT 'apik_' || printf('%026d', i), i, 1, ?, ?, '{}', '{}', i, i FROM n`,
-            9_999,
-            a.accountId,
-            user.id,
-          );
+      9_999,
+      a.accountId,
+      user.id,
+    );
     sql?.run(
-            `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
         SELECT k.id || u.username, k.id || u.username, 1, k.account_id, u.id, '{}', '{}', 1, 1 FROM api_keys k, users u
         WHERE k.user_id = ? AND u.username_key < 'a'`,
-            user.id,
-          );
+      user.id,
+    );
   });
   const make = (key: string) => a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key });
   const last = await make(accessToken);

@@ -447,7 +447,7 @@ test('a ring brought back has all of it, and one that is erased none', async () 
   a.advance(31 * 86_400_000);
   const { store } = a.tenants[0]?.handle ?? assert.fail();
   assert.equal(await purgeExpired(store, a.world.now()), 1);
-  const left = await store.peek(async () => sql?.get('SELECT COUNT(*) AS n FROM earlier_wrappings'));
+  const left = await store.transaction(() => sql?.get('SELECT COUNT(*) AS n FROM earlier_wrappings'));
   assert.deepEqual(left, { n: 0 });
 });
 

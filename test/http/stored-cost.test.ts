@@ -228,11 +228,9 @@ test('few rows of a page are read, and few written, before whatever else came ha
     onSql: (given) => {
       sql = { ...given };
       const { get, all, some } = sql;
-      given.get = async <R extends Row>(text: string, ...params: SqlValue[]) =>
-        work.count(await get<R>(text, ...params));
-      given.all = async <R extends Row>(text: string, ...params: SqlValue[]) =>
-        all<R>(text, ...params).map(work.count);
-      given.some = async <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
+      given.get = <R extends Row>(text: string, ...params: SqlValue[]) => work.count(get<R>(text, ...params));
+      given.all = <R extends Row>(text: string, ...params: SqlValue[]) => all<R>(text, ...params).map(work.count);
+      given.some = <R extends Row>(enough: (row: R) => boolean, text: string, ...params: SqlValue[]) =>
         some<R>(enough, text, ...params).map(work.count);
     },
   });
@@ -243,9 +241,9 @@ test('few rows of a page are read, and few written, before whatever else came ha
   const { transaction } = store;
   let inTransaction = 0;
   store.transaction = (fn) =>
-    transaction(async (tx) => {
+    transaction((tx) => {
       const begin = work.done;
-      const result = await fn(tx);
+      const result = fn(tx);
       inTransaction = Math.max(inTransaction, work.done - begin);
       return result;
     });

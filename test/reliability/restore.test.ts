@@ -71,7 +71,7 @@ function attemptFrom(which: number) {
     assert.equal((await numbersIn(appliance.tenant)).length, written);
     const { items } = await appliance.tenant.activity.search({ action: 'system.restore' }, { limit: 10 });
     assert.equal(items.length, 1);
-    assert.ok((await appliance.system.peek(({ settings }) => currentEpoch(settings))).number > 1);
+    assert.ok((await appliance.system.transaction(({ settings }) => currentEpoch(settings))).number > 1);
     await appliance.write();
     await appliance.close();
     return came;

@@ -191,7 +191,7 @@ function attemptOn(side: 'data' | 'shipped') {
     assert.equal((await numbersIn(successor.tenant)).length, lastNumber);
     const { items } = await successor.tenant.activity.search({ action: 'system.restore' }, { limit: 10 });
     assert.equal(items.length, 1);
-    assert.equal((await successor.system.peek(({ settings }) => currentEpoch(settings))).number, raised.epoch);
+    assert.equal((await successor.system.transaction(({ settings }) => currentEpoch(settings))).number, raised.epoch);
     await successor.write();
     await successor.close();
     await appliance.close();

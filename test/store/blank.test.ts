@@ -70,7 +70,7 @@ async function written(migrations: readonly Migration[], isOffered: readonly [bo
     offerBlanks(offered ? images : undefined);
     const store = await openEmbedded(storeOn(files, migrations, 4 + at));
     await store.transaction(({ sql }) => sql.run(insert, `counted ${at}`, at));
-    const rows = await store.peek(({ sql }) => sql.all(`SELECT name, n FROM counts WHERE name LIKE 'counted%'`));
+    const rows = await store.transaction(({ sql }) => sql.all(`SELECT name, n FROM counts WHERE name LIKE 'counted%'`));
     assert.equal(rows.length, at + 1);
     await store.close();
   }
@@ -132,9 +132,9 @@ test('a store of an earlier program runs its own steps, and then those that it m
   await before.close();
   for (const seed of [5, 6]) {
     const store = await openEmbedded(storeOn(files, tenantMigrations, seed));
-    const kept = await store.peek(({ sql }) => sql.get(`SELECT n FROM counts WHERE name = 'kept'`));
+    const kept = await store.transaction(({ sql }) => sql.get(`SELECT n FROM counts WHERE name = 'kept'`));
     assert.deepEqual(kept, { n: 7 });
-    const version = await store.peek(({ sql }) => sql.get(`SELECT count(*) AS n FROM earlier_wrappings`));
+    const version = await store.transaction(({ sql }) => sql.get(`SELECT count(*) AS n FROM earlier_wrappings`));
     assert.deepEqual(version, { n: 0 });
     await store.close();
   }

@@ -48,8 +48,7 @@ async function opens(root: string, head: string, dropped: number): Promise<void>
   const files = new SimFiles({ prng: prng(1), disk: new SimDisk(new Map(names)) });
   const open = () => openEmbedded(testOptions(files, prng(2)));
   let store = await open();
-  const look = () =>
-    store.transaction((tx) => tx.notes.all().map((note) => [note.seq, note.name, note.value]));
+  const look = () => store.transaction((tx) => tx.notes.all().map((note) => [note.seq, note.name, note.value]));
   const wanted = Array.from({ length: 9 }, (_, i) => [i + 1, `n${i}`, i]);
   assert.deepEqual(await look(), wanted);
   const hashes: string[] = [];
@@ -79,9 +78,9 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(shared)) {
   const { node, database } = await simShared({ limits: { segmentRecords: 2 } });
   const { store } = await node();
   for (let i = 0; i < 9; i++) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add(`n${i}`, i);
-      await tx.notes.count('n0');
+      tx.notes.count('n0');
       tx.record(activityInput(`act_${i}`, { address: '203.0.113.7', props: { i } }));
     });
     if (i === 3) await store.checkpoint();

@@ -1,6 +1,7 @@
 // What every implementation of the store port must do, as one suite that each of them runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { ActivityInput, Store } from '../../src/store/port.ts';
 import type { Row, Sql } from '../../src/store/sql.ts';
 import type { Migration } from '../../src/store/tables/migrations.ts';
@@ -28,22 +29,22 @@ const countSize = 'UPDATE notes SET size = coalesce(size, 0) + ? WHERE name = ?'
 
 export function noteTables(sql: Sql) {
   const remembered = (name: string) =>
-    sql.remember('notes', name, async () => sql.get<NoteRow>('SELECT * FROM notes WHERE name = ?', name));
+    sql.remember('notes', name, () => sql.get<NoteRow>('SELECT * FROM notes WHERE name = ?', name));
   return {
     notes: {
       remembered,
-      async count(name: string): Promise<void> {
+      count(name: string): void {
         sql.count(countSize, name);
       },
-      async countLatest(name: string, value: number): Promise<void> {
+      countLatest(name: string, value: number): void {
         sql.count(countLatest, name, value);
       },
-      latest: async (name: string) => {
-        const row = await remembered(name);
+      latest: (name: string) => {
+        const row = remembered(name);
         const counted = sql.counted(countLatest, name);
         return [(row?.size ?? 0) + (counted?.sum ?? 0), counted ? counted.latest[0] : (row?.value ?? null)];
       },
-      counted: async (name: string) => ((await remembered(name))?.size ?? 0) + (sql.counted(countSize, name)?.sum ?? 0),
+      counted: (name: string) => (remembered(name)?.size ?? 0) + (sql.counted(countSize, name)?.sum ?? 0),
       add: (name: string, value: string | number | null = null, size: number | null = null) =>
         sql.run('INSERT INTO notes (name, value, size) VALUES (?, ?, ?)', name, value, size),
       set: (name: string, value: string | number | null) =>
@@ -80,38 +81,38 @@ export function storeContract(
   open: () => Promise<Store<NoteTables>>,
   reopen?: (store: Store<NoteTables>) => Promise<Store<NoteTables>>,
 ): void {
-  const names = (store: Store<NoteTables>) =>
-    store.transaction((tx) => tx.notes.all().map((note) => note.name));
+  const names = (store: Store<NoteTables>) => store.transaction((tx) => tx.notes.all().map((note) => note.name));
 
   test(`${name}: what is remembered is what a look-up would find`, async () => {
     const store = await open();
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add('a', 1);
-      assert.equal((await tx.notes.remembered('a'))?.value, 1);
+      assert.equal(tx.notes.remembered('a')?.value, 1);
       tx.notes.set('a', 2);
-      assert.equal((await tx.notes.remembered('a'))?.value, 2);
-      assert.equal(await tx.notes.remembered('b'), undefined);
+      assert.equal(tx.notes.remembered('a')?.value, 2);
+      assert.equal(tx.notes.remembered('b'), undefined);
       tx.notes.add('b', 'new');
-      assert.equal((await tx.notes.remembered('b'))?.value, 'new');
-      const taken = tx.savepoint(async () => {
-        tx.notes.set('a', 3);
-        assert.equal((await tx.notes.remembered('a'))?.value, 3);
-        throw new Error('taken back');
-      });
-      await assert.rejects(taken, /taken back/);
-      assert.equal((await tx.notes.remembered('a'))?.value, 2);
+      assert.equal(tx.notes.remembered('b')?.value, 'new');
+      const taken = () =>
+        tx.savepoint(() => {
+          tx.notes.set('a', 3);
+          assert.equal(tx.notes.remembered('a')?.value, 3);
+          throw new Error('taken back');
+        });
+      assert.throws(taken, /taken back/);
+      assert.equal(tx.notes.remembered('a')?.value, 2);
     });
-    const failed = store.transaction(async (tx) => {
+    const failed = store.transaction((tx) => {
       tx.notes.remove('b');
-      assert.equal(await tx.notes.remembered('b'), undefined);
+      assert.equal(tx.notes.remembered('b'), undefined);
       tx.notes.set('a', 4);
-      await tx.notes.remembered('a');
+      tx.notes.remembered('a');
       throw new Error('taken back');
     });
     await assert.rejects(failed, /taken back/);
-    await store.transaction(async (tx) => {
-      assert.equal((await tx.notes.remembered('a'))?.value, 2);
-      assert.equal((await tx.notes.remembered('b'))?.value, 'new');
+    await store.transaction((tx) => {
+      assert.equal(tx.notes.remembered('a')?.value, 2);
+      assert.equal(tx.notes.remembered('b')?.value, 'new');
     });
     await store.close();
   });
@@ -119,8 +120,8 @@ export function storeContract(
   test(`${name}: what is counted counts once for each transaction that was kept`, async () => {
     let store = await open();
     const count = (times: number, kept = true) =>
-      store.transaction(async (tx) => {
-        for (let i = 0; i < times; i++) await tx.notes.count('a');
+      store.transaction((tx) => {
+        for (let i = 0; i < times; i++) tx.notes.count('a');
         if (!kept) throw new Error('taken back');
       });
     const counted = () => store.transaction((tx) => tx.notes.counted('a'));
@@ -129,16 +130,16 @@ export function storeContract(
     assert.equal(await counted(), 7);
     await assert.rejects(count(3, false), /taken back/);
     assert.equal(await counted(), 7);
-    await store.transaction(async (tx) => {
-      await tx.notes.count('a');
-      await assert.rejects(
-        tx.savepoint(async () => {
-          await tx.notes.count('a');
+    await store.transaction((tx) => {
+      tx.notes.count('a');
+      assert.throws(() =>
+        tx.savepoint(() => {
+          tx.notes.count('a');
           throw new Error('taken back');
         }),
       );
       tx.notes.set('a', 'y');
-      assert.equal(await tx.notes.counted('a'), 8);
+      assert.equal(tx.notes.counted('a'), 8);
     });
     if (reopen) store = await reopen(store);
     assert.equal(await counted(), 8);
@@ -150,8 +151,8 @@ export function storeContract(
   test(`${name}: a count keeps the further parameters of the latest one that was kept`, async () => {
     let store = await open();
     const count = (value: number, kept = true) =>
-      store.transaction(async (tx) => {
-        await tx.notes.countLatest('a', value);
+      store.transaction((tx) => {
+        tx.notes.countLatest('a', value);
         if (!kept) throw new Error('taken back');
       });
     const latest = () => store.transaction((tx) => tx.notes.latest('a'));
@@ -171,13 +172,13 @@ export function storeContract(
   test(`${name}: of ever more that is counted, nothing is lost`, async () => {
     let store = await open();
     const many = 20_000;
-    await store.transaction(async (tx) => {
-      for (let i = 0; i < many; i++) await tx.notes.countLatest(`n${i}`, i);
+    await store.transaction((tx) => {
+      for (let i = 0; i < many; i++) tx.notes.countLatest(`n${i}`, i);
     });
     for (let round = 0; round < 8; round++) await store.transaction((tx) => tx.notes.countLatest(`n${round}`, -1));
     if (reopen) store = await reopen(store);
-    await store.transaction(async (tx) => {
-      for (let i = 0; i < many; i += 7) assert.deepEqual(await tx.notes.latest(`n${i}`), i < 8 ? [2, -1] : [1, i]);
+    await store.transaction((tx) => {
+      for (let i = 0; i < many; i += 7) assert.deepEqual(tx.notes.latest(`n${i}`), i < 8 ? [2, -1] : [1, i]);
     });
     await store.close();
   });
@@ -240,18 +241,17 @@ export function storeContract(
 
   test(`${name}: a savepoint that throws takes back its own part only`, async () => {
     let store = await open();
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add('before');
       tx.record(activityInput('act_1'));
-      await assert.rejects(
+      const failing = () =>
         tx.savepoint(() => {
           tx.notes.add('inside');
           tx.record(activityInput('act_2'));
           tx.savepoint(() => tx.notes.add('nested'));
           throw new Error('no');
-        }),
-        /^Error: no$/,
-      );
+        });
+      assert.throws(failing, /^Error: no$/);
       assert.equal(tx.notes.get('inside'), undefined);
       tx.savepoint(() => tx.notes.add('kept'));
       tx.notes.add('after');
@@ -272,31 +272,71 @@ export function storeContract(
     await store.close();
   });
 
-  test(`${name}: savepoints side by side are refused, and the transaction with them`, async () => {
-    const store = await open();
-    await assert.rejects(
-      store.transaction(async (tx) => {
-        await Promise.allSettled([
-          tx.savepoint(() => tx.notes.add('a')),
-          tx.savepoint(() => {
-            tx.notes.add('b');
-            tx.notes.add('c');
-          }),
-        ]);
-      }),
-      { code: 'internal' },
-    );
-    assert.deepEqual(await names(store), []);
-    await store.transaction((tx) => tx.savepoint(() => tx.notes.add('e')));
-    assert.deepEqual(await names(store), ['e']);
+  test(`${name}: a transaction in slices is one, and others wait for it while the event loop turns`, async () => {
+    let store = await open();
+    let turns = 0;
+    const seen: string[] = [];
+    const sliced = store.transactionInSlices(function* (tx) {
+      for (const name of ['a', 'b', 'c']) {
+        tx.notes.add(name);
+        seen.push(name);
+        yield;
+      }
+      yield* tx.savepointInSlices(function* () {
+        tx.notes.add('d');
+        yield;
+      });
+      try {
+        yield* tx.savepointInSlices(function* () {
+          tx.notes.add('lost');
+          yield;
+          throw new Error('taken back');
+        });
+      } catch {
+        tx.notes.add('e');
+      }
+      return turns;
+    });
+    const behind = store.transaction((tx) => {
+      seen.push('behind');
+      return tx.notes.all().map(({ name }) => name);
+    });
+    const all = Promise.all([sliced, behind]);
+    for (let over = false; !over; turns++) {
+      over = await Promise.race([all.then(() => true), setImmediate(false)]);
+    }
+    assert.deepEqual(seen, ['a', 'b', 'c', 'behind']);
+    assert.deepEqual(await behind, ['a', 'b', 'c', 'd', 'e']);
+    if (reopen) store = await reopen(store);
+    assert.deepEqual(await names(store), ['a', 'b', 'c', 'd', 'e']);
+    await store.close();
+  });
+
+  test(`${name}: of a transaction in slices that fails nothing remains`, async () => {
+    let store = await open();
+    await store.transaction((tx) => tx.notes.add('before'));
+    const failed = store.transactionInSlices(function* (tx) {
+      tx.notes.add('a');
+      tx.record(activityInput('act_lost'));
+      yield;
+      tx.notes.count('before');
+      yield;
+      throw new Error('no');
+    });
+    const behind = store.transaction((tx) => tx.notes.add('behind'));
+    await assert.rejects(failed, /no/);
+    await behind;
+    if (reopen) store = await reopen(store);
+    assert.deepEqual(await names(store), ['before', 'behind']);
+    assert.equal(await store.activity.find('act_lost'), undefined);
     await store.close();
   });
 
   test(`${name}: a statement that fails can be caught, and the transaction goes on without it`, async () => {
     let store = await open();
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add('a');
-      await assert.rejects(tx.notes.add('a'), { code: 'conflict' });
+      assert.throws(() => tx.notes.add('a'), { code: 'conflict' });
       tx.notes.add('b');
     });
     assert.deepEqual(await names(store), ['a', 'b']);
@@ -318,10 +358,10 @@ export function storeContract(
 
   test(`${name}: references hold and cascade; numbers of deleted rows are not given again`, async () => {
     let store = await open();
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add('a');
       tx.notes.tag('a', 'red');
-      await assert.rejects(tx.notes.tag('none', 'red'), { code: 'internal' });
+      assert.throws(() => tx.notes.tag('none', 'red'), { code: 'internal' });
     });
     if (reopen) store = await reopen(store);
     await store.transaction((tx) => {
@@ -343,9 +383,8 @@ export function storeContract(
     await Promise.all(
       Array.from({ length: 50 }, (_, i) =>
         store
-          .transaction(async (tx) => {
+          .transaction((tx) => {
             const value = Number(tx.notes.get('count')?.value);
-            await Promise.resolve();
             tx.notes.set('count', value + 1);
             if (i % 10 === 9) throw new Error('no');
           })
@@ -356,18 +395,13 @@ export function storeContract(
     await store.close();
   });
 
-  test(`${name}: a peek sees the state and cannot write`, async () => {
+  test(`${name}: a read sees the state at once and cannot write`, async () => {
     const store = await open();
-    await store.transaction((tx) => tx.notes.add('a'));
-    assert.equal((await store.peek((tables) => tables.notes.get('a')))?.name, 'a');
-    await assert.rejects(
-      store.peek((tables) => tables.notes.add('b')),
-      { code: 'internal' },
-    );
-    await assert.rejects(
-      store.peek((tables) => tables.notes.returning('b')),
-      { code: 'internal' },
-    );
+    const added = store.transaction((tx) => tx.notes.add('a'));
+    await added;
+    assert.equal(store.read((tables) => tables.notes.get('a'))?.name, 'a');
+    assert.throws(() => store.read((tables) => tables.notes.add('b')), { code: 'internal' });
+    assert.throws(() => store.read((tables) => tables.notes.returning('b')), { code: 'internal' });
     assert.deepEqual(await names(store), ['a']);
     await store.close();
   });
@@ -375,7 +409,7 @@ export function storeContract(
   test(`${name}: a write after its transaction has ended is refused`, async () => {
     const store = await open();
     const late = await store.transaction((tx) => tx);
-    await assert.rejects(late.notes.add('late'), { code: 'internal' });
+    assert.throws(() => late.notes.add('late'), { code: 'internal' });
     assert.throws(() => late.record(activityInput('act_1')), { code: 'internal' });
     assert.deepEqual(await names(store), []);
     await store.close();

@@ -56,7 +56,7 @@ test('a store that cannot be opened lets go of what it was read with, and opens 
   }
   assert.equal(closed, 2);
   const again = await open();
-  assert.ok(await again.peek((tables) => tables.notes.get('kept')));
+  assert.ok(await again.transaction((tables) => tables.notes.get('kept')));
   await again.close();
 });
 

@@ -22,7 +22,7 @@ async function setUp() {
   const retry = async () => {
     for (const run of later.splice(0)) run();
     // A request that comes while a recovery is under way waits for it.
-    await made.store.peek(async () => undefined).catch(() => undefined);
+    await made.store.transaction(() => undefined).catch(() => undefined);
   };
   return { ...made, events, kinds, retry, later };
 }
@@ -33,8 +33,7 @@ const add = (store: Store<NoteTables>, name: string) =>
     tx.record(activityInput(`act_${name}`));
   });
 
-const names = (store: Store<NoteTables>) =>
-  store.transaction((tx) => tx.notes.all().map((note) => note.name));
+const names = (store: Store<NoteTables>) => store.transaction((tx) => tx.notes.all().map((note) => note.name));
 
 const once = (wanted: Step, code: string) => {
   let done = false;
@@ -115,19 +114,16 @@ test('a long log is not written anew for want of room at an fsync: a little room
 test('transactions that ran on a state that was lost fail too, also one that is in the middle', async () => {
   const { store, files } = await setUp();
   files.failure = once('sync', 'EIO');
-  let goOn = () => {};
-  const gate = new Promise<void>((resolve) => {
-    goOn = resolve;
-  });
+  let mayGoOn = false;
   const first = add(store, 'a');
-  const second = store.transaction(async (tx) => {
+  const second = store.transactionInSlices(function* (tx) {
     const seen = tx.notes.get('a');
-    await gate;
+    while (!mayGoOn) yield;
     tx.notes.add(`saw ${seen?.name}`);
   });
   await assert.rejects(first, { code: 'internal' });
   const third = add(store, 'c');
-  goOn();
+  mayGoOn = true;
   await assert.rejects(second, { code: 'internal' });
   await third;
   assert.deepEqual(await names(store), ['c']);

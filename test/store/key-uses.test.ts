@@ -169,11 +169,11 @@ test('what stands beside the tables stays little, however many keys are used on 
   for (let i = 0; i < 100; i++) {
     for (let from = 0; from < ids.length; from += 100) {
       session.run(({ keyUses }) => {
-                for (const id of ids.slice(from, from + 100)) {
-                  keyUses.count('encrypt', id, { at: now + i * day, by: 'apik_1' });
-                  keyUses.count('decrypt', id, { at: now + i * day, by: 'apik_2' });
-                }
-              });
+        for (const id of ids.slice(from, from + 100)) {
+          keyUses.count('encrypt', id, { at: now + i * day, by: 'apik_1' });
+          keyUses.count('decrypt', id, { at: now + i * day, by: 'apik_2' });
+        }
+      });
     }
   }
   for (const text of texts) {
@@ -181,19 +181,19 @@ test('what stands beside the tables stays little, however many keys are used on 
     assert.ok(beside > 0 && beside < 17_000, `${beside} of ${text}`);
   }
   session.run(({ ringKeys, keyUses }) => {
-        let looked = 0;
-        for (let after: number | undefined = 0; after !== undefined; ) {
-          const part: Page<RingKey> = ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
-          const usages = keyUses.ofKeys(part.items, now + 99 * day);
-          looked += usages.size;
-          for (const { days } of usages.values()) {
-            assert.equal(days.length, 100);
-            for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
-          }
-          after = part.next;
-        }
-        assert.equal(looked, 300);
-      });
+    let looked = 0;
+    for (let after: number | undefined = 0; after !== undefined; ) {
+      const part: Page<RingKey> = ringKeys.list('ring_1', { limit: 1000, after }, (key) => key);
+      const usages = keyUses.ofKeys(part.items, now + 99 * day);
+      looked += usages.size;
+      for (const { days } of usages.values()) {
+        assert.equal(days.length, 100);
+        for (const { encrypts, decrypts } of days) assert.deepEqual([encrypts, decrypts], [1, 1]);
+      }
+      after = part.next;
+    }
+    assert.equal(looked, 300);
+  });
   state.close();
 });
 
@@ -210,14 +210,14 @@ test('what an older program served is not taken for unused: from when on uses ar
   // As it was when one key pair was all that a ring could have.
   await older.transaction(({ run }) => {
     run(
-            `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+      `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
         max_encrypt_count, created_at, updated_at) VALUES ('ring_1', 'ks', 'r', 'r', 'aes256', 'key_1', 'x25519', 'old',
         '{}', '{}', 9, 0, 0)`,
-          );
+    );
     run(
-            `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
+      `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
         VALUES ('key_1', 'ring_1', 'aes256', '', '', '{}', 0, 0)`,
-          );
+    );
   });
   await older.close();
   const store = await open(files, generator);

@@ -42,17 +42,17 @@ test('older keys have no name and no end, and were made by the user whose they a
   const older = await open(files, (sql) => ({ sql }), tenantMigrations.slice(0, 4));
   await older.transaction(({ sql }) => {
     sql.run(
-            `INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES ('acct', 'a', '', '{}', 1, 1)`,
-          );
+      `INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES ('acct', 'a', '', '{}', 1, 1)`,
+    );
     for (const [name, flags, active] of [
       ['ada', '{"*":true}', 1],
       ['bob', '{}', 1],
     ] as const) {
       sql.run(
-                `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+        `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
           password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, '', '', '', ?, '{}', ?, 1, 1)`,
-                ...[name, name, name, name, name, flags, active === 1 ? 'hash' : null],
-              );
+        ...[name, name, name, name, name, flags, active === 1 ? 'hash' : null],
+      );
     }
     for (const [token, user, at] of [
       ['t1', 'ada', 10],
@@ -60,25 +60,25 @@ test('older keys have no name and no end, and were made by the user whose they a
       ['t3', 'ada', 20],
     ] as const) {
       sql.run(
-                'INSERT INTO sessions (token_hash, user_id, chain_started_at, expires_at) VALUES (?, ?, ?, 99)',
-                ...[token, user, at],
-              );
+        'INSERT INTO sessions (token_hash, user_id, chain_started_at, expires_at) VALUES (?, ?, ?, 99)',
+        ...[token, user, at],
+      );
     }
     for (const [id, user] of [
       ['apik_1', null],
       ['apik_2', 'ada'],
     ] as const) {
       sql.run(
-                `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
+        `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
           VALUES (?, ?, 1, 'acct', ?, '{"*":true}', '{}', 5, 6)`,
-                ...[id, `hash of ${id}`, user],
-              );
+        ...[id, `hash of ${id}`, user],
+      );
     }
   });
   await older.close();
   for (let start = 0; start < 2; start++) {
     const store = await open(files, tenantTables);
-    const { items } = await store.peek(({ apiKeys }) => apiKeys.list({ limit: 9 }, (key) => key));
+    const { items } = await store.transaction(({ apiKeys }) => apiKeys.list({ limit: 9 }, (key) => key));
     assert.deepEqual(
       items.map(({ id, name, expiresAt, addresses, createdBy, usedAt, createdAt, updatedAt }) => [
         ...[id, name, expiresAt, addresses, createdBy, usedAt, createdAt, updatedAt],
@@ -88,7 +88,7 @@ test('older keys have no name and no end, and were made by the user whose they a
         ['apik_2', '', undefined, [], 'ada', undefined, 5, 6],
       ],
     );
-    const users = await store.peek(({ users }) => users.list({ limit: 9 }, (user) => user));
+    const users = await store.transaction(({ users }) => users.list({ limit: 9 }, (user) => user));
     assert.deepEqual(
       users.items.map(({ id, lastLoginAt, hasPassword }) => [id, lastLoginAt, hasPassword]),
       [
@@ -96,9 +96,9 @@ test('older keys have no name and no end, and were made by the user whose they a
         ['bob', undefined, true],
       ],
     );
-    const credential = await store.peek(async ({ apiKeys }) => apiKeys.credential('hash of apik_2'));
+    const credential = await store.transaction(({ apiKeys }) => apiKeys.credential('hash of apik_2'));
     assert.deepEqual([credential?.expiresAt, credential?.addresses, credential?.userId], [undefined, undefined, 'ada']);
-    assert.equal(await store.peek(({ apiKeys }) => apiKeys.holding(7)), 'for good');
+    assert.equal(await store.transaction(({ apiKeys }) => apiKeys.holding(7)), 'for good');
     await store.checkpoint();
     await store.close();
   }
@@ -115,7 +115,7 @@ test('when a key was used survives a restart, a crash and a checkpoint; a use th
     const rest = { accountId: 'acct', flagsText: '{}', props: {}, rings: [], createdAt: 1, updatedAt: 1 };
     apiKeys.insert({ id: 'apik_1', secretHash: 'h', ...made, ...rest });
   });
-  const usedAt = async () => (await store.peek(({ apiKeys }) => apiKeys.byId('apik_1')))?.usedAt;
+  const usedAt = async () => (await store.transaction(({ apiKeys }) => apiKeys.byId('apik_1')))?.usedAt;
   const use = (at: number) => store.transaction(({ apiKeys }) => apiKeys.noteUse('apik_1', at));
   await assert.rejects(
     store.transaction(({ apiKeys }) => {

@@ -63,7 +63,7 @@ class Nodes {
     for (const end = Date.now() + 30_000; this.load.answered(since) < 100; await wait(20)) {
       assert.ok(Date.now() < end, `no answers: ${this.stores.map((store) => store.status().reason).join('; ')}`);
     }
-    for (const store of this.stores) await store.peek(async () => {});
+    for (const store of this.stores) await store.transaction(() => {});
   }
 
   /** Nothing is answered, and all of them say why. */

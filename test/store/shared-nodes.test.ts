@@ -30,11 +30,11 @@ test('what one node answered, every other one knows: rows, what is remembered, c
     tx.notes.add('key', 1);
     tx.record(activityInput('act_1'));
   });
-  const seen = () => b.transaction(async (tx) => (await tx.notes.remembered('key'))?.value);
+  const seen = () => b.transaction((tx) => tx.notes.remembered('key')?.value);
   assert.equal(await seen(), 1);
   await a.transaction((tx) => tx.notes.set('key', 0));
   assert.equal(await seen(), 0);
-  assert.equal(await b.peek(async ({ notes }) => (await notes.get('key'))?.value), 0);
+  assert.equal(await b.transaction(({ notes }) => notes.get('key')?.value), 0);
   assert.equal((await b.activity.find('act_1'))?.seq, 1);
   for (const [i, store] of [a, b, b, a, b].entries()) await store.transaction((tx) => tx.notes.countLatest('used', i));
   for (const store of [a, b]) assert.deepEqual(await store.transaction((tx) => tx.notes.latest('used')), [5, 4]);
@@ -72,7 +72,7 @@ test('nothing is appended where nothing was written', async () => {
   const { store } = await node();
   const before = database.rows(storeId).length;
   await store.transaction((tx) => tx.notes.all());
-  await store.peek(({ notes }) => notes.all());
+  await store.transaction(({ notes }) => notes.all());
   await store.activity.search({}, { limit: 1 });
   assert.equal(database.rows(storeId).length, before);
   await store.close();
@@ -236,7 +236,7 @@ for (const lost of [0, 2]) {
     const [a, b] = [await node(), await node()];
     for (const { store } of [a, b]) await store.transaction((tx) => tx.notes.count('n'));
     await a.store.transaction((tx) => tx.notes.add('kept'));
-    await b.store.peek(async () => {});
+    await b.store.transaction(() => {});
     const before = b.store.mark;
     for (const name of ['one', 'two']) await a.store.transaction((tx) => tx.notes.add(name));
     const seen = a.store.mark;
@@ -348,7 +348,7 @@ test('a node whose clock is far from that of the database leaves service, says s
       const seconds = Math.abs(by) / 1000;
       await assert.rejects(adds, { code: 'unavailable', message: new RegExp(`database are ${seconds} seconds apart`) });
       await assert.rejects(
-        other.peek((tables) => tables.notes.all()),
+        other.transaction((tables) => tables.notes.all()),
         { code: 'unavailable' },
       );
     }
@@ -359,7 +359,7 @@ test('a node whose clock is far from that of the database leaves service, says s
     events.map(({ kind }) => kind),
     ['no-turn', 'turn-again'],
   );
-  const names = await store.peek(async (tables) => (await tables.notes.all()).map(({ name }) => name));
+  const names = await store.transaction((tables) => tables.notes.all().map(({ name }) => name));
   assert.equal(names.length, 8);
   await store.close();
   await other.close();

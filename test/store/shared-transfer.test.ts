@@ -23,9 +23,9 @@ const limits = { segmentRecords: 3 };
 
 async function write(store: Notes, from: number, to: number): Promise<void> {
   for (let i = from; i <= to; i++) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       tx.notes.add(`n${i}`, i);
-      await tx.notes.count(`n${i}`);
+      tx.notes.count(`n${i}`);
       tx.record(activityInput(`act_${i}`));
     });
   }
@@ -54,11 +54,9 @@ function worldOf(engine: SimEngine, generator: Prng) {
 }
 
 async function contentOf(store: Notes) {
-  const rows = await store.transaction(async (tx) => {
-    const notes = tx.notes.all();
-    const counted = await Promise.all(notes.map(({ name }) => tx.notes.counted(name)));
-    return notes.map(({ seq, name, value }, i) => [seq, name, value, counted[i]]);
-  });
+  const rows = await store.transaction((tx) =>
+    tx.notes.all().map(({ seq, name, value }) => [seq, name, value, tx.notes.counted(name)]),
+  );
   return { rows, log: (await logOf(store)).head };
 }
 

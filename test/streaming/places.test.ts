@@ -21,7 +21,7 @@ async function opened(): Promise<SimAppliance> {
   return appliance;
 }
 
-const stored = async ({ system }: SimAppliance) => await system.peek(({ settings }) => settings.ofTargets());
+const stored = async ({ system }: SimAppliance) => await system.transaction(({ settings }) => settings.ofTargets());
 
 test('a new target begins at the end or at the start, and that is kept at once', async () => {
   const appliance = await opened();

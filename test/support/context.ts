@@ -10,7 +10,7 @@ import { parseFlags } from '../../src/model/flags.ts';
 import type { Kem } from '../../src/model/kems.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { Store } from '../../src/store/port.ts';
-import type { Page, Soon } from '../../src/store/sql.ts';
+import type { Page, Slices } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { createMemoryStore } from './memory-store.ts';
@@ -18,7 +18,8 @@ import { createMemoryStore } from './memory-store.ts';
 /** Where the clock stands at first. */
 export const startTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
-export type Operation<I, O> = (ctx: Context, input: I) => Soon<O>;
+/** In slices where it is too long for one go. */
+export type Operation<I, O> = (ctx: Context, input: I) => O | Slices<O>;
 
 export interface TestTenant {
   readonly store: Store;
@@ -32,7 +33,7 @@ export interface TestTenant {
     caller?: Caller,
   ): Promise<Page<T>>;
   /** The same for what is no operation. */
-  run<R>(fn: (ctx: Context) => Soon<R>, caller?: Caller): Promise<R>;
+  run<R>(fn: (ctx: Context) => R | Slices<R>, caller?: Caller): Promise<R>;
   /** Moves the clock on. */
   advance(milliseconds: number): void;
 }
@@ -56,8 +57,11 @@ export async function testTenant(options: TestTenantOptions = {}): Promise<TestT
   const keys = tenantKeys(new Map(epochs.map((epoch) => [epoch, new Uint8Array(32).fill(seed * 16 + epoch)])));
   const tenant = { id: world.newId('tenant'), name: 'default', limits, keys };
   const run: TestTenant['run'] = (fn, caller = localCaller) =>
-    store.transaction((tx) =>
-      tx.savepoint(async () => fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {}, did: () => {} })),
+    store.transactionInSlices((tx) =>
+      tx.savepointInSlices(function* () {
+        const result = fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {}, did: () => {} });
+        return isInSlices(result) ? yield* result : result;
+      }),
     );
   return {
     store,
@@ -69,6 +73,10 @@ export async function testTenant(options: TestTenantOptions = {}): Promise<TestT
       clock.now += milliseconds;
     },
   };
+}
+
+function isInSlices<R>(result: R | Slices<R>): result is Slices<R> {
+  return typeof result === 'object' && result !== null && Symbol.iterator in result && 'throw' in result;
 }
 
 /** The page with its items, which may be written already, as objects. */

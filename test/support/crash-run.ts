@@ -162,15 +162,16 @@ class CrashRun {
     const filler = 'x'.repeat(this.#prng.chance(0.1) ? this.#prng.int(3000) : this.#prng.int(40));
     let attempt: Attempt | undefined;
     try {
-      await store.transaction(async (tx) => {
+      await store.transaction((tx) => {
         for (const row of rows) tx.notes.add(row, filler);
         if (kind < 0.2) {
-          const taken = tx.savepoint(() => {
-            tx.notes.add(`lost${number}`);
-            tx.record(activityInput(`act_lost_${number}`));
-            throw new Error('taken back');
-          });
-          await taken.catch(() => undefined);
+          assert.throws(() =>
+            tx.savepoint(() => {
+              tx.notes.add(`lost${number}`);
+              tx.record(activityInput(`act_lost_${number}`));
+              throw new Error('taken back');
+            }),
+          );
         }
         const count = tx.notes.get('count');
         if (count) tx.notes.set('count', Number(count.value) + 1);

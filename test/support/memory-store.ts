@@ -10,6 +10,7 @@ import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
 import { type Migration, migrate } from '../../src/store/tables/migrations.ts';
+import { inTurns } from '../../src/store/turns.ts';
 import { isAudited } from './plain-filter.ts';
 import { sqlWasm } from './wasm.ts';
 
@@ -23,32 +24,32 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
   const activity = new ArrayActivity();
   const session = new Session(state, options.tables, activity);
   migrate(state, session, options.migrations);
-  let turn: Promise<unknown> = Promise.resolve();
   let sequence = 1;
   let open = true;
+  let alone: Promise<unknown> | undefined;
 
-  function inTurn<R>(run: () => Promise<R>): Promise<R> {
-    const mine = turn.then(() => {
-      if (!open) throw new KmsError('unavailable', 'the store is closed');
-      return run();
-    });
-    turn = mine.catch(() => undefined);
-    return mine;
+  async function transaction<R>(run: () => R | Promise<R>): Promise<R> {
+    while (alone) await alone.catch(() => {});
+    if (!open) throw new KmsError('unavailable', 'the store is closed');
+    const value = await run();
+    if (!session.wrote) return value;
+    sequence++;
+    // The event loop turns, as it does while a disk is waited for.
+    await setImmediate();
+    return value;
   }
 
   return {
-    transaction: async (fn) => {
-      const { result, wrote } = await inTurn(async () => {
-        const value = await session.run(fn);
-        if (session.wrote) sequence++;
-        return { result: value, wrote: session.wrote };
-      });
-      // The event loop turns, as it does while a disk is waited for.
-      if (wrote) await setImmediate();
-      return result;
-    },
-    peek: (fn) => inTurn(() => session.peek(fn)),
-    glance: (fn) => fn(session.tables),
+    transaction: (fn) => transaction(() => session.run(fn)),
+    transactionInSlices: (fn) =>
+      transaction(() => {
+        const ended = inTurns(session.runInSlices(fn));
+        alone = ended;
+        return ended.finally(() => {
+          alone = undefined;
+        });
+      }),
+    read: (fn) => session.read(fn),
     activity: {
       search: async (filter, page) => activity.search(filter, page),
       find: async (id) => activity.records.find((record) => record.id === id),
@@ -74,7 +75,6 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
     }),
     checkpoint: async () => {},
     close: async () => {
-      await turn;
       open = false;
       state.close();
     },

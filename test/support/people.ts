@@ -44,7 +44,7 @@ export function tokenFor(tenant: TestTenant, userId: string): Promise<string> {
 
 /** The caller that an access token stands for. */
 export async function callerOf(tenant: TestTenant, token: string): Promise<Caller> {
-  const verdict = await tenant.store.peek((tables) => authenticateToken(tables, token, tenant.world.now()));
+  const verdict = await tenant.store.transaction((tables) => authenticateToken(tables, token, tenant.world.now()));
   if (verdict?.kind !== 'active') throw new Error(`the token is ${verdict?.kind ?? 'unknown'}`);
   const { userId, session, flagsText } = verdict;
   return { kind: 'user', id: userId, userId, session, flags: flagsOfText(flagsText) };

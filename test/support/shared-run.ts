@@ -356,7 +356,7 @@ class SharedRun {
     }).length;
     const tables = await Promise.all(stores.map((store) => store.transaction((tx) => tx.notes.all())));
     const sizes = await Promise.all(
-      stores.map((store) => store.transaction(async (tx) => Promise.all(keys.map((key) => tx.notes.counted(key))))),
+      stores.map((store) => store.transaction((tx) => keys.map((key) => tx.notes.counted(key)))),
     );
     for (const [i, notes] of tables.entries()) {
       const plain = (all: typeof notes) => all.map(({ seq, name, value }) => [seq, name, value]);
@@ -378,7 +378,7 @@ class SharedRun {
 async function settle(store: Store<NoteTables>, nodes: readonly Node[]): Promise<void> {
   let isDone = false;
   const asked = store
-    .peek(async () => {})
+    .transaction(() => {})
     .then(
       () => {
         isDone = true;
@@ -395,18 +395,18 @@ async function settle(store: Store<NoteTables>, nodes: readonly Node[]): Promise
 }
 
 export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: Op): Promise<number> {
-  return store.transaction(async (tx) => {
+  return store.transaction((tx) => {
     const { notes } = tx;
     let status = 200;
     if (kind === 'encrypt') {
-      const key = await notes.remembered(name);
+      const key = notes.remembered(name);
       if (key && key.value === 0) status = 403;
       else {
         if (!key) notes.add(name, 1);
-        await notes.count(name);
+        notes.count(name);
       }
     } else if (kind === 'switch') {
-      if (await notes.remembered(name)) notes.set(name, on);
+      if (notes.remembered(name)) notes.set(name, on);
       else notes.add(name, on);
     } else {
       const rings = notes.all().filter((note) => note.name.startsWith('r'));
@@ -425,11 +425,11 @@ export async function looks(store: Store<NoteTables>, { name, number }: Op): Pro
     const [found] = (await store.activity.search(filter, { limit: 1 })).items;
     return found ? Number(found.ringname) : 1;
   }
-  const look = async ({ notes }: NoteTables): Promise<number> => {
-    const note = await notes.remembered(name);
+  const look = ({ notes }: NoteTables): number => {
+    const note = notes.remembered(name);
     return note ? Number(note.value) : 1;
   };
-  return number % 3 === 1 ? store.peek(look) : store.transaction(look);
+  return store.transaction(look);
 }
 
 export function isOutage(error: unknown): boolean {

@@ -152,7 +152,7 @@ export async function openSimAppliance(
     throw error;
   });
   const tenants = new Tenants();
-  const records = await system.peek((tables) => tables.tenants.all());
+  const records = await system.transaction((tables) => tables.tenants.all());
   for (const record of records) {
     tenants.put(servedTenant(record, tenantKeys(new Map([[1, new Uint8Array(32)]])), tenant, () => 'http://kms.test'));
   }
@@ -169,13 +169,13 @@ export async function openSimAppliance(
       const number = next++;
       const written = tenant.transaction((tx) => {
         tx.accounts.insert({
-                    id: `acct_${number}`,
-                    uid: `u${number}`,
-                    notes: 'n'.repeat(generator.int(200)),
-                    props: {},
-                    createdAt: number,
-                    updatedAt: number,
-                  });
+          id: `acct_${number}`,
+          uid: `u${number}`,
+          notes: 'n'.repeat(generator.int(200)),
+          props: {},
+          createdAt: number,
+          updatedAt: number,
+        });
         tx.record(activityInput(`act_${number}`));
       });
       await written.catch((error: unknown) => {

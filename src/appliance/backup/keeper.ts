@@ -57,7 +57,7 @@ export class BackupKeeper {
     for (const name of await readdir(root)) {
       if (name.startsWith(drillPrefix)) await rm(join(root, name), { recursive: true, force: true });
     }
-    const text = await this.#deps.system.peek(({ settings }) => settings.get('backup'));
+    const text = await this.#deps.system.transaction(({ settings }) => settings.get('backup'));
     // Cast: only `#note` writes it.
     if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
   }

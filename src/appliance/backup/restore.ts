@@ -81,8 +81,8 @@ export async function beginEpoch(
 ): Promise<Epoch> {
   const system = await openSystemStore(stores, seal.keysFor(systemDir));
   try {
-    const records = await system.peek((tables) => tables.tenants.all());
-    const epoch = await system.transaction(async (tx) => {
+    const records = await system.transaction((tables) => tables.tenants.all());
+    const epoch = await system.transaction((tx) => {
       // Of the copy's stores each is of its own moment, and they go on from here.
       for (const { dir } of records) tx.marks.erase(dir);
       return nextEpoch(tx.settings, number, origin);

@@ -60,7 +60,7 @@ export async function openCopies(
   whenFree: (start: () => void) => void = (start) => start(),
 ): Promise<Copies> {
   const { system, seal, world } = deps;
-  const readEpoch = (): Promise<Epoch> => system.peek((tables) => currentEpoch(tables.settings));
+  const readEpoch = (): Promise<Epoch> => system.transaction((tables) => currentEpoch(tables.settings));
   let epoch = await readEpoch();
   const keeper = new BackupKeeper(deps);
   await keeper.open();

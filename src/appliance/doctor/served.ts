@@ -145,7 +145,7 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
   }
   const since = now() - oldTangPair * 86_400_000;
   for (const { record, handle } of tenants.all) {
-    const pairs = await handle.store.peek(({ tang }) => tang.all());
+    const pairs = await handle.store.transaction(({ tang }) => tang.all());
     const old = pairs.filter(({ rotatedAt, recoveredAt = 0 }) => (rotatedAt ?? now()) < since && recoveredAt < since);
     if (old.length === 0) continue;
     const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;

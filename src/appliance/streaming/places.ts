@@ -35,9 +35,9 @@ export class Places {
   static async open(deps: PlacesDeps, target: string, from: 'end' | 'start'): Promise<Places> {
     const { system, tenants } = deps;
     const name = nameOf(target);
-    const known = await system.peek(async ({ settings, tenants }) => {
-      const text = await settings.get(name);
-      const ids = new Set((await tenants.all()).map(({ id }) => id));
+    const known = await system.transaction(({ settings, tenants }) => {
+      const text = settings.get(name);
+      const ids = new Set(tenants.all().map(({ id }) => id));
       return text === undefined ? undefined : [...parse(text)].filter(([id]) => ids.has(id));
     });
     if (known) return new Places(deps, name, new Map(known));

@@ -17,14 +17,14 @@ import type { Transaction } from '../../store/port.ts';
 import type { Around, RoutesOf, TenantRoutes } from '../route.ts';
 
 export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
-  async describeOidc({ tx }) {
+  describeOidc({ tx }) {
     const provider = providerOf(tx);
     return { enabled: provider !== undefined, name: provider ? shownName(provider) : null };
   },
   startOidc: {
     async prepare(input) {
       const started = await startLogin(placeOf(input, await neededProvider(input)));
-      return async () => started;
+      return () => started;
     },
   },
   finishOidc: {
@@ -36,8 +36,8 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
       const attempt = await backoff.begin(origin);
       try {
         const proven = await finishLogin(placeOf(input, provider), body);
-        return async (ctx) => {
-          const answer = await loginByClaims(ctx, { provider, proven, lifetimes });
+        return (ctx) => {
+          const answer = loginByClaims(ctx, { provider, proven, lifetimes });
           // Whom the provider knows and who is nobody here has not succeeded.
           backoff.forgive(origin);
           return answer;
@@ -47,7 +47,7 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
         attempt.failed();
         return (ctx) => {
           ctx.identify?.(undefined);
-          return Promise.reject(error);
+          throw error;
         };
       } finally {
         attempt.abandoned();
@@ -62,7 +62,7 @@ function placeOf({ open, handle, appliance: { world } }: Around, provider: Provi
 }
 
 async function neededProvider({ handle }: Around): Promise<Provider> {
-  const provider = await handle.store.peek(providerOf);
+  const provider = await handle.store.transaction(providerOf);
   if (!provider) throw noProvider();
   return provider;
 }
@@ -76,7 +76,7 @@ export const oidcAdminRoutes: Pick<TenantRoutes, 'getOidc' | 'setOidc' | 'remove
 
 function asAdmin<R>(
   { handle, appliance: { world } }: Around,
-  run: (ctx: Parameters<typeof removeProvider>[0] & { readonly tx: Transaction }) => Promise<R>,
+  run: (ctx: Parameters<typeof removeProvider>[0] & { readonly tx: Transaction }) => R,
 ): Promise<R> {
   const { id, name } = handle.tenant;
   return handle.store.transaction((tx) => run({ tx, world, tenant: { type: 'tenant', id, name } }));

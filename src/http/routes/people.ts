@@ -61,9 +61,11 @@ export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   getUser: (ctx, { params, query }) => getUser(ctx, { user: userRef(params.username, 'email', query.email) }),
   updateUser: (ctx, { params, body }) =>
     updateUser(ctx, { user: { text: params.username, is: 'username' }, changes: body }),
-  deleteUser: (ctx, { params, query }) => deleteUser(ctx, { user: userRef(params.username, 'id', query.id) }),
-  async inviteUser(ctx, input) {
-    const { loginUrl, user, expiresAt } = await inviteUser(ctx, { fields: input.body, links: linksOf(input) });
+  deleteUser: {
+    slices: (ctx, { params, query }) => deleteUser(ctx, { user: userRef(params.username, 'id', query.id) }),
+  },
+  inviteUser(ctx, input) {
+    const { loginUrl, user, expiresAt } = inviteUser(ctx, { fields: input.body, links: linksOf(input) });
     mailLater(input, (mailer) => mailer.send(inviteMail(user, loginUrl, expiresAt)));
     return { loginUrl };
   },
@@ -78,7 +80,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   completeInvite: {
     async prepare({ body: { token, password }, appliance, open, handle }) {
       const { lifetimes, hasher } = open.people;
-      await handle.store.peek((tables) => checkInvite(tables, token, appliance.world.now()));
+      await handle.store.transaction((tables) => checkInvite(tables, token, appliance.world.now()));
       checkInvitePassword(password);
       const passwordHash = await hasher.hash(password);
       return (ctx) => completeInvite(ctx, { token, passwordHash, lifetimes });
@@ -88,7 +90,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
     async prepare({ body: { token, password, ...fields }, appliance, open, handle }) {
       const { lifetimes, hasher } = open.people;
       const given = { tenant: handle.tenant, token, lifetimes };
-      await handle.store.peek((tables) => checkSetUp(tables, given, appliance.world.now()));
+      await handle.store.transaction((tables) => checkSetUp(tables, given, appliance.world.now()));
       checkUserNames(fields);
       checkNewPassword(password);
       const passwordHash = await hasher.hash(password);
@@ -103,7 +105,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
         input,
         { name: name.name },
         async (mayBe) => {
-          const candidate = await handle.store.peek((tables) => findCandidate(tables, name));
+          const candidate = await handle.store.transaction((tables) => findCandidate(tables, name));
           const isTooSoon = candidate !== undefined && !mayBe(candidate.userId);
           const passed = await checkCandidate(open.people.hasher, candidate, body.password);
           if (!candidate || !passed || isTooSoon) return { candidate, step: undefined };
@@ -126,7 +128,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       const { body, open, handle } = input;
       const { hasher } = open.people;
       checkNewPassword(body.newPassword);
-      const candidate = await handle.store.peek((tables) => ownCandidate(tables, caller));
+      const candidate = await handle.store.transaction((tables) => ownCandidate(tables, caller));
       const check = () => checkCandidate(hasher, candidate, body.currentPassword);
       const passed = await atPace(input, await triedAs(input, caller.id), check, (right) => right);
       const newHash = passed ? await hasher.hash(body.newPassword) : undefined;
@@ -136,13 +138,13 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   listSessions: (ctx) => listSessions(ctx),
   endSession: (ctx, { params }) => endSession(ctx, params),
   endOtherSessions: (ctx) => endOtherSessions(ctx),
-  async startPasswordReset(_ctx, input) {
+  startPasswordReset(_ctx, input) {
     mailLater(input, (mailer) => sendResetLink(input, mailer, input.body.email));
     return resetStarted(input.open.people.mailer !== undefined);
   },
   completePasswordReset: {
     async prepare({ body: { token, password }, appliance, open, handle }) {
-      await handle.store.peek((tables) => checkReset(tables, token, appliance.world.now()));
+      await handle.store.transaction((tables) => checkReset(tables, token, appliance.world.now()));
       checkResetPassword(password);
       const passwordHash = await open.people.hasher.hash(password);
       return (ctx) => completeReset(ctx, { token, passwordHash });
@@ -172,7 +174,7 @@ async function sendResetLink(around: Around, mailer: Mailer, email: string): Pro
   const { appliance, open, handle } = around;
   await new Promise((resolve) => setTimeout(resolve));
   const { tenant, store } = handle;
-  const user = await store.peek((tables) => tables.users.byEmail(email));
+  const user = await store.transaction((tables) => tables.users.byEmail(email));
   if (!user || !open.people.resetMails.allows(user.id)) return;
   const links = linksOf(around);
   const mail = await store.transaction((tx) => startReset({ tx, tenant, world: appliance.world }, { email, links }));
@@ -208,14 +210,14 @@ function namedUser({ username, email }: { readonly username: string; readonly em
 function asAdministrator<R>(
   { appliance: { world }, handle: { tenant, store } }: Around,
   recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
-  operation: (ctx: Omit<Context, 'handsOut' | 'did'>) => Promise<R>,
+  operation: (ctx: Omit<Context, 'handsOut' | 'did'>) => R,
 ): Promise<R> {
-  return store.transaction(async (tx) => {
+  return store.transaction((tx) => {
     let deed: Deed = {};
     const note = (said: Deed): void => {
       deed = said;
     };
-    const result = await operation({ tx, tenant, world, note, caller: localCaller });
+    const result = operation({ tx, tenant, world, note, caller: localCaller });
     tx.record(activityRecord(world, { keyid: localCaller.id, ...recorded, deed }));
     return result;
   });

@@ -63,7 +63,7 @@ export const secondFactorRoutes: RoutesOf<(typeof secondFactorEndpoints)[number]
 type PasskeyLogins = Pick<RoutesOf<(typeof loginEndpoints)[number]['id']>, 'passkeyLoginOptions' | 'loginWithPasskey'>;
 
 export const passkeyLoginRoutes: PasskeyLogins = {
-  passkeyLoginOptions: async (_ctx, input) => loginOptions(placeOf(input)),
+  passkeyLoginOptions: (_ctx, input) => loginOptions(placeOf(input)),
   loginWithPasskey: {
     async prepare(input) {
       const { body, open, handle } = input;
@@ -75,7 +75,7 @@ export const passkeyLoginRoutes: PasskeyLogins = {
         // Not as a user is called.
         { name: `passkey ${credential.id}` },
         async () => {
-          const factor = await handle.store.peek((tables) => tables.secondFactors.byCredentialId(credential.id));
+          const factor = await handle.store.transaction((tables) => tables.secondFactors.byCredentialId(credential.id));
           const checked = verifyPasskeyUse(placeOf(input), factor, subject, credential);
           return { factor, use: await checked.catch(unlessInvalid) };
         },
@@ -137,7 +137,7 @@ export async function atPace<T>(
 
 /** Under what failures of a user are counted who is logged in. */
 export function triedAs({ handle }: Input<unknown>, userId: string): Promise<Tried> {
-  return handle.store.peek(async ({ users }) => ({ name: (await users.byId(userId))?.username ?? '', userId }));
+  return handle.store.transaction(({ users }) => ({ name: users.byId(userId)?.username ?? '', userId }));
 }
 
 interface Given {
@@ -159,9 +159,9 @@ async function prove(
     throw invalidField('currentPassword', 'is required, or a code in its place');
   }
   const byCode = (): Promise<Proof | undefined> =>
-    store.peek((tables) => checkCode(tables, { userId, code: code ?? '', now: appliance.world.now() }));
+    store.transaction((tables) => checkCode(tables, { userId, code: code ?? '', now: appliance.world.now() }));
   const byPassword = async (): Promise<Proof | undefined> => {
-    const candidate = await store.peek((tables) => ownCandidate(tables, caller));
+    const candidate = await store.transaction((tables) => ownCandidate(tables, caller));
     const { passwordHash } = candidate;
     const passed = await checkCandidate(open.people.hasher, candidate, currentPassword ?? '');
     return passed && passwordHash !== undefined ? { is: 'password', passwordHash } : undefined;

@@ -18,7 +18,7 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
     return open.backup();
   },
   getBackups: beside(async ({ open }) => open.backups()),
-  async startBackup(_ctx, input) {
+  startBackup(_ctx, input) {
     const { open, handle } = input;
     const before = open.backups();
     if (!before.configured) {
@@ -33,7 +33,7 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
 
-export const sealRoute: Operation<typeof sealEndpoints.seal> = async (_ctx, input) => {
+export const sealRoute: Operation<typeof sealEndpoints.seal> = (_ctx, input) => {
   const { appliance, open, handle } = input;
   const { sealing } = appliance;
   // Nothing is sealed before the record of it is durable.

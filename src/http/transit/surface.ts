@@ -6,7 +6,6 @@ import type { EndpointId } from '../../api/endpoints.ts';
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { Soon } from '../../store/sql.ts';
 import { version } from '../../version.ts';
 import { knownAsker, sealedError } from '../admission.ts';
 import type { Appliance, OpenState } from '../appliance.ts';
@@ -80,7 +79,7 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   const { world } = appliance;
   const nextId = envelopeIds(world.random);
 
-  function told(asked: Asked): Soon<Outcome> {
+  async function told(asked: Asked): Promise<Outcome> {
     const { parts, method, query, operation: whole } = asked.place;
     const [root] = parts;
     if (root === 'sys') return outcomeOf(aboutServer(asked));
@@ -254,8 +253,7 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     try {
       const asked = understand();
       if (!asked) return { outcome: outcomeOf(problem(404, 'no handler for this path: all are under /v1/')) };
-      const outcome = told(asked);
-      return { outcome: outcome instanceof Promise ? await outcome : outcome };
+      return { outcome: await told(asked) };
     } catch (error) {
       const isMeant = error instanceof KmsError && refused(error).status < 500;
       if (!isMeant) appliance.logger.error({ err: error, route: '/v1' }, 'request failed');

@@ -29,8 +29,8 @@ interface Holder {
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
   const { token, env, handle, world } = asked;
   if (token === undefined) return undefined;
-  return handle.store.transaction(async (tx) => {
-    const known = await identify(tx, new Bearer(token), env, world.now());
+  return handle.store.transaction((tx) => {
+    const known = identify(tx, new Bearer(token), env, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
     const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
@@ -101,7 +101,7 @@ export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () =
 /** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, env, world } = asked;
-  const known = await handle.store.peek(async (tables) => identify(tables, new Bearer(secret), env, world.now()));
+  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), env, world.now()));
   if (known?.caller.kind === 'apikey' && known.caller.id === role) {
     return holderOf({ ...asked, token: secret }, 'session.create', 200);
   }

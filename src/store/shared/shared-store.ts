@@ -7,15 +7,16 @@ import { KmsError } from '../../errors.ts';
 import type { Mark } from '../../model/store-mark.ts';
 import { ActivityReads } from '../activity/activity-reads.ts';
 import { SegmentWatch } from '../activity/segment-watch.ts';
-import { Availability, storeClosed } from '../availability.ts';
+import { Availability, notServing, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from '../port.ts';
 import { type ReadStore, readStore } from '../read-store.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
 import { StateLost } from '../session.ts';
-import type { Soon } from '../sql.ts';
+import type { Slices } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
+import { inTurns } from '../turns.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
@@ -150,11 +151,20 @@ class SharedStore<T extends object> implements Store<T> {
     this.#pollLater();
   }
 
-  transaction<R>(fn: (tx: Transaction<T>) => Soon<R>): Promise<R> {
-    return this.#inTurn(async ({ session }, group, resolve, reject) => {
+  transaction<R>(fn: (tx: Transaction<T>) => R): Promise<R> {
+    return this.#run(async ({ session }) => session.run(fn));
+  }
+
+  transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R> {
+    return this.#run(({ session }) => inTurns(session.runInSlices(fn)));
+  }
+
+  #run<R>(run: (live: SharedLive<T>) => Promise<R>): Promise<R> {
+    return this.#inTurn(async (live, group, resolve, reject) => {
+      const { session } = live;
       let answer: () => void;
       try {
-        const result = await session.run(fn);
+        const result = await run(live);
         answer = () => resolve(result);
       } catch (error) {
         if (error instanceof StateLost) throw error;
@@ -166,13 +176,10 @@ class SharedStore<T extends object> implements Store<T> {
     });
   }
 
-  peek<R>(fn: (tables: T) => Promise<R>): Promise<R> {
-    return this.#inTurn(({ session }, _group, resolve, reject) =>
-      session.peek(fn).then(
-        (result) => () => resolve(result),
-        (error) => () => reject(error),
-      ),
-    );
+  read<R>(fn: (tables: T) => R): R {
+    const { live, reason } = this.#availability;
+    if (!live) throw notServing(reason);
+    return live.session.read(fn);
   }
 
   /** For reading activity: others may have appended since, and put it into segments. */
@@ -206,11 +213,6 @@ class SharedStore<T extends object> implements Store<T> {
     return new Promise((resolve, reject) => {
       this.#turns.add({ run: (live, group) => run(live, group, resolve, reject), refuse: reject });
     });
-  }
-
-  glance<R>(fn: (tables: T) => R): R | undefined {
-    const { live } = this.#availability;
-    return live && fn(live.session.tables);
   }
 
   get mark(): Mark {

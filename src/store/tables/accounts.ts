@@ -32,14 +32,14 @@ export function accountTable(sql: Sql) {
   return {
     insert(account: NewAccount): void {
       sql.run(
-                  'INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
-                  account.id,
-                  account.uid,
-                  account.notes,
-                  toJson(account.props),
-                  account.createdAt,
-                  account.updatedAt,
-                );
+        'INSERT INTO accounts (id, uid, notes, props, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)',
+        account.id,
+        account.uid,
+        account.notes,
+        toJson(account.props),
+        account.createdAt,
+        account.updatedAt,
+      );
     },
 
     byId(id: string): Account | undefined {
@@ -68,13 +68,13 @@ export function accountTable(sql: Sql) {
 
     update(account: Account): void {
       sql.run(
-                'UPDATE accounts SET uid = ?, notes = ?, props = ?, updated_at = ? WHERE id = ?',
-                account.uid,
-                account.notes,
-                toJson(account.props),
-                account.updatedAt,
-                account.id,
-              );
+        'UPDATE accounts SET uid = ?, notes = ?, props = ?, updated_at = ? WHERE id = ?',
+        account.uid,
+        account.notes,
+        toJson(account.props),
+        account.updatedAt,
+        account.id,
+      );
     },
 
     /** Erases the account; its API keys are the caller's to erase before. */

@@ -101,11 +101,11 @@ export function apiKeyTable(sql: Sql) {
     const names = [...new Set(rings)];
     for (let at = 0; at < names.length; at += sliceRows) {
       sql.run(
-                `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq)
+        `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq)
           SELECT k.id, ring.value, k.seq FROM json_each(?) AS ring CROSS JOIN api_keys k WHERE k.id = ?`,
-                JSON.stringify(names.slice(at, at + sliceRows)),
-                id,
-              );
+        JSON.stringify(names.slice(at, at + sliceRows)),
+        id,
+      );
     }
   }
 
@@ -129,22 +129,22 @@ export function apiKeyTable(sql: Sql) {
   return {
     insert(key: NewApiKey): void {
       sql.run(
-                  `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
+        `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
           created_at, created_by, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-                  key.id,
-                  key.secretHash,
-                  key.name,
-                  key.active ? 1 : 0,
-                  key.expiresAt ?? null,
-                  toJson(key.addresses),
-                  key.accountId,
-                  key.userId ?? null,
-                  key.flagsText,
-                  toJson(key.props),
-                  key.createdAt,
-                  key.createdBy ?? null,
-                  key.updatedAt,
-                );
+        key.id,
+        key.secretHash,
+        key.name,
+        key.active ? 1 : 0,
+        key.expiresAt ?? null,
+        toJson(key.addresses),
+        key.accountId,
+        key.userId ?? null,
+        key.flagsText,
+        toJson(key.props),
+        key.createdAt,
+        key.createdBy ?? null,
+        key.updatedAt,
+      );
       nameRings(key.id, key.rings);
     },
 
@@ -152,9 +152,9 @@ export function apiKeyTable(sql: Sql) {
     credential: (secretHash: string): CredentialRow | undefined =>
       sql.remember('api_keys', secretHash, () => {
         const row = sql.get<KnownColumns>(
-                  'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
-                  secretHash,
-                );
+          'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
+          secretHash,
+        );
         if (!row) return undefined;
         const addresses = textsOf(row.addresses);
         return {
@@ -226,12 +226,7 @@ export function apiKeyTable(sql: Sql) {
     },
 
     /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
-    listByRing<T>(
-      ringName: string,
-      wildcard: boolean,
-      page: PageRequest,
-      answer: (key: ApiKey) => T,
-    ): Page<T> {
+    listByRing<T>(ringName: string, wildcard: boolean, page: PageRequest, answer: (key: ApiKey) => T): Page<T> {
       const first = (name: string): string =>
         `SELECT * FROM (SELECT apikey_seq FROM api_key_rings WHERE ring_name = ${name} AND apikey_seq > ?3
           ORDER BY apikey_seq LIMIT ?4)`;
@@ -277,15 +272,15 @@ export function apiKeyTable(sql: Sql) {
     isRingUsed: (ringName: string, exceptId: string, now: number): Slices<boolean> =>
       inSlices(sql, namingRing, [ringName], (after, last) => {
         const row = sql.get(
-                  `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
+          `SELECT 1 AS used FROM api_key_rings r JOIN api_keys k ON k.seq = r.apikey_seq
             WHERE r.ring_name = ? AND r.apikey_seq > ? AND r.apikey_seq <= ? AND k.active = 1 AND k.id <> ?
               AND (k.expires_at IS NULL OR k.expires_at > ?) LIMIT 1`,
-                  ringName,
-                  after,
-                  last,
-                  exceptId,
-                  now,
-                );
+          ringName,
+          after,
+          last,
+          exceptId,
+          now,
+        );
         return row !== undefined;
       }),
 
@@ -302,18 +297,18 @@ export function apiKeyTable(sql: Sql) {
 
     update(id: string, change: ApiKeyChange): void {
       sql.run(
-                `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, props = ?,
+        `UPDATE api_keys SET name = ?, active = ?, expires_at = ?, addresses = ?, account_id = ?, user_id = ?, props = ?,
           updated_at = ? WHERE id = ?`,
-                change.name,
-                change.active ? 1 : 0,
-                change.expiresAt ?? null,
-                toJson(change.addresses),
-                change.accountId,
-                change.userId ?? null,
-                toJson(change.props),
-                change.updatedAt,
-                id,
-              );
+        change.name,
+        change.active ? 1 : 0,
+        change.expiresAt ?? null,
+        toJson(change.addresses),
+        change.accountId,
+        change.userId ?? null,
+        toJson(change.props),
+        change.updatedAt,
+        id,
+      );
       if (!change.flags) return;
       sql.run('UPDATE api_keys SET flags = ? WHERE id = ?', change.flags.flagsText, id);
       sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
@@ -338,12 +333,12 @@ export function apiKeyTable(sql: Sql) {
       let disabled = 0;
       yield* inSlices(sql, ofUser, [userId], (after, last) => {
         disabled += sql.run(
-                  'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
-                  now,
-                  userId,
-                  after,
-                  last,
-                );
+          'UPDATE api_keys SET active = 0, updated_at = ? WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1',
+          now,
+          userId,
+          after,
+          last,
+        );
       });
       return disabled;
     },

@@ -71,10 +71,10 @@ export function assetTable(sql: Sql) {
   function nameParents(id: string, parents: readonly string[]): void {
     for (const parent of parents) {
       sql.run(
-                'INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, ? FROM assets WHERE id = ?',
-                parent,
-                id,
-              );
+        'INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, ? FROM assets WHERE id = ?',
+        parent,
+        id,
+      );
     }
   }
 
@@ -111,16 +111,16 @@ export function assetTable(sql: Sql) {
   return {
     insert(asset: NewAsset): void {
       sql.run(
-                  `INSERT INTO assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)
+        `INSERT INTO assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)
           VALUES (?, ?, 1, ?, ?, ?, ?, ?)`,
-                  asset.id,
-                  asset.ringId,
-                  toJson(asset.data),
-                  toJson(asset.parents),
-                  asset.apikeyId,
-                  asset.accountId ?? null,
-                  asset.createdAt,
-                );
+        asset.id,
+        asset.ringId,
+        toJson(asset.data),
+        toJson(asset.parents),
+        asset.apikeyId,
+        asset.accountId ?? null,
+        asset.createdAt,
+      );
       nameParents(asset.id, asset.parents);
       sql.count(countMore, 'assets');
       sql.count(countMore, 'asset_versions');
@@ -129,18 +129,18 @@ export function assetTable(sql: Sql) {
     /** Makes `content` the next version; the current one is kept for the headers that signed it. */
     addVersion(current: Asset, content: AssetContent): void {
       sql.run(
-                `INSERT INTO asset_versions (asset_id, version, data, parents)
+        `INSERT INTO asset_versions (asset_id, version, data, parents)
           SELECT id, version, data, parents FROM assets WHERE id = ?`,
-                current.id,
-              );
+        current.id,
+      );
       sql.count(countMore, 'asset_versions');
       sql.run(
-                'UPDATE assets SET version = ?, data = ?, parents = ? WHERE id = ?',
-                current.version + 1,
-                toJson(content.data),
-                toJson(content.parents),
-                current.id,
-              );
+        'UPDATE assets SET version = ?, data = ?, parents = ? WHERE id = ?',
+        current.version + 1,
+        toJson(content.data),
+        toJson(content.parents),
+        current.id,
+      );
       if (content.parents === current.parents) return;
       sql.run('DELETE FROM asset_parents WHERE asset_id = ?', current.id);
       nameParents(current.id, content.parents);
@@ -158,10 +158,10 @@ export function assetTable(sql: Sql) {
     /** A version before the current one. */
     olderVersion(id: string, version: number): AssetContent | undefined {
       const row = sql.get<{ data: string; parents: string }>(
-              'SELECT data, parents FROM asset_versions WHERE asset_id = ? AND version = ?',
-              id,
-              version,
-            );
+        'SELECT data, parents FROM asset_versions WHERE asset_id = ? AND version = ?',
+        id,
+        version,
+      );
       return row && { data: objectOf(row.data), parents: textsOf(row.parents) };
     },
 
@@ -191,22 +191,22 @@ export function assetTable(sql: Sql) {
       const { from, order, way, rest, holds } = search;
       const start = before ?? Number.MAX_SAFE_INTEGER;
       const end = endOfSlice(
-              sql,
-              `SELECT ${order} AS place, octet_length(a.data) + octet_length(a.parents) AS bytes FROM ${from}
+        sql,
+        `SELECT ${order} AS place, octet_length(a.data) + octet_length(a.parents) AS bytes FROM ${from}
           WHERE ${way.conditions} AND ${order} < ? ORDER BY ${order} DESC LIMIT ?`,
-              way.values,
-              start,
-              Math.min(longestLook, most),
-            );
+        way.values,
+        start,
+        Math.min(longestLook, most),
+      );
       if (end === undefined) return { found: [], before: undefined };
       const rows = sql.all<AssetRow>(
-              `SELECT a.* FROM ${from} WHERE ${way.conditions} AND ${order} < ? AND ${order} >= ? AND ${rest.conditions}
+        `SELECT a.* FROM ${from} WHERE ${way.conditions} AND ${order} < ? AND ${order} >= ? AND ${rest.conditions}
           ORDER BY ${order} DESC`,
-              ...way.values,
-              start,
-              end,
-              ...rest.values,
-            );
+        ...way.values,
+        start,
+        end,
+        ...rest.values,
+      );
       const found = rows.map(fromRow);
       return { found: holds ? found.filter(holds) : found, before: end };
     },

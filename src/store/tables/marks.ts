@@ -29,8 +29,7 @@ export function markTable(sql: Sql) {
     set(dir: string, { sequence, runs, at }: NotedMark): void {
       const values = [sequence, toJson(runs), at, dir] as const;
       const known = sql.run('UPDATE marks SET sequence = ?, runs = ?, noted_at = ? WHERE dir = ?', ...values);
-      if (known === 0)
-        sql.run('INSERT INTO marks (sequence, runs, noted_at, dir) VALUES (?, ?, ?, ?)', ...values);
+      if (known === 0) sql.run('INSERT INTO marks (sequence, runs, noted_at, dir) VALUES (?, ?, ?, ?)', ...values);
     },
 
     erase(dir: string): void {

@@ -282,8 +282,8 @@ export function migrate<T extends object>(
     return { statements, params: texts.map(() => []), records: [], counts: [] };
   }
   session.run(() => {
-        for (const text of texts) session.write(text, []);
-      });
+    for (const text of texts) session.write(text, []);
+  });
   return session.written;
 }
 

@@ -67,12 +67,12 @@ export function oidcTable(sql: Sql) {
     link({ userId, issuer, subject, granted }: OidcUser): void {
       unlink(userId);
       sql.run(
-                'INSERT INTO oidc_users (user_id, issuer, subject, granted) VALUES (?, ?, ?, ?)',
-                userId,
-                issuer,
-                subject,
-                toJson(granted),
-              );
+        'INSERT INTO oidc_users (user_id, issuer, subject, granted) VALUES (?, ?, ?, ?)',
+        userId,
+        issuer,
+        subject,
+        toJson(granted),
+      );
     },
 
     /** False where nothing is known of that user. */

@@ -69,18 +69,18 @@ export function ringKeyTable(sql: Sql) {
   return {
     insert(key: NewRingKey): void {
       sql.run(
-                  `INSERT INTO ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)
+        `INSERT INTO ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)`,
-                  key.id,
-                  key.ringId,
-                  key.algorithm,
-                  key.kem,
-                  key.pair,
-                  key.wrapped,
-                  key.iv,
-                  toJson(key.props),
-                  key.createdAt,
-                );
+        key.id,
+        key.ringId,
+        key.algorithm,
+        key.kem,
+        key.pair,
+        key.wrapped,
+        key.iv,
+        toJson(key.props),
+        key.createdAt,
+      );
     },
 
     /** The key of that id, if it is one of that ring. */
@@ -116,11 +116,7 @@ export function ringKeyTable(sql: Sql) {
     /** Wraps it so from now on; how it was wrapped until now is kept. */
     rewrap(key: RingKey, next: Wrapping, now: number): void {
       keepPresent(sql, key, now);
-      sql.run(
-                `UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`,
-                ...valuesOf(next),
-                key.seq,
-              );
+      sql.run(`UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`, ...valuesOf(next), key.seq);
     },
 
     /**
@@ -130,25 +126,25 @@ export function ringKeyTable(sql: Sql) {
     putBack(key: RingKey, earlier: Wrapping, now: number): void {
       keepPresent(sql, key, now);
       sql.run(
-                `DELETE FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?
+        `DELETE FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?
           AND seq > (SELECT MIN(seq) FROM earlier_wrappings WHERE key_seq = ?)`,
-                key.seq,
-                earlier.wrapped,
-                key.seq,
-              );
+        key.seq,
+        earlier.wrapped,
+        key.seq,
+      );
       sql.run(`UPDATE ring_keys SET ${wrappedSo} WHERE seq = ?`, ...valuesOf(earlier), key.seq);
     },
 
     /** How it was wrapped before, the oldest first: that one the appliance made itself. */
     earlierWrappings({ seq, ringId }: RingKey): EarlierWrapping[] {
       const rows = sql.all<EarlierRow>(
-              `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
+        `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
           JOIN rings r ON r.id = ?
           LEFT JOIN ring_pairs p ON p.ring_id = r.id AND p.pair = e.pair
           WHERE e.key_seq = ? ORDER BY e.seq`,
-              ringId,
-              seq,
-            );
+        ringId,
+        seq,
+      );
       return rows.map(({ kem, pair, wrapped, iv, public_key: publicKey, replaced_at: replacedAt }) => ({
         // Cast: nothing else was ever written.
         kem: kem as Kem,
@@ -163,13 +159,13 @@ export function ringKeyTable(sql: Sql) {
     /** Erases keys of the ring with all that is known of them, as many as go in one slice; answers how many rows. */
     eraseSome(ringId: string): number {
       const last = endOfSlice(
-              sql,
-              // A key weighs as much as the days of its use that are kept.
-              `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
+        sql,
+        // A key weighs as much as the days of its use that are kept.
+        `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
           WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
-              [ringId],
-              0,
-            );
+        [ringId],
+        0,
+      );
       if (last === undefined) return 0;
       const theirs = 'key_seq IN (SELECT seq FROM ring_keys WHERE ring_id = ? AND seq <= ?)';
       return (
@@ -196,11 +192,11 @@ function keepPresent(sql: Sql, key: RingKey, now: number): void {
   const isThere = 'SELECT seq FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?';
   if (sql.get(isThere, key.seq, key.wrapped)) return;
   sql.run(
-        'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
-        key.seq,
-        ...valuesOf(key),
-        now,
-      );
+    'INSERT INTO earlier_wrappings (key_seq, kem, pair, wrapped, iv, replaced_at) VALUES (?, ?, ?, ?, ?, ?)',
+    key.seq,
+    ...valuesOf(key),
+    now,
+  );
 }
 
 function fromRow(row: RingKeyRow): RingKey {

@@ -84,32 +84,28 @@ export function ringTable(sql: Sql) {
   return {
     insert(ring: NewRing): void {
       sql.run(
-                  `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
+        `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
           max_encrypt_count, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-                  ring.id,
-                  ring.service,
-                  ring.name,
-                  ring.displayName,
-                  ring.algorithm,
-                  ring.activeKey,
-                  ring.kem,
-                  ring.publicKey,
-                  toJson(ring.props),
-                  toJson(ring.keyProps),
-                  ring.maxEncryptCount,
-                  ring.createdAt,
-                  ring.updatedAt,
-                );
+        ring.id,
+        ring.service,
+        ring.name,
+        ring.displayName,
+        ring.algorithm,
+        ring.activeKey,
+        ring.kem,
+        ring.publicKey,
+        toJson(ring.props),
+        toJson(ring.keyProps),
+        ring.maxEncryptCount,
+        ring.createdAt,
+        ring.updatedAt,
+      );
     },
 
     /** The ring of that lower-case name, unless deleted. */
     byName(service: RingService, name: string): Ring | undefined {
       return ringOf(
-        sql.get<RingRow>(
-                    'SELECT * FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL',
-                    service,
-                    name,
-                  ),
+        sql.get<RingRow>('SELECT * FROM rings WHERE service = ? AND name = ? AND deleted_at IS NULL', service, name),
       );
     },
 
@@ -117,11 +113,11 @@ export function ringTable(sql: Sql) {
     activeKeyOf: (service: RingService, name: string): ActiveKey | undefined =>
       sql.remember('rings', `${service} ${name}`, () => {
         const row = sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
-                  `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
+          `SELECT id, active_key, max_encrypt_count, rotate_after FROM rings
             WHERE service = ? AND name = ? AND deleted_at IS NULL`,
-                  service,
-                  name,
-                );
+          service,
+          name,
+        );
         return (
           row && {
             ringId: row.id,
@@ -135,9 +131,7 @@ export function ringTable(sql: Sql) {
     /** The ring of that id, deleted or not. */
     byId(service: RingService, id: string): Ring | undefined {
       const ofService = (ring: Ring | undefined) => (ring?.service === service ? ring : undefined);
-      const ring = sql.remember('rings', id, () =>
-        ringOf(sql.get<RingRow>('SELECT * FROM rings WHERE id = ?', id)),
-      );
+      const ring = sql.remember('rings', id, () => ringOf(sql.get<RingRow>('SELECT * FROM rings WHERE id = ?', id)));
       return ofService(ring);
     },
 
@@ -152,12 +146,7 @@ export function ringTable(sql: Sql) {
       ),
 
     /** Those that were deleted after that time, the oldest first, each as `answer` makes it. */
-    listDeletedSince: <T>(
-      service: RingService,
-      time: number,
-      page: PageRequest,
-      answer: (ring: Ring) => T,
-    ): Page<T> =>
+    listDeletedSince: <T>(service: RingService, time: number, page: PageRequest, answer: (ring: Ring) => T): Page<T> =>
       readPart(
         sql,
         page,
@@ -177,9 +166,9 @@ export function ringTable(sql: Sql) {
     /** Of both services, deleted after that time: those that can be restored. */
     countDeletedSince(time: number): number {
       const row = sql.get<{ n: number }>(
-              'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
-              time,
-            );
+        'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
+        time,
+      );
       return row?.n ?? 0;
     },
 
@@ -189,33 +178,28 @@ export function ringTable(sql: Sql) {
 
     update(id: string, change: RingChange): void {
       sql.run(
-                `UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, offline_decrypt = ?,
+        `UPDATE rings SET props = ?, key_props = ?, max_encrypt_count = ?, rotate_after = ?, offline_decrypt = ?,
           updated_at = ? WHERE id = ?`,
-                toJson(change.props),
-                toJson(change.keyProps),
-                change.maxEncryptCount,
-                change.rotateAfter ?? null,
-                change.offlineDecrypt ? 1 : 0,
-                change.updatedAt,
-                id,
-              );
+        toJson(change.props),
+        toJson(change.keyProps),
+        change.maxEncryptCount,
+        change.rotateAfter ?? null,
+        change.offlineDecrypt ? 1 : 0,
+        change.updatedAt,
+        id,
+      );
     },
 
     /** Gives the ring the public key of its next pair. Keys may be wrapped to the one before, which is kept. */
     changePublicKey(before: Ring, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): void {
       sql.run(
-                'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
-                before.id,
-                before.pair,
-                before.kem,
-                before.publicKey,
-              );
-      sql.run(
-                'UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?',
-                kem,
-                publicKey,
-                before.id,
-              );
+        'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
+        before.id,
+        before.pair,
+        before.kem,
+        before.publicKey,
+      );
+      sql.run('UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?', kem, publicKey, before.id);
     },
 
     /** Gives it another public key in place of the one to which no key is wrapped. */
@@ -226,10 +210,10 @@ export function ringTable(sql: Sql) {
     /** The public key of an earlier pair of the ring. */
     earlierPublicKey(id: string, pair: number): string | undefined {
       const row = sql.get<{ public_key: string }>(
-              'SELECT public_key FROM ring_pairs WHERE ring_id = ? AND pair = ?',
-              id,
-              pair,
-            );
+        'SELECT public_key FROM ring_pairs WHERE ring_id = ? AND pair = ?',
+        id,
+        pair,
+      );
       return row?.public_key;
     },
 
@@ -244,9 +228,9 @@ export function ringTable(sql: Sql) {
     /** The id of a ring that was deleted at or before that time. */
     deletedUntil(time: number): string | undefined {
       const row = sql.get<{ id: string }>(
-              'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
-              time,
-            );
+        'SELECT id FROM rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+        time,
+      );
       return row?.id;
     },
 

@@ -62,17 +62,17 @@ export function secondFactorTable(sql: Sql) {
     insert(factor: NewSecondFactor): void {
       const { kind, ...data } = factor.data;
       sql.run(
-                  `INSERT INTO second_factors (id, user_id, name, kind, data, credential_id, pending, created_at)
+        `INSERT INTO second_factors (id, user_id, name, kind, data, credential_id, pending, created_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-                  factor.id,
-                  factor.userId,
-                  factor.name,
-                  kind,
-                  toJson(data),
-                  factor.credentialId ?? null,
-                  factor.isPending ? 1 : 0,
-                  factor.createdAt,
-                );
+        factor.id,
+        factor.userId,
+        factor.name,
+        kind,
+        toJson(data),
+        factor.credentialId ?? null,
+        factor.isPending ? 1 : 0,
+        factor.createdAt,
+      );
     },
 
     /** The user's, the oldest first, without pending ones. */

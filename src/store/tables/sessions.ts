@@ -40,17 +40,17 @@ export function sessionTable(sql: Sql) {
   return {
     insert(session: Omit<Session, 'endedAt'>): void {
       sql.run(
-                  `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
+        `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-                  session.tokenHash,
-                  session.id,
-                  session.userId,
-                  session.byProvider ? 1 : 0,
-                  session.chainStartedAt,
-                  session.expiresAt,
-                  session.usedAt,
-                  session.address ?? null,
-                );
+        session.tokenHash,
+        session.id,
+        session.userId,
+        session.byProvider ? 1 : 0,
+        session.chainStartedAt,
+        session.expiresAt,
+        session.usedAt,
+        session.address ?? null,
+      );
     },
 
     byTokenHash(tokenHash: string): Session | undefined {
@@ -61,20 +61,15 @@ export function sessionTable(sql: Sql) {
     /** Those of the user that are open at that time, the oldest login first. */
     openOf(userId: string, now: number): Session[] {
       const rows = sql.all<SessionRow>(
-              `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
-              userId,
-              now,
-            );
+        `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
+        userId,
+        now,
+      );
       return rows.map(fromRow);
     },
 
     noteUse(tokenHash: string, now: number, address: string | undefined): void {
-      sql.run(
-                'UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?',
-                now,
-                address ?? null,
-                tokenHash,
-              );
+      sql.run('UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?', now, address ?? null, tokenHash);
     },
 
     extend(tokenHash: string, expiresAt: number): void {
@@ -84,76 +79,76 @@ export function sessionTable(sql: Sql) {
     /** Ends one; false where it has ended before. */
     end(tokenHash: string, now: number): boolean {
       const ended = sql.run(
-              'UPDATE sessions SET ended_at = ? WHERE token_hash = ? AND ended_at IS NULL',
-              now,
-              tokenHash,
-            );
+        'UPDATE sessions SET ended_at = ? WHERE token_hash = ? AND ended_at IS NULL',
+        now,
+        tokenHash,
+      );
       return ended === 1;
     },
 
     /** Ends the one of that id; false where the user has no such session that is open. */
     endById(userId: string, id: string, now: number): boolean {
       const ended = sql.run(
-              'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
-              now,
-              userId,
-              now,
-              id,
-            );
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
+        now,
+        userId,
+        now,
+        id,
+      );
       return ended > 0;
     },
 
     /** Ends all of the user's sessions but the one with that token. */
     endAllOf(userId: string, now: number, exceptTokenHash = ''): void {
       sql.run(
-                'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
-                now,
-                userId,
-                exceptTokenHash,
-              );
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
+        now,
+        userId,
+        exceptTokenHash,
+      );
     },
 
     /** Ends all but the newest `most` of the user's sessions that are open at that time. */
     endBeyond(userId: string, most: number, now: number): void {
       const row = sql.get<{ seq: number }>(
-              `SELECT seq FROM sessions WHERE user_id = ? AND ended_at IS NULL AND expires_at > ?
+        `SELECT seq FROM sessions WHERE user_id = ? AND ended_at IS NULL AND expires_at > ?
           ORDER BY seq DESC LIMIT 1 OFFSET ?`,
-              userId,
-              now,
-              most,
-            );
+        userId,
+        now,
+        most,
+      );
       if (!row) return;
       sql.run(
-                'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND seq <= ?',
-                now,
-                userId,
-                row.seq,
-              );
+        'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND seq <= ?',
+        now,
+        userId,
+        row.seq,
+      );
     },
 
     /** Erases what has ended or expired of the user's sessions, but for the newest `most` of all. */
     purgeBeyond(userId: string, most: number, now: number): void {
       const row = sql.get<{ seq: number }>(
-              'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
-              userId,
-              most,
-            );
+        'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+        userId,
+        most,
+      );
       if (!row) return;
       sql.run(
-                'DELETE FROM sessions WHERE user_id = ? AND seq <= ? AND (ended_at IS NOT NULL OR expires_at <= ?)',
-                userId,
-                row.seq,
-                now,
-              );
+        'DELETE FROM sessions WHERE user_id = ? AND seq <= ? AND (ended_at IS NOT NULL OR expires_at <= ?)',
+        userId,
+        row.seq,
+        now,
+      );
     },
 
     /** Erases up to `most` sessions that expired before `time`. */
     purge(time: number, most: number): void {
       sql.run(
-                'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at, seq LIMIT ?)',
-                time,
-                most,
-              );
+        'DELETE FROM sessions WHERE seq IN (SELECT seq FROM sessions WHERE expires_at < ? ORDER BY expires_at, seq LIMIT ?)',
+        time,
+        most,
+      );
     },
   };
 }

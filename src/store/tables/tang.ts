@@ -44,16 +44,16 @@ export function tangTable(sql: Sql) {
     insert(pair: Omit<TangPair, 'rotatedAt' | 'recoveries' | 'recoveredAt'>): void {
       sql.run('UPDATE tang_pairs SET rotated_at = ? WHERE rotated_at IS NULL', pair.createdAt);
       sql.run(
-                  `INSERT INTO tang_pairs (thumbprint, thumbprint_s1, exchange, exchange_s1, epoch, sealed, created_at, recoveries)
+        `INSERT INTO tang_pairs (thumbprint, thumbprint_s1, exchange, exchange_s1, epoch, sealed, created_at, recoveries)
           VALUES (?, ?, ?, ?, ?, ?, ?, 0)`,
-                  pair.thumbprint,
-                  pair.thumbprintS1,
-                  pair.exchange,
-                  pair.exchangeS1,
-                  pair.epoch,
-                  pair.sealed,
-                  pair.createdAt,
-                );
+        pair.thumbprint,
+        pair.thumbprintS1,
+        pair.exchange,
+        pair.exchangeS1,
+        pair.epoch,
+        pair.sealed,
+        pair.createdAt,
+      );
     },
 
     advertised: (): TangPair | undefined => one('rotated_at IS NULL'),
@@ -66,8 +66,7 @@ export function tangTable(sql: Sql) {
       one('exchange = ? OR exchange_s1 = ?', thumbprint, thumbprint),
 
     /** The newest first. There are few: whoever makes one sees to it. */
-    all: (): TangPair[] =>
-      sql.all<PairRow>('SELECT * FROM tang_pairs ORDER BY seq DESC').map(fromRow),
+    all: (): TangPair[] => sql.all<PairRow>('SELECT * FROM tang_pairs ORDER BY seq DESC').map(fromRow),
 
     noteRecovery(thumbprint: string, at: number): void {
       const sets = 'recoveries = recoveries + 1, recovered_at = ?';

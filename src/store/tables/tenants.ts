@@ -44,15 +44,15 @@ export function tenantTable(sql: Sql) {
   return {
     insert(tenant: NewTenant): void {
       sql.run(
-                  'INSERT INTO tenants (id, name, dir, hosts, limits, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
-                  tenant.id,
-                  tenant.name,
-                  tenant.dir,
-                  toJson(tenant.hosts),
-                  toJson(tenant.limits),
-                  tenant.createdAt,
-                  tenant.updatedAt,
-                );
+        'INSERT INTO tenants (id, name, dir, hosts, limits, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+        tenant.id,
+        tenant.name,
+        tenant.dir,
+        toJson(tenant.hosts),
+        toJson(tenant.limits),
+        tenant.createdAt,
+        tenant.updatedAt,
+      );
     },
 
     /** The tenant of that name, unless deleted. */
@@ -75,17 +75,17 @@ export function tenantTable(sql: Sql) {
     /** Writes name, hosts, limits, whose logins need a second factor, custody, `updatedAt` and `deletedAt`. */
     update(tenant: TenantRecord): void {
       sql.run(
-                `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,
+        `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,
           deleted_at = ? WHERE id = ?`,
-                tenant.name,
-                toJson(tenant.hosts),
-                toJson(tenant.limits),
-                toJson(tenant.secondFactorFor),
-                tenant.custody,
-                tenant.updatedAt,
-                tenant.deletedAt ?? null,
-                tenant.id,
-              );
+        tenant.name,
+        toJson(tenant.hosts),
+        toJson(tenant.limits),
+        toJson(tenant.secondFactorFor),
+        tenant.custody,
+        tenant.updatedAt,
+        tenant.deletedAt ?? null,
+        tenant.id,
+      );
     },
 
     erase(id: string): void {

@@ -81,36 +81,36 @@ export function transitTable(sql: Sql) {
   return {
     insert(ring: Omit<TransitRing, 'seq' | 'deletedAt'>): void {
       sql.run(
-                  `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
+        `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
           min_encryption, deletion_allowed, rotate_after, created_at, updated_at)
           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-                  ring.id,
-                  ring.name,
-                  ring.displayName,
-                  ring.type,
-                  Number(ring.derived),
-                  ring.latestVersion,
-                  ring.minDecryptionVersion,
-                  ring.minEncryptionVersion,
-                  Number(ring.deletionAllowed),
-                  ring.rotateAfter ?? null,
-                  ring.createdAt,
-                  ring.updatedAt,
-                );
+        ring.id,
+        ring.name,
+        ring.displayName,
+        ring.type,
+        Number(ring.derived),
+        ring.latestVersion,
+        ring.minDecryptionVersion,
+        ring.minEncryptionVersion,
+        Number(ring.deletionAllowed),
+        ring.rotateAfter ?? null,
+        ring.createdAt,
+        ring.updatedAt,
+      );
     },
 
     insertKey(key: Omit<TransitKey, 'seq'>): void {
       sql.run(
-                `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
+        `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
           VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
-                key.id,
-                key.ringId,
-                key.version,
-                key.epoch,
-                key.sealed,
-                key.publicKey,
-                key.createdAt,
-              );
+        key.id,
+        key.ringId,
+        key.version,
+        key.epoch,
+        key.sealed,
+        key.publicKey,
+        key.createdAt,
+      );
     },
 
     /** The ring of that lower-case name, unless deleted. */
@@ -121,28 +121,22 @@ export function transitTable(sql: Sql) {
 
     /** The ring of that id, deleted or not. */
     byId: (id: string): TransitRing | undefined =>
-      sql.remember('transit_rings', id, () =>
-        ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id)),
-      ),
+      sql.remember('transit_rings', id, () => ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id))),
 
     key: (ringId: string, version: number): TransitKey | undefined =>
       sql.remember('transit_keys', `${ringId} ${version}`, () => {
-        const row = sql.get<KeyRow>(
-                  'SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?',
-                  ringId,
-                  version,
-                );
+        const row = sql.get<KeyRow>('SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?', ringId, version);
         return row && keyFrom(row);
       }),
 
     /** The newest first, from that version down to the other one. */
     keysBetween(ringId: string, from: number, to: number): TransitKey[] {
       const rows = sql.all<KeyRow>(
-              'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
-              ringId,
-              to,
-              from,
-            );
+        'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
+        ringId,
+        to,
+        from,
+      );
       return rows.map(keyFrom);
     },
 
@@ -158,11 +152,7 @@ export function transitTable(sql: Sql) {
     countMessage: (id: string): void => sql.count(countMessage, id),
 
     /** The oldest first: those that are there, or those that were deleted after that time. */
-    list: <T>(
-      page: PageRequest,
-      deletedSince: number | undefined,
-      answer: (ring: TransitRing) => T,
-    ): Page<T> =>
+    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (ring: TransitRing) => T): Page<T> =>
       deletedSince === undefined
         ? readPart(
             sql,
@@ -194,15 +184,15 @@ export function transitTable(sql: Sql) {
 
     update(id: string, change: TransitChange): void {
       sql.run(
-                `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
+        `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
           updated_at = ? WHERE id = ?`,
-                change.minDecryptionVersion,
-                change.minEncryptionVersion,
-                Number(change.deletionAllowed),
-                change.rotateAfter ?? null,
-                change.updatedAt,
-                id,
-              );
+        change.minDecryptionVersion,
+        change.minEncryptionVersion,
+        Number(change.deletionAllowed),
+        change.rotateAfter ?? null,
+        change.updatedAt,
+        id,
+      );
     },
 
     setDeleted(id: string, deletedAt: number | undefined): void {
@@ -212,10 +202,10 @@ export function transitTable(sql: Sql) {
     /** Some keys that are sealed under an older tenant key than that. */
     keysBefore(epoch: number, most: number): (TransitKey & { readonly type: TransitType })[] {
       const rows = sql.all<KeyRow & { type: TransitType }>(
-              `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
-              epoch,
-              most,
-            );
+        `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
+        epoch,
+        most,
+      );
       return rows.map((row) => ({ ...keyFrom(row), type: row.type }));
     },
 
@@ -226,20 +216,20 @@ export function transitTable(sql: Sql) {
     /** The id of a ring that was deleted at or before that time. */
     deletedUntil(time: number): string | undefined {
       const row = sql.get<{ id: string }>(
-              'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
-              time,
-            );
+        'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+        time,
+      );
       return row?.id;
     },
 
     /** Erases keys of the ring, as many as go in one slice; answers how many. */
     eraseSome(ringId: string): number {
       const last = endOfSlice(
-              sql,
-              'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-              [ringId],
-              0,
-            );
+        sql,
+        'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
+        [ringId],
+        0,
+      );
       if (last === undefined) return 0;
       return sql.run('DELETE FROM transit_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
     },

@@ -28,20 +28,20 @@ export function userTokenTable(sql: Sql) {
     replace(token: UserToken): void {
       erase(token.userId, token.kind);
       sql.run(
-                  'INSERT INTO user_tokens (kind, token_hash, user_id, expires_at) VALUES (?, ?, ?, ?)',
-                  token.kind,
-                  token.tokenHash,
-                  token.userId,
-                  token.expiresAt,
-                );
+        'INSERT INTO user_tokens (kind, token_hash, user_id, expires_at) VALUES (?, ?, ?, ?)',
+        token.kind,
+        token.tokenHash,
+        token.userId,
+        token.expiresAt,
+      );
     },
 
     byHash(kind: UserTokenKind, tokenHash: string): UserToken | undefined {
       const row = sql.get<UserTokenRow>(
-              'SELECT user_id, expires_at FROM user_tokens WHERE kind = ? AND token_hash = ?',
-              kind,
-              tokenHash,
-            );
+        'SELECT user_id, expires_at FROM user_tokens WHERE kind = ? AND token_hash = ?',
+        kind,
+        tokenHash,
+      );
       return row && { kind, tokenHash, userId: row.user_id, expiresAt: row.expires_at };
     },
 

@@ -69,22 +69,22 @@ export function userTable(sql: Sql) {
   return {
     insert(user: NewUser): void {
       sql.run(
-                  `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
+        `INSERT INTO users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
           password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-                  user.id,
-                  user.username,
-                  withoutCase(user.username),
-                  user.email,
-                  withoutCase(user.email),
-                  user.firstName,
-                  user.lastName,
-                  user.displayName,
-                  user.flagsText,
-                  toJson(user.props),
-                  user.passwordHash ?? null,
-                  user.createdAt,
-                  user.updatedAt,
-                );
+        user.id,
+        user.username,
+        withoutCase(user.username),
+        user.email,
+        withoutCase(user.email),
+        user.firstName,
+        user.lastName,
+        user.displayName,
+        user.flagsText,
+        toJson(user.props),
+        user.passwordHash ?? null,
+        user.createdAt,
+        user.updatedAt,
+      );
     },
 
     byId(id: string): User | undefined {
@@ -111,9 +111,9 @@ export function userTable(sql: Sql) {
     /** The same without those that the claims of an identity provider gave. */
     ownFlagsText(id: string): string | undefined {
       const row = sql.get<{ flags: string; granted: string | null }>(
-              'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
-              id,
-            );
+        'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
+        id,
+      );
       const granted = new Set(row?.granted == null ? [] : textsOf(row.granted));
       if (!row || granted.size === 0) return row?.flags;
       const own = Object.entries(objectOf(row.flags)).filter(([name]) => !granted.has(name.toLowerCase()));
@@ -132,18 +132,18 @@ export function userTable(sql: Sql) {
 
     update(id: string, change: UserChange): void {
       sql.run(
-                `UPDATE users SET email = ?, email_key = ?, first_name = ?, last_name = ?, display_name = ?, flags = ?, props = ?,
+        `UPDATE users SET email = ?, email_key = ?, first_name = ?, last_name = ?, display_name = ?, flags = ?, props = ?,
           updated_at = ? WHERE id = ?`,
-                change.email,
-                withoutCase(change.email),
-                change.firstName,
-                change.lastName,
-                change.displayName,
-                change.flagsText,
-                toJson(change.props),
-                change.updatedAt,
-                id,
-              );
+        change.email,
+        withoutCase(change.email),
+        change.firstName,
+        change.lastName,
+        change.displayName,
+        change.flagsText,
+        toJson(change.props),
+        change.updatedAt,
+        id,
+      );
     },
 
     noteLogin(id: string, now: number): void {

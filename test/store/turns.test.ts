@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SerialQueue } from '../../src/store/serial-queue.ts';
-import { othersTurn } from '../../src/store/turns.ts';
+import { inTurns, othersTurn, queuesTurn } from '../../src/store/turns.ts';
 
 /** For longer than the queues run without a rest, where nothing else is said. */
 function holdLoop(milliseconds = 30): void {
@@ -34,24 +34,42 @@ async function turnsBetween(count: number, put: (job: () => Promise<void>) => Pr
 /** As many connections are taken, one a turn, before a request that came last. */
 const enough = 16;
 
-test('jobs that are put in together let others have their turns in between', async () => {
-  const queue = new SerialQueue();
-  for (const turns of await turnsBetween(6, async (job) => queue.add(job))) assert.ok(turns >= enough, `${turns}`);
+/** As a request is worked on. */
+async function inItsTurn(job: () => Promise<void>): Promise<void> {
+  const rest = queuesTurn();
+  if (rest) await rest;
+  await job();
+}
+
+test('requests that come together let others have their turns in between', async () => {
+  const put = async (job: () => Promise<void>): Promise<void> => void inItsTurn(job);
+  for (const turns of await turnsBetween(6, put)) assert.ok(turns >= enough, `${turns}`);
 });
 
-test('so do those of several queues together', async () => {
-  const queues = [new SerialQueue(), new SerialQueue(), new SerialQueue()];
-  let next = 0;
-  const between = await turnsBetween(6, async (job) => queues[next++ % queues.length]?.add(job));
-  for (const turns of between) assert.ok(turns >= enough, `${turns}`);
+test('so do slices of long work, each of them', async () => {
+  let turns = 0;
+  const began: number[] = [];
+  function* slices(): Generator<void, void, void> {
+    for (let n = 0; n < 6; n++) {
+      began.push(turns);
+      holdLoop();
+      yield;
+    }
+  }
+  let isOver = false;
+  const ended = inTurns(slices()).then(() => {
+    isOver = true;
+  });
+  for (; !isOver; turns++) await nextTurn();
+  await ended;
+  for (const [n, at] of began.entries()) if (n > 0) assert.ok(at - (began[n - 1] ?? 0) >= enough, began.join());
 });
 
-test('and those that each come to an idle queue', async () => {
-  const queue = new SerialQueue();
+test('and requests of which each comes when the one before is done', async () => {
   let ended = 0;
   let turnsSince = enough;
   for (let n = 0; n < 6; n++) {
-    queue.add(async () => {
+    void inItsTurn(async () => {
       assert.ok(turnsSince >= enough, `job ${n} began ${turnsSince} turns after the one before`);
       holdLoop();
       turnsSince = 0;
@@ -89,14 +107,13 @@ test('a short job of an idle queue begins at once while others rest, however man
       await nextTurn();
     }
   });
-  const queue = new SerialQueue();
   const took: number[] = [];
   for (let n = 0; n < 40; n++) {
     // At another moment of their going and resting each time.
     for (let turn = 0; turn < 7 + n; turn++) await nextTurn();
     let turns = 0;
     let isDone = false;
-    queue.add(async () => {
+    void inItsTurn(async () => {
       isDone = true;
     });
     for (; !isDone; turns++) await nextTurn();
