@@ -167,6 +167,8 @@ export class Session<T extends object> {
     } catch (error) {
       return this.#failed(error);
     }
+    // What waits would be committed before it is done.
+    if (result instanceof Promise) this.#failed(new KmsError('internal', 'a transaction waits for nothing'));
     return this.#committed(result);
   }
 

@@ -67,9 +67,11 @@ function beginAnew(): void {
 async function rest(): Promise<void> {
   isResting = true;
   do {
+    // What came in this turn of the event loop waits too.
+    await nextTurn();
     // From now on what the others do counts, or they would wait for what it was that they are rested from.
     beginAnew();
-    for (let turn = 0; turn < restTurns; turn++) await nextTurn();
+    for (let turn = 1; turn < restTurns; turn++) await nextTurn();
     beginAnew();
     // One in each turn, or they would all go on before any of them has worked.
     for (let next = waiting.shift(); next; next = isLong() ? undefined : waiting.shift()) {

@@ -39,7 +39,7 @@ async function newFiles(generator: Prng): Promise<SimFiles> {
 }
 
 /** Makes, updates and deletes a few; throws at its end now and then. */
-async function work(tx: Transaction, generator: Prng, number: number): Promise<void> {
+function work(tx: Transaction, generator: Prng, number: number): void {
   for (let i = generator.int(4); i >= 0; i--) {
     const { found } = tx.assets.look(assetSearch({}), undefined, 1 + generator.int(8));
     const last = found.at(-1);

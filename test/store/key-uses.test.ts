@@ -45,7 +45,7 @@ async function newStore(generator: Prng) {
   return { files, store: await open(files, generator) };
 }
 
-async function addKeys({ rings, ringKeys }: Tables, ...ids: string[]): Promise<void> {
+function addKeys({ rings, ringKeys }: Tables, ...ids: string[]): void {
   const made = { algorithm: 'aes256', kem: 'x25519', props: {}, createdAt: now } as const;
   const ring = { service: 'ks', name: 'r', displayName: 'r', publicKey: '', keyProps: {} } as const;
   rings.insert({ id: 'ring_1', ...ring, ...made, activeKey: 'key_1', maxEncryptCount: 9, updatedAt: now });

@@ -11,7 +11,7 @@ import { answered, type Outcome, refused } from '../respond.ts';
 import { beside, type Operation, type RoutesOf, type ServedPath } from '../route.ts';
 
 export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
-  async createBackup(_ctx, input) {
+  createBackup(_ctx, input) {
     const { open, handle } = input;
     input.afterCommit(() => open.recordInOthers('system.backup', handle));
     // Nothing of it is made before the answer is being read, which is after the record of it is durable.

@@ -118,7 +118,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
   }
 
   /** Runs the migrations that are missing, unless another node did: in the turn, before anything else. */
-  async migrate(group: Group): Promise<void> {
+  migrate(group: Group): void {
     if (this.#isMigrated) return;
     const written = migrate(this.state, this.session, this.#world.migrations);
     if (written) group.add(written);

@@ -277,7 +277,7 @@ export class TurnLoop<T extends object> {
     const group = new Group(new Numbering());
     let row: NextRow | undefined;
     try {
-      await live.migrate(group);
+      live.migrate(group);
       await this.#runWaiting(live, group, ran);
       row = group.count > 0 ? live.next(group) : undefined;
     } catch (cause) {
