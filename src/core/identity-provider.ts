@@ -1,9 +1,9 @@
 // The identity provider of a tenant: where its users can log in by OpenID Connect, how they are found by the claims
 // that come from there, and which flags these give. What is set here is the machine's administrator's alone.
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { isLoopbackHost } from '../model/addresses.ts';
 import { changedRights, type Deed, type Thing } from '../model/deed.ts';
 import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import { isJsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables, Transaction } from '../store/port.ts';
