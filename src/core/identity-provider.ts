@@ -26,6 +26,8 @@ interface ProviderSettings {
   readonly userClaim: string;
   /** Whether who has no user gets one. */
   readonly createUsers: boolean;
+  /** Whether an address counts where the provider has no claim `email_verified`. */
+  readonly trustEmail: boolean;
   /** The claim of which the values give flags; a dot leads into an object. */
   readonly flagsClaim?: string;
   /** The flags that each value gives. */
@@ -163,6 +165,7 @@ function checkedSettings(given: SetProvider): ProviderSettings {
     scope: shortText('scope', scope),
     userClaim: shortText('userClaim', userClaim),
     createUsers: given.createUsers ?? false,
+    trustEmail: given.trustEmail ?? false,
     claimFlags,
     ...(name !== undefined && { name: shortText('name', name) }),
     ...(flagsClaim !== undefined && { flagsClaim: shortText('flagsClaim', flagsClaim) }),

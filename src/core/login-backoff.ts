@@ -4,7 +4,7 @@
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
 import { addressBytes, groupsOf, plainAddress } from '../model/addresses.ts';
-import { withoutCase } from '../store/tables/users.ts';
+import { nameKey } from '../store/tables/users.ts';
 import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
 /** Nothing is counted across tenants. */
@@ -56,17 +56,17 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
   };
   /** Hashed, so that what is remembered of a name doesn't grow with it. */
   const keysOf = ({ tenant, address }: LoginOrigin, name: string): BackoffKeys<Scope> => {
-    const nameKey = `${tenant} ${hashSecret(name)}`;
+    const named = `${tenant} ${hashSecret(name)}`;
     return [
-      ['pair', `${nameKey} ${networksOf(address).host}`],
-      ['name', nameKey],
+      ['pair', `${named} ${networksOf(address).host}`],
+      ['name', named],
     ];
   };
   return {
     refusal: (origin) => backoff.refusal(originKeys(origin)),
     begin(attempt) {
       const { name, userId } = attempt;
-      const ofName = name === undefined ? [] : keysOf(attempt, `name ${withoutCase(name)}`);
+      const ofName = name === undefined ? [] : keysOf(attempt, `name ${nameKey(name)}`);
       const ofUser = userId === undefined ? [] : keysOf(attempt, `user ${userId}`);
       return backoff.begin([...ofName, ...ofUser, ...originKeys(attempt)]);
     },

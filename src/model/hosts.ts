@@ -43,9 +43,11 @@ function asciiName(name: string): string | undefined {
   return !notInNames.test(name) && URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** The name of a mail address's domain, or of any other in a text; the text itself where it is none. */
-export function comparableDomain(text: string): string {
-  return canonicalHost(text) ?? text.toLowerCase();
+/** A mail address with its domain in the one form that it has; other texts stand for themselves. */
+export function sameDomain(address: string): string {
+  const at = address.lastIndexOf('@');
+  const domain = at < 0 ? undefined : canonicalHost(address.slice(at + 1));
+  return domain === undefined ? address : `${address.slice(0, at)}@${domain}`;
 }
 
 /** A host and perhaps a port, as the header `Host` has them. */
