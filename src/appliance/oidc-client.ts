@@ -9,7 +9,7 @@ import type { Provider } from '../core/identity-provider.ts';
 import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
 import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { isLoopbackHost } from '../model/addresses.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import { version } from '../version.ts';
 
 /** Milliseconds for which metadata is good, and for which a failure to read it is. */

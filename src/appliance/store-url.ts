@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 import { KmsError, systemError } from '../errors.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
 import { refuseExposed, refusePipe } from './data-dir.ts';
 
@@ -170,17 +171,13 @@ function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly
   }
   return hosts.map(({ host, port }) => {
     const isSocket = host.startsWith('/');
-    if (mode === 'disable' && !isSocket && !isLoopback(host)) {
+    if (mode === 'disable' && !isSocket && !isLoopbackHost(host)) {
       throw new KmsError('refused', `${option}: sslmode=disable would send everything to ${host} in clear`, {
         hint: 'use sslmode=verify-full, which is the default; in clear it goes to this machine alone',
       });
     }
-    return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopback(host)) };
+    return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopbackHost(host)) };
   });
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** The files as they are when it is asked; a context costs some 20 ms, so that one is kept while they are the same. */

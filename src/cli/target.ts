@@ -4,6 +4,7 @@
 import { stat } from 'node:fs/promises';
 import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
 import { type Io, pathFrom } from './io.ts';
@@ -191,7 +192,5 @@ export function serverUrl(server: string): URL {
 
 /** Whether a secret would go over the network for everyone to read. */
 export function isOpenToOthers({ protocol, hostname }: URL): boolean {
-  const isHere =
-    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
-  return protocol === 'http:' && !isHere;
+  return protocol === 'http:' && !isLoopbackHost(hostname) && !hostname.endsWith('.localhost');
 }

@@ -71,9 +71,17 @@ function typeProblem(contentType: string | undefined): KmsError | undefined {
   if (type.trim().toLowerCase() !== 'application/json') {
     return new KmsError('invalid', 'the body needs the header Content-Type: application/json');
   }
-  const charsets = parameters.map((each) => /^\s*charset\s*=\s*"?([^"]*?)"?\s*$/i.exec(each)?.[1]);
-  if (charsets.every((charset) => charset === undefined || /^utf-?8$/i.test(charset))) return undefined;
+  if (parameters.map(charsetOf).every((charset) => charset === undefined || /^utf-?8$/i.test(charset)))
+    return undefined;
   return new KmsError('unsupported-media', 'the header Content-Type: a body is taken in the charset UTF-8 alone');
+}
+
+/** Of a parameter of a Content-Type; undefined for another. */
+function charsetOf(parameter: string): string | undefined {
+  const equals = parameter.indexOf('=');
+  if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return undefined;
+  const value = parameter.slice(equals + 1).trim();
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
 /** Where the bytes of a request's body are to be had. */

@@ -1,5 +1,5 @@
 // Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
-import { type AddressSet, addressBytes, canonicalBlock } from '../model/addresses.ts';
+import type { AddressSet } from '../model/addresses.ts';
 import type { JsonObject } from '../model/json.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
@@ -61,12 +61,6 @@ export interface RequestEnv {
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
-}
-
-/** An address in the one form that records and searches have it in, without a zone; undefined for what is none. */
-export function plainAddress(text: string): string | undefined {
-  const address = text.replace(/%.*$/, '');
-  return addressBytes(address) && canonicalBlock(address);
 }
 
 /** A request as the app looks at it: what is read of Hono's context, and all that a path without parameters needs. */

@@ -6,6 +6,7 @@ import { isIPv6 } from 'node:net';
 import { readPair } from '../appliance/certificate.ts';
 import { inDir, socketFile } from '../appliance/data-dir.ts';
 import { KmsError, systemCode } from '../errors.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
 
@@ -38,7 +39,7 @@ export async function listening(options: ListenOptions): Promise<Listening> {
   const url = options.url === undefined ? undefined : parseUrl(options.url);
   const tls = await readTls(options);
   const behindProxy = options.behindProxy ?? false;
-  if (!tls && !behindProxy && !isLoopback(host)) {
+  if (!tls && !behindProxy && !isLoopbackHost(host)) {
     throw new KmsError('refused', `plain HTTP on ${host} would send keys in clear over the network`, {
       hint: 'give --tls-cert and --tls-key, or --behind-proxy where TLS ends in front of this process',
     });
@@ -74,10 +75,6 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
     throw new KmsError('usage', 'TLS needs both --tls-cert and --tls-key', { hint: 'give the other one too' });
   }
   return readPair(tlsCert, tlsKey);
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 function authority(host: string, port: number): string {

@@ -17,6 +17,7 @@ const provider = (issuer: string, more: object = {}) => ({
   scope: 'openid',
   userClaim: 'email',
   createUsers: false,
+  trustEmail: false,
   claimFlags: {},
   changedAt: 1,
   ...more,

@@ -20,7 +20,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   client: ['api', 'model', 'crypto', 'errors.ts'],
   cli: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
   appliance: ['http', 'core', 'api', 'model', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
-  server: ['appliance', 'http', 'errors.ts'],
+  server: ['appliance', 'http', 'model', 'errors.ts'],
   console: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
 };
 

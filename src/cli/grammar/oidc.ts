@@ -25,6 +25,7 @@ export const oidc = {
         ['email', 'preferred_username', 'sub'],
       ),
       '--create-users': toggle('make a user for whoever has none'),
+      '--trust-email': toggle('take an address for verified if the provider has no claim email_verified'),
       '--flags-claim': text('CLAIM', 'the claim whose values grant permissions'),
       '--claim-flags': list('VALUE=FLAG,FLAG', 'a value of that claim, and the permissions that it grants'),
       ...flagged,

@@ -5,9 +5,10 @@
 import type { EndpointId } from '../../api/endpoints.ts';
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
+import { readAuthority } from '../../model/hosts.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
-import { knownAsker, sealedError } from '../admission.ts';
+import { bearerToken, knownAsker, longestCredential, sealedError } from '../admission.ts';
 import type { Appliance, OpenState } from '../appliance.ts';
 import { bodySource, publicBodyLimit } from '../body.ts';
 import type { FairQueue } from '../fair-queue.ts';
@@ -15,7 +16,7 @@ import type { AppContext, BodySource, RequestEnv } from '../request.ts';
 import type { Reply } from '../request-log.ts';
 import { failed, headersOf, type Outcome, refused, textOf } from '../respond.ts';
 import type { ServedPath } from '../route.ts';
-import { hostName, type TenantHandle } from '../tenants.ts';
+import type { TenantHandle } from '../tenants.ts';
 import {
   bodyOf,
   envelopeIds,
@@ -56,7 +57,7 @@ interface Place {
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
   /** Where no tenant stands in the path. */
-  readonly operation: Operation | string | undefined;
+  readonly operation: () => Operation | string | undefined;
 }
 
 /** One request, as far as it is understood. */
@@ -75,12 +76,16 @@ const noQuery = new URLSearchParams();
 const mostTargets = 1000;
 const longestTarget = 200;
 
+/** Characters of a path, and the parts that it has: a mount of several, an operation, and names that are escaped. */
+const longestPath = 2048;
+const mostParts = 32;
+
 export function transitSurface(appliance: Appliance, { handlers, queue, logged }: Served): TransitSurface {
   const { world } = appliance;
   const nextId = envelopeIds(world.random);
 
   async function told(asked: Asked): Promise<Outcome> {
-    const { parts, method, query, operation: whole } = asked.place;
+    const { parts, method, query, operation: ofWhole } = asked.place;
     const [root] = parts;
     if (root === 'sys') return outcomeOf(aboutServer(asked));
     const { state } = appliance;
@@ -89,8 +94,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     if (!tenant) return outcomeOf(permissionDenied);
     const { handle, path } = tenant;
     if (path[0] === 'auth') return aboutToken(asked, state, handle, path).then(outcomeOf);
-    if (path.length < 2) return noRoute(asked, handle).then(outcomeOf);
-    const operation = path === parts ? whole : operationOf(method, path, isList(query));
+    if (path.length < 2 || asked.token === undefined) return noRoute(asked, handle).then(outcomeOf);
+    const operation = path === parts ? ofWhole() : operationOf(method, path, isList(query));
     if (operation === undefined) return unsupported(asked, handle, path).then(outcomeOf);
     if (typeof operation === 'string') return toHolder(asked, handle, problem(400, operation)).then(outcomeOf);
     return run(asked, handle, operation);
@@ -106,10 +111,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   function tenantAsked(asked: Asked, state: OpenState): { handle: TenantHandle; path: readonly string[] } | undefined {
     const { env, place } = asked;
     const { parts, method, query } = place;
-    const namespace = headerOf(env, 'x-vault-namespace')
-      ?.replace(/^\/+|\/+$/g, '')
-      .toLowerCase();
-    if (namespace && namespace !== 'root') {
+    const namespace = namespaceIn(headerOf(env, 'x-vault-namespace') ?? '');
+    if (namespace !== '' && namespace !== 'root') {
       const handle = state.tenants.byName(namespace);
       return handle && { handle, path: parts };
     }
@@ -121,7 +124,8 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     if (first && (tail[0] === 'auth' || operationOf(method, tail, lists) !== undefined)) {
       return { handle: first, path: tail };
     }
-    const handle = state.tenants.byHost(hostName(headerOf(env, 'host') ?? ''));
+    const host = readAuthority(headerOf(env, 'host') ?? '')?.host;
+    const handle = host === undefined ? undefined : state.tenants.byHost(host);
     return handle && { handle, path: parts };
   }
 
@@ -278,9 +282,10 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     straightTo(target) {
       const known = straight.get(target);
       if (known) return known;
-      const [, method, path] = plainTarget.exec(target) ?? [];
-      if (method === undefined || path === undefined || method === 'HEAD') return undefined;
-      const made = straightAt(placeOf(method, path.slice(1).split('/'), noQuery));
+      const [, method, path] = (target.length <= longestPath && plainTarget.exec(target)) || [];
+      const parts = path?.slice(1).split('/') ?? [];
+      if (method === undefined || parts.length > mostParts || method === 'HEAD') return undefined;
+      const made = straightAt(placeOf(method, parts, noQuery));
       if (straight.size >= mostTargets) straight.clear();
       if (target.length <= longestTarget) straight.set(target, made);
       return made;
@@ -288,8 +293,14 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   };
 }
 
+/** What is asked for is found out once, and for who has a token alone. */
 function placeOf(method: string, parts: readonly string[], query: URLSearchParams): Place {
-  return { method, parts, query, operation: operationOf(method, parts, isList(query)) };
+  let found: { readonly operation: ReturnType<typeof operationOf> } | undefined;
+  const operation = () => {
+    found ??= { operation: operationOf(method, parts, isList(query)) };
+    return found.operation;
+  };
+  return { method, parts, query, operation };
 }
 
 const noBody: BodySource = { read: async () => new Uint8Array() };
@@ -321,14 +332,30 @@ function headerOf({ headers = {} }: RequestEnv, name: string): string | undefine
 }
 
 function tokenOf(env: RequestEnv): string | undefined {
-  return headerOf(env, 'x-vault-token') || /^bearer +(\S+) *$/i.exec(headerOf(env, 'authorization') ?? '')?.[1];
+  const token = headerOf(env, 'x-vault-token');
+  if (!token) return bearerToken(headerOf(env, 'authorization'));
+  return token.length > longestCredential ? undefined : token;
 }
+
+/** A tenant's name without the slashes around it; empty for none. */
+function namespaceIn(header: string): string {
+  let start = 0;
+  let end = header.length;
+  while (header[start] === '/') start++;
+  while (end > start && header[end - 1] === '/') end--;
+  return header.slice(start, end).toLowerCase();
+}
+
+const tooLong = invalid(`the path is longer than ${longestPath} characters, or has more than ${mostParts} parts`);
 
 /** Undefined for a path that is not under /v1. Throws `invalid` for one that cannot be read. */
 function askedByRequest(request: Request, given: RequestEnv): Asked | undefined {
   const url = new URL(request.url);
-  const parts = url.pathname.split('/').filter((part) => part !== '');
+  const { pathname } = url;
+  if (pathname.length > longestPath) throw tooLong;
+  const parts = pathname.split('/').filter((part) => part !== '');
   if (parts.shift() !== 'v1') return undefined;
+  if (parts.length > mostParts) throw tooLong;
   let decoded: string[];
   try {
     decoded = parts.map(decodeURIComponent);
