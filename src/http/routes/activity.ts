@@ -35,7 +35,7 @@ export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> 
       const isLater = since === undefined && begin.seq > 0;
       const leading = isLater ? signHead(tenant, begin, appliance.world.now()) : undefined;
       // Nothing is read before the record of it is durable: it is the last one.
-      return async ({ caller }) => exportChain(store, start, caller.id, leading);
+      return ({ caller }) => exportChain(store, start, caller.id, leading);
     },
   },
 };
