@@ -172,6 +172,16 @@ const wantedVersion = z
   .min(0)
   .exactOptional()
   .meta({ description: 'the version to use; 0 or absent: the latest', examples: [0] });
+const dataKeyBody = z.object({
+  bits: z
+    .int()
+    .exactOptional()
+    .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
+  keyVersion: wantedVersion,
+  associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
+  context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
+});
+
 const signed = {
   input: text.exactOptional().meta({
     description: 'what is signed, base64; nothing if absent',
@@ -182,7 +192,7 @@ const signed = {
   prehashed: z
     .boolean()
     .exactOptional()
-    .meta({ description: '`true`: `input` is the hash already (ECDSA)', examples: [false] }),
+    .meta({ description: '`true`: `input` is the hash already, and as long as one (ECDSA)', examples: [false] }),
 };
 
 export const transitEndpoints = [
@@ -254,27 +264,18 @@ export const transitEndpoints = [
   endpoint('transitDataKey', {
     summary: 'Get a new data key, encrypted and in clear',
     ...ofRing('transit.datakey'),
-    body: z.object({
-      bits: z
-        .int()
-        .exactOptional()
-        .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
-      wrapped: z
-        .boolean()
-        .exactOptional()
-        .meta({ description: '`true`: encrypted alone', examples: [false] }),
-      keyVersion: wantedVersion,
-      associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
-      context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
-    }),
+    body: dataKeyBody,
     answer: z.object({
       ciphertext,
       keyVersion,
-      plaintext: base64.exactOptional().meta({
-        description: 'the data key, base64; not where `wrapped` was asked for',
-        examples: [sample.transitDataKey],
-      }),
+      plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.transitDataKey] }),
     }),
+  }),
+  endpoint('transitWrappedDataKey', {
+    summary: 'Get a new data key, encrypted alone',
+    ...ofRing('transit.datakey-wrapped'),
+    body: dataKeyBody,
+    answer: z.object({ ciphertext, keyVersion }),
   }),
   endpoint('transitSign', {
     summary: 'Have a message signed',

@@ -41,7 +41,8 @@ const noKey = 'encryption key not found';
  * and several parts: the shortest behind which something is asked for is meant.
  */
 export function operationOf(method: string, path: readonly string[], isList: boolean): Operation | string | undefined {
-  for (let mount = 1; mount < path.length; mount++) {
+  // Behind a mount are three parts at most.
+  for (let mount = Math.max(1, path.length - 3); mount < path.length; mount++) {
     const operation = behindMount(method, path.slice(mount), isList);
     if (operation) return operation;
   }
@@ -242,7 +243,7 @@ function madeData({ ciphertext, keyVersion, plaintext, error }: TransitMade): ob
 
 function dataKey(ringname: string, isWrapped: boolean): Operation {
   return {
-    id: 'transitDataKey',
+    id: isWrapped ? 'transitWrappedDataKey' : 'transitDataKey',
     params: { ringname },
     missing: noKey,
     body(given) {
@@ -251,7 +252,6 @@ function dataKey(ringname: string, isWrapped: boolean): Operation {
       const context = textOf(given, 'context');
       const keyVersion = madeVersionOf(given);
       return {
-        wrapped: isWrapped,
         ...(keyVersion !== undefined && { keyVersion }),
         ...(bits !== undefined && { bits }),
         ...(associatedData !== undefined && { associatedData }),
