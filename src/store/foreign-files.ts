@@ -1,0 +1,244 @@
+// The file port over a directory that others may write: a share of the network, the disk of another machine, whatever
+// backups, shipped copies and streamed activity go to. Names are resolved beneath it one component at a time, each in
+// the open directory before it, and no link is followed. No file of the appliance's own is opened, whatever name it was
+// given there, and none with a second name is written in its place.
+import { type BigIntStats, constants } from 'node:fs';
+import { type FileHandle, realpath } from 'node:fs/promises';
+import { basename, dirname, join, normalize } from 'node:path';
+import { KmsError, systemCode } from '../errors.ts';
+import { NodeAppendFile } from './append-file.ts';
+import type { AppendFile, Files } from './files.ts';
+import { enterMade, type ForeignPlace, ForeignRoot } from './foreign-root.ts';
+import { readFully, readWhole, writeAll } from './node-files.ts';
+import { isLink, type OpenDirectory } from './open-directory.ts';
+
+const { O_RDONLY, O_RDWR, O_DSYNC } = constants;
+
+export interface ForeignFiles extends Files {
+  /** Names of all that is directly in `dir`. Fails with code `ENOENT` where it isn't there. */
+  names(dir: string): Promise<string[]>;
+  /** Makes a directory (mode 0700) that wasn't there, durably. Fails with code `EEXIST` for whatever was. */
+  makeNewDir(dir: string): Promise<void>;
+  /** Gives a file another name in its directory, durably; what had that is replaced. */
+  rename(from: string, to: string): Promise<void>;
+  /** The files in a directory, which may be made later. */
+  beneath(dir: string): ForeignFiles;
+  /** Where they are, for another thread to open. */
+  place(): Promise<ForeignPlace>;
+}
+
+/** The administrator's own links in the path are followed when it is used first. */
+export function foreignFiles(place: ForeignPlace): ForeignFiles {
+  return new FilesBeneath(new ForeignRoot(place), '.');
+}
+
+/** A file that the administrator named, with the files beside it. A link of that name is followed once. */
+export async function foreignFile(
+  path: string,
+  own: readonly string[] = [],
+): Promise<{ readonly files: ForeignFiles; readonly name: string }> {
+  const real = await realpath(path);
+  return { files: foreignFiles({ path: dirname(real), own, isResolved: true }), name: basename(real) };
+}
+
+/** More levels than this program makes by far. */
+const deepest = 32;
+
+class FilesBeneath implements ForeignFiles {
+  readonly #root: ForeignRoot;
+  readonly #prefix: string;
+
+  constructor(root: ForeignRoot, prefix: string) {
+    this.#root = root;
+    this.#prefix = prefix;
+  }
+
+  beneath(dir: string): ForeignFiles {
+    return new FilesBeneath(this.#root, join(this.#prefix, dir));
+  }
+
+  async place(): Promise<ForeignPlace> {
+    const { path, ...place } = await this.#root.place();
+    return { ...place, path: join(path, this.#prefix) };
+  }
+
+  names(dir: string): Promise<string[]> {
+    return this.#in(dir, (directory) => directory.names());
+  }
+
+  async list(dir: string): Promise<string[]> {
+    return (await unlessMissing(this.#in(dir, (directory) => directory.plainNames()))) ?? [];
+  }
+
+  async exists(name: string): Promise<boolean> {
+    return (await unlessMissing(this.#look(name))) !== undefined;
+  }
+
+  async size(name: string): Promise<number> {
+    return Number((await this.#look(name)).size);
+  }
+
+  read(name: string): Promise<Uint8Array> {
+    return this.#reading(name, readWhole);
+  }
+
+  readAt(name: string, offset: number, length: number): Promise<Uint8Array> {
+    return this.#reading(name, (handle) => readFully(handle, offset, length));
+  }
+
+  openAppend(name: string, create: boolean): Promise<AppendFile> {
+    return this.#at(name, async (directory, entry) => {
+      const handle = create
+        ? await directory.openNew(entry, O_DSYNC)
+        : await directory.openFile(entry, O_RDWR | O_DSYNC, async (found) => {
+            const path = join(directory.path, entry);
+            await this.#root.needForeign(path, found);
+            needOneName(path, found);
+          });
+      try {
+        return new NodeAppendFile(handle, (await handle.stat()).size);
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    });
+  }
+
+  replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#at(name, async (directory, entry) => {
+      const draft = `${entry}.tmp`;
+      const handle = await directory.openNew(draft).catch(async (error: unknown) => {
+        if (systemCode(error) !== 'EEXIST') throw error;
+        // What a crash left, or somebody put there: the name goes, and nothing is written to what it leads to.
+        await directory.remove(draft);
+        return directory.openNew(draft);
+      });
+      try {
+        await writeAll(handle, bytes);
+        await directory.rename(draft, entry);
+      } catch (error) {
+        await directory.remove(draft).catch(() => {});
+        throw error;
+      }
+      await directory.sync();
+    });
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#at(name, (directory, entry) => directory.remove(entry));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    if (dirname(from) !== dirname(to)) throw new KmsError('internal', `${from} is to be renamed to ${to} elsewhere`);
+    return this.#at(from, async (directory, entry) => {
+      await directory.rename(entry, basename(to));
+      await directory.sync();
+    });
+  }
+
+  async makeDir(dir: string): Promise<void> {
+    let directory = await this.#root.make();
+    for (const name of this.#partsOf(dir)) directory = await enterMade(directory, name);
+    directory.close();
+  }
+
+  makeNewDir(dir: string): Promise<void> {
+    return this.#at(dir, async (directory, entry) => {
+      await directory.make(entry);
+      await directory.sync();
+    });
+  }
+
+  async removeDir(dir: string): Promise<void> {
+    await unlessMissing(
+      this.#at(dir, async (directory, entry) => {
+        await removeTree(directory, entry, deepest);
+        await directory.sync();
+      }),
+    );
+  }
+
+  syncDir(dir: string): Promise<void> {
+    return this.#in(dir, (directory) => directory.sync());
+  }
+
+  /** Throws `refused` for a link: whether there is something behind it is nobody's business. */
+  async #look(name: string): Promise<BigIntStats> {
+    return this.#at(name, async (directory, entry) => {
+      const found = await directory.lookAt(entry);
+      if (found.isSymbolicLink()) throw isLink(join(directory.path, entry));
+      return found;
+    });
+  }
+
+  async #reading<T>(name: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+    const handle = await this.#at(name, (directory, entry) =>
+      directory.openFile(entry, O_RDONLY, (found) => this.#root.needForeign(join(directory.path, entry), found)),
+    );
+    return work(handle).finally(() => handle.close());
+  }
+
+  #at<T>(name: string, work: (directory: OpenDirectory, entry: string) => Promise<T>): Promise<T> {
+    return this.#in(dirname(name), (directory) => work(directory, basename(name)));
+  }
+
+  async #in<T>(dir: string, work: (directory: OpenDirectory) => Promise<T>): Promise<T> {
+    let directory = await this.#root.open();
+    try {
+      for (const name of this.#partsOf(dir)) {
+        const below = await directory.enter(name);
+        directory.close();
+        directory = below;
+      }
+      return await work(directory);
+    } finally {
+      directory.close();
+    }
+  }
+
+  #partsOf(dir: string): string[] {
+    return normalize(join(this.#prefix, dir))
+      .split('/')
+      .filter((name) => name !== '' && name !== '.');
+  }
+}
+
+async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** A link goes itself, and what it leads to stays. */
+async function removeTree(above: OpenDirectory, name: string, levels: number): Promise<void> {
+  try {
+    return await above.remove(name);
+  } catch (error) {
+    if (systemCode(error) !== 'EISDIR') throw error;
+  }
+  if (levels === 0) {
+    throw new KmsError('refused', `${join(above.path, name)}: more than ${deepest} directories in each other`, {
+      hint: 'find out who made them, and remove them by hand',
+    });
+  }
+  const directory = await above.enter(name);
+  try {
+    for (const each of await directory.names()) {
+      await unlessMissing(removeTree(directory, each, levels - 1));
+    }
+  } finally {
+    directory.close();
+  }
+  await above.removeDir(name);
+}
+
+/** What is written here would be changed elsewhere too. */
+function needOneName(path: string, { nlink }: BigIntStats): void {
+  if (nlink <= 1n) return;
+  throw new KmsError('refused', `${path}: has ${nlink} names (hard links), and would be changed under all of them`, {
+    hint: `nothing was written; remove the others, or put a copy in its place: cp ${path} ${path}.copy && mv ${path}.copy ${path}`,
+  });
+}

@@ -1,0 +1,169 @@
+// ForeignRoot is a directory that others may write, as the administrator named it: links in its path are followed once,
+// and from then on there must be none. It is never a data directory of the appliance's own, nor in one, and holds none.
+// Another directory in its place, as after a share was mounted again, is looked at as the first one was.
+import type { BigIntStats } from 'node:fs';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { KmsError, systemCode } from '../errors.ts';
+import { isLink, OpenDirectory } from './open-directory.ts';
+
+export interface ForeignPlace {
+  readonly path: string;
+  /** Data directories of the appliance's own. */
+  readonly own?: readonly string[];
+  /** Whether links in the path were followed already. */
+  readonly isResolved?: boolean;
+}
+
+export class ForeignRoot {
+  readonly #given: string;
+  readonly #own: readonly string[];
+  #path: string | undefined;
+  /** The directory that was last found to be none of the appliance's own. */
+  #known: string | undefined;
+  /** Devices that have files of the appliance's own. */
+  #devices = new Set<bigint>();
+
+  constructor({ path, own = [], isResolved = false }: ForeignPlace) {
+    this.#given = resolve(path);
+    this.#own = own;
+    if (isResolved) this.#path = this.#given;
+  }
+
+  /** The same for another thread. */
+  async place(): Promise<ForeignPlace> {
+    return { path: await this.#resolved(), own: this.#own, isResolved: true };
+  }
+
+  /** Fails with code `ENOENT` where there is none. The caller closes it. */
+  async open(): Promise<OpenDirectory> {
+    const directory = await OpenDirectory.open(await this.#resolved());
+    try {
+      const identity = identityOf(await directory.look());
+      if (identity !== this.#known) await this.#check(directory, identity);
+      this.#known = identity;
+      return directory;
+    } catch (error) {
+      directory.close();
+      throw error;
+    }
+  }
+
+  /** Makes it, and those above it, durable. The caller closes it. */
+  async make(): Promise<OpenDirectory> {
+    try {
+      return await this.open();
+    } catch (error) {
+      if (systemCode(error) !== 'ENOENT') throw error;
+    }
+    const path = await this.#resolved();
+    await this.#needOutside(path);
+    this.#path = path;
+    let above = await OpenDirectory.open('/');
+    for (const name of path.split('/').slice(1)) above = await enterMade(above, name);
+    above.close();
+    return this.open();
+  }
+
+  /** Throws `refused` for a file of the appliance's own, which may have further names. */
+  async needForeign(path: string, found: BigIntStats): Promise<void> {
+    if (found.nlink === 1n || !this.#devices.has(found.dev)) return;
+    for (const own of this.#own) {
+      for await (const each of treeOf(own, true)) {
+        if (identityOf(each) === identityOf(found)) throw isOwn(path, own);
+      }
+    }
+  }
+
+  /** Without a link; for good once there is something. */
+  async #resolved(): Promise<string> {
+    if (this.#path !== undefined) return this.#path;
+    const path = await realPath(this.#given);
+    if (path.exists) this.#path = path.path;
+    return path.path;
+  }
+
+  async #check(directory: OpenDirectory, identity: string): Promise<void> {
+    const { path } = directory;
+    if ((await directory.realPath()) !== path) throw isLink(path);
+    await this.#needOutside(path);
+    const devices = new Set<bigint>();
+    for (const own of this.#own) {
+      // By another name too, as directories have them by mounts.
+      for await (const each of treeOf(own, false)) {
+        if (identityOf(each) === identity) throw isOwn(path, own);
+        devices.add(each.dev);
+      }
+      for (let above = (await realPath(own)).path; above !== dirname(above); above = dirname(above)) {
+        const found = await stat(dirname(above), { bigint: true }).catch(() => undefined);
+        if (found && identityOf(found) === identity) throw isOwn(path, own);
+      }
+    }
+    this.#devices = devices;
+  }
+
+  async #needOutside(path: string): Promise<void> {
+    for (const own of this.#own) {
+      const { path: ownPath } = await realPath(own);
+      if (isWithin(path, ownPath) || isWithin(ownPath, path)) throw isOwn(path, own);
+    }
+  }
+}
+
+/** Enters a directory of `above`, which it closes, and makes it where it isn't there. */
+export async function enterMade(above: OpenDirectory, name: string): Promise<OpenDirectory> {
+  try {
+    return await above.enter(name).catch(async (error: unknown) => {
+      if (systemCode(error) !== 'ENOENT') throw error;
+      await above.make(name).catch((again: unknown) => {
+        // Another process may have made it meanwhile.
+        if (systemCode(again) !== 'EEXIST') throw again;
+      });
+      await above.sync();
+      return above.enter(name);
+    });
+  } finally {
+    above.close();
+  }
+}
+
+function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
+function isWithin(path: string, directory: string): boolean {
+  return path === directory || path.startsWith(directory === '/' ? directory : `${directory}/`);
+}
+
+/** Without links; what isn't there yet is where the directory above it is. */
+async function realPath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
+  try {
+    return { path: await realpath(path), exists: true };
+  } catch (error) {
+    const above = dirname(path);
+    if (systemCode(error) !== 'ENOENT' || above === path) throw error;
+    return { path: join((await realPath(above)).path, basename(path)), exists: false };
+  }
+}
+
+/** The directory and those in it, at any depth; `withFiles`: all else in it too. Without those that go meanwhile. */
+async function* treeOf(path: string, withFiles: boolean): AsyncGenerator<BigIntStats> {
+  // Only the first may be a link, as an administrator has a data directory.
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  if (!found) return;
+  yield found;
+  for (const entry of await readdir(path, { withFileTypes: true }).catch(() => [])) {
+    const below = join(path, entry.name);
+    if (entry.isDirectory()) yield* treeOf(below, withFiles);
+    else if (withFiles) {
+      const file = await lstat(below, { bigint: true }).catch(() => undefined);
+      if (file) yield file;
+    }
+  }
+}
+
+function isOwn(path: string, own: string): KmsError {
+  return new KmsError('refused', `${path}: belongs to the data directory ${own}, or holds it`, {
+    hint: 'nothing was changed there; name a directory apart from the data, or find out who put it there',
+  });
+}
