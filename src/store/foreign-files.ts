@@ -5,10 +5,12 @@
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, realpath } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { KmsError, systemCode } from '../errors.ts';
 import { NodeAppendFile } from './append-file.ts';
 import type { AppendFile, Files } from './files.ts';
 import { enterMade, type ForeignPlace, ForeignRoot } from './foreign-root.ts';
+import { identityOf } from './lock.ts';
 import { readFully, readWhole, writeAll } from './node-files.ts';
 import { isLink, type OpenDirectory } from './open-directory.ts';
 
@@ -41,6 +43,8 @@ export async function foreignFile(
   return { files: foreignFiles({ path: dirname(real), own, isResolved: true }), name: basename(real) };
 }
 
+/** Longer than the clock that file systems take their times from stands still, in milliseconds. */
+const clockTick = 25;
 /** More levels than this program makes by far. */
 const deepest = 32;
 
@@ -89,12 +93,10 @@ class FilesBeneath implements ForeignFiles {
   openAppend(name: string, create: boolean): Promise<AppendFile> {
     return this.#at(name, async (directory, entry) => {
       const handle = create
-        ? await directory.openNew(entry, O_DSYNC)
-        : await directory.openFile(entry, O_RDWR | O_DSYNC, async (found) => {
-            const path = join(directory.path, entry);
-            await this.#root.needForeign(path, found);
-            needOneName(path, found);
-          });
+        ? await this.#openNew(directory, entry, O_DSYNC)
+        : await directory.openFile(entry, O_RDWR | O_DSYNC, (found, again) =>
+            this.#needAlone(directory, entry, found, again),
+          );
       try {
         return new NodeAppendFile(handle, (await handle.stat()).size);
       } catch (error) {
@@ -107,11 +109,11 @@ class FilesBeneath implements ForeignFiles {
   replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
     return this.#at(name, async (directory, entry) => {
       const draft = `${entry}.tmp`;
-      const handle = await directory.openNew(draft).catch(async (error: unknown) => {
+      const handle = await this.#openNew(directory, draft).catch(async (error: unknown) => {
         if (systemCode(error) !== 'EEXIST') throw error;
         // What a crash left, or somebody put there: the name goes, and nothing is written to what it leads to.
         await directory.remove(draft);
-        return directory.openNew(draft);
+        return this.#openNew(directory, draft);
       });
       try {
         await writeAll(handle, bytes);
@@ -169,6 +171,42 @@ class FilesBeneath implements ForeignFiles {
       if (found.isSymbolicLink()) throw isLink(join(directory.path, entry));
       return found;
     });
+  }
+
+  async #openNew(directory: OpenDirectory, entry: string, flags = 0): Promise<FileHandle> {
+    const handle = await directory.openNew(entry, flags);
+    try {
+      this.#root.know(await handle.stat({ bigint: true }));
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Throws unless the file that is to be written in its place has this name alone. A second one that is taken away, and
+   * given again, at the right moments is in no count, but each of that changes the file's ctime.
+   */
+  async #needAlone(
+    directory: OpenDirectory,
+    entry: string,
+    found: BigIntStats,
+    again: () => Promise<BigIntStats>,
+  ): Promise<void> {
+    const path = join(directory.path, entry);
+    await this.#root.needForeign(path, found);
+    needOneName(path, found);
+    if (this.#root.knows(found)) return;
+    const age = Date.now() - Number(found.ctimeMs);
+    if (age >= 0 && age < clockTick) await setTimeout(clockTick);
+    const before = await again();
+    const named = await directory.lookAt(entry);
+    const after = await again();
+    needOneName(path, after);
+    const isSame = identityOf(named) === identityOf(found) && found.ctimeNs === before.ctimeNs;
+    if (!isSame || before.nlink !== 1n || before.ctimeNs !== after.ctimeNs) throw changing(path);
+    this.#root.know(found);
   }
 
   async #reading<T>(name: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
@@ -240,5 +278,11 @@ function needOneName(path: string, { nlink }: BigIntStats): void {
   if (nlink <= 1n) return;
   throw new KmsError('refused', `${path}: has ${nlink} names (hard links), and would be changed under all of them`, {
     hint: `nothing was written; remove the others, or put a copy in its place: cp ${path} ${path}.copy && mv ${path}.copy ${path}`,
+  });
+}
+
+function changing(path: string): KmsError {
+  return new KmsError('unavailable', `${path}: somebody changes it at this moment`, {
+    hint: 'nothing was written; find out who writes there, and try again',
   });
 }

@@ -5,6 +5,7 @@ import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
+import { identityOf, lockedFiles } from './lock.ts';
 import { isLink, OpenDirectory } from './open-directory.ts';
 
 export interface ForeignPlace {
@@ -13,35 +14,46 @@ export interface ForeignPlace {
   readonly own?: readonly string[];
   /** Whether links in the path were followed already. */
   readonly isResolved?: boolean;
+  /** Files that another thread of this process has locked, as `lockedFiles` has them. */
+  readonly locked?: readonly string[];
 }
+
+/** Files that are remembered. */
+const mostKnown = 100_000;
 
 export class ForeignRoot {
   readonly #given: string;
   readonly #own: readonly string[];
+  readonly #locked: readonly string[];
   #path: string | undefined;
   /** The directory that was last found to be none of the appliance's own. */
-  #known: string | undefined;
+  #checked: string | undefined;
   /** Devices that have files of the appliance's own. */
   #devices = new Set<bigint>();
+  /** Files that had no name but the one here, and those that were made here. */
+  readonly #known = new Set<string>();
 
-  constructor({ path, own = [], isResolved = false }: ForeignPlace) {
+  constructor({ path, own = [], isResolved = false, locked = [] }: ForeignPlace) {
     this.#given = resolve(path);
     this.#own = own;
+    this.#locked = locked;
     if (isResolved) this.#path = this.#given;
   }
 
   /** The same for another thread. */
   async place(): Promise<ForeignPlace> {
-    return { path: await this.#resolved(), own: this.#own, isResolved: true };
+    const locked = [...this.#locked, ...lockedFiles()];
+    return { path: await this.#resolved(), own: this.#own, isResolved: true, locked };
   }
 
   /** Fails with code `ENOENT` where there is none. The caller closes it. */
   async open(): Promise<OpenDirectory> {
     const directory = await OpenDirectory.open(await this.#resolved());
     try {
-      const identity = identityOf(await directory.look());
-      if (identity !== this.#known) await this.#check(directory, identity);
-      this.#known = identity;
+      if ((await directory.realPath()) !== directory.path) throw isLink(directory.path);
+      const found = await directory.look();
+      if (birthOf(found) !== this.#checked) await this.#check(directory.path, identityOf(found));
+      this.#checked = birthOf(found);
       return directory;
     } catch (error) {
       directory.close();
@@ -65,14 +77,30 @@ export class ForeignRoot {
     return this.open();
   }
 
-  /** Throws `refused` for a file of the appliance's own, which may have further names. */
+  /**
+   * Throws `refused` for a file of the appliance's own. One that loses its name here at this very moment may pass, and
+   * is read; but never one that is locked.
+   */
   async needForeign(path: string, found: BigIntStats): Promise<void> {
+    if ([...this.#locked, ...lockedFiles()].includes(identityOf(found))) throw isLocked(path);
     if (found.nlink === 1n || !this.#devices.has(found.dev)) return;
     for (const own of this.#own) {
       for await (const each of treeOf(own, true)) {
         if (identityOf(each) === identityOf(found)) throw isOwn(path, own);
       }
     }
+  }
+
+  /** Notes a file that no other directory has a name of. */
+  know(found: BigIntStats): void {
+    // Where the file system keeps no time of birth, a number that is used again could not be told from this one.
+    if (found.birthtimeNs <= 0n) return;
+    if (this.#known.size >= mostKnown) this.#known.clear();
+    this.#known.add(birthOf(found));
+  }
+
+  knows(found: BigIntStats): boolean {
+    return this.#known.has(birthOf(found));
   }
 
   /** Without a link; for good once there is something. */
@@ -83,9 +111,7 @@ export class ForeignRoot {
     return path.path;
   }
 
-  async #check(directory: OpenDirectory, identity: string): Promise<void> {
-    const { path } = directory;
-    if ((await directory.realPath()) !== path) throw isLink(path);
+  async #check(path: string, identity: string): Promise<void> {
     await this.#needOutside(path);
     const devices = new Set<bigint>();
     for (const own of this.#own) {
@@ -127,8 +153,9 @@ export async function enterMade(above: OpenDirectory, name: string): Promise<Ope
   }
 }
 
-function identityOf({ dev, ino }: BigIntStats): string {
-  return `${dev}:${ino}`;
+/** Tells it from one that later has the same number, too. */
+function birthOf(found: BigIntStats): string {
+  return `${identityOf(found)}:${found.birthtimeNs}`;
 }
 
 function isWithin(path: string, directory: string): boolean {
@@ -165,5 +192,11 @@ async function* treeOf(path: string, withFiles: boolean): AsyncGenerator<BigIntS
 function isOwn(path: string, own: string): KmsError {
   return new KmsError('refused', `${path}: belongs to the data directory ${own}, or holds it`, {
     hint: 'nothing was changed there; name a directory apart from the data, or find out who put it there',
+  });
+}
+
+function isLocked(path: string): KmsError {
+  return new KmsError('refused', `${path}: is another name of the lock of a data directory`, {
+    hint: 'nothing was changed; remove this name, and find out who made it',
   });
 }

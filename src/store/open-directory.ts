@@ -21,6 +21,9 @@ const look: (fd: number, options: { bigint: true }) => Promise<BigIntStats> = pr
 
 const byDescriptor = (fd: number): string => `/proc/self/fd/${fd}`;
 
+/** Throws for a file that is not to be opened; `again` looks at the same file once more. */
+export type FileCheck = (found: BigIntStats, again: () => Promise<BigIntStats>) => Promise<void>;
+
 export class OpenDirectory {
   /** Its absolute path when it was opened, for messages. */
   readonly path: string;
@@ -73,18 +76,15 @@ export class OpenDirectory {
     return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
   }
 
-  /**
-   * Opens the file that `check` was shown, without which it isn't. Throws `refused` for a link, `corrupt` for all else
-   * but a file.
-   */
-  async openFile(name: string, flags: number, check: (found: BigIntStats) => Promise<void>): Promise<FileHandle> {
+  /** Opens the file that `check` let pass. Throws `refused` for a link, `corrupt` for all else but a file. */
+  async openFile(name: string, flags: number, check: FileCheck): Promise<FileHandle> {
     const path = join(this.path, name);
     const fd = await this.#named(name, () => openPath(this.#entry(name), O_PATH | O_NOFOLLOW));
     try {
       const found = await look(fd, { bigint: true });
       if (found.isSymbolicLink()) throw isLink(path);
       if (!found.isFile()) throw notFile(path, found);
-      await check(found);
+      await check(found, () => look(fd, { bigint: true }));
       return await this.#named(name, () => open(byDescriptor(fd), flags));
     } finally {
       closeSync(fd);
