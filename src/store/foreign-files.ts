@@ -45,6 +45,8 @@ export async function foreignFile(
 
 /** Longer than the clock that file systems take their times from stands still, in milliseconds. */
 const clockTick = 25;
+/** How often a file that is being changed is looked at. */
+const mostTries = 8;
 /** More levels than this program makes by far. */
 const deepest = 32;
 
@@ -198,15 +200,20 @@ class FilesBeneath implements ForeignFiles {
     await this.#root.needForeign(path, found);
     needOneName(path, found);
     if (this.#root.knows(found)) return;
-    const age = Date.now() - Number(found.ctimeMs);
-    if (age >= 0 && age < clockTick) await setTimeout(clockTick);
-    const before = await again();
-    const named = await directory.lookAt(entry);
-    const after = await again();
-    needOneName(path, after);
-    const isSame = identityOf(named) === identityOf(found) && found.ctimeNs === before.ctimeNs;
-    if (!isSame || before.nlink !== 1n || before.ctimeNs !== after.ctimeNs) throw changing(path);
-    this.#root.know(found);
+    for (let tries = 0; tries < mostTries; tries++) {
+      const before = await again();
+      const age = Date.now() - Number(before.ctimeMs);
+      if (age >= 0 && age < clockTick) {
+        await setTimeout(clockTick);
+        continue;
+      }
+      const named = await directory.lookAt(entry);
+      const after = await again();
+      needOneName(path, before);
+      needOneName(path, after);
+      if (identityOf(named) === identityOf(found) && before.ctimeNs === after.ctimeNs) return this.#root.know(found);
+    }
+    throw changing(path);
   }
 
   async #reading<T>(name: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
