@@ -22,7 +22,7 @@ const look: (fd: number, options: { bigint: true }) => Promise<BigIntStats> = pr
 const byDescriptor = (fd: number): string => `/proc/self/fd/${fd}`;
 
 /** Throws for a file that is not to be opened; `again` looks at the same file once more. */
-export type FileCheck = (found: BigIntStats, again: () => Promise<BigIntStats>) => Promise<void>;
+type FileCheck = (found: BigIntStats, again: () => Promise<BigIntStats>) => Promise<void>;
 
 export class OpenDirectory {
   /** Its absolute path when it was opened, for messages. */
