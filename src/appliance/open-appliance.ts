@@ -283,7 +283,7 @@ function placesShippedTo({ copies }: ApplianceOptions, root: string, system: Rea
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
   const all = [...new Set([now, before])].filter((to) => to !== '');
-  // Where it shipped to once, the data may lie by now; that is read, and refused only where it goes on.
+  // The data may have moved into a former place since, which is read and no longer written.
   return { before, now, all: all.map((path) => foreignFiles({ path, own: path === now ? [root] : [] })) };
 }
 

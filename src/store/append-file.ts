@@ -1,5 +1,5 @@
 // A file that is appended to through its descriptor, wherever it lies: bytes wait for the sync that follows, and room
-// can be made behind them. How it is found and opened is for whoever opens it.
+// can be made behind them. Finding and opening the file is for the file ports.
 import { fdatasync, fstatSync, ftruncate, write, writev } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { KmsError } from '../errors.ts';

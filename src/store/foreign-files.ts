@@ -43,11 +43,11 @@ export async function foreignFile(
   return { files: foreignFiles({ path: dirname(real), own, isResolved: true }), name: basename(real) };
 }
 
-/** Longer than the clock that file systems take their times from stands still, in milliseconds. */
+/** Two changes within this time may leave a file the same ctime, in milliseconds; Linux needs up to 10. */
 const clockTick = 25;
 /** How often a file that is being changed is looked at. */
 const mostTries = 8;
-/** More levels than this program makes by far. */
+/** Levels of directories that are removed at most; this program makes three. */
 const deepest = 32;
 
 class FilesBeneath implements ForeignFiles {
@@ -113,7 +113,7 @@ class FilesBeneath implements ForeignFiles {
       const draft = `${entry}.tmp`;
       const handle = await this.#openNew(directory, draft).catch(async (error: unknown) => {
         if (systemCode(error) !== 'EEXIST') throw error;
-        // What a crash left, or somebody put there: the name goes, and nothing is written to what it leads to.
+        // A crash may have left it, or somebody put it there: the name is removed, and never written through.
         await directory.remove(draft);
         return this.#openNew(directory, draft);
       });
@@ -166,7 +166,7 @@ class FilesBeneath implements ForeignFiles {
     return this.#in(dir, (directory) => directory.sync());
   }
 
-  /** Throws `refused` for a link: whether there is something behind it is nobody's business. */
+  /** Throws `refused` for a link. */
   async #look(name: string): Promise<BigIntStats> {
     return this.#at(name, async (directory, entry) => {
       const found = await directory.lookAt(entry);
@@ -187,8 +187,8 @@ class FilesBeneath implements ForeignFiles {
   }
 
   /**
-   * Throws unless the file that is to be written in its place has this name alone. A second one that is taken away, and
-   * given again, at the right moments is in no count, but each of that changes the file's ctime.
+   * Throws unless the file that is to be written in its place has this name alone. The link count is not enough: somebody
+   * can remove the name just before it is read, and make it again just after. Each of these changes the file's ctime.
    */
   async #needAlone(
     directory: OpenDirectory,
@@ -257,7 +257,7 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A link goes itself, and what it leads to stays. */
+/** Removes a link itself, never through it. */
 async function removeTree(above: OpenDirectory, name: string, levels: number): Promise<void> {
   try {
     return await above.remove(name);
@@ -280,7 +280,7 @@ async function removeTree(above: OpenDirectory, name: string, levels: number): P
   await above.removeDir(name);
 }
 
-/** What is written here would be changed elsewhere too. */
+/** Throws `refused` for a file with hard links, which a write here would change under each of its names. */
 function needOneName(path: string, { nlink }: BigIntStats): void {
   if (nlink <= 1n) return;
   throw new KmsError('refused', `${path}: has ${nlink} names (hard links), and would be changed under all of them`, {

@@ -1,6 +1,6 @@
 // ForeignRoot is a directory that others may write, as the administrator named it: links in its path are followed once,
-// and from then on there must be none. It is never a data directory of the appliance's own, nor in one, and holds none.
-// Another directory in its place, as after a share was mounted again, is looked at as the first one was.
+// and from then on the path must have none. It is not a data directory of the appliance's own, does not lie in one and
+// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -18,7 +18,7 @@ export interface ForeignPlace {
   readonly locked?: readonly string[];
 }
 
-/** Files that are remembered. */
+/** The most files that are remembered. */
 const mostKnown = 100_000;
 
 export class ForeignRoot {
@@ -40,7 +40,7 @@ export class ForeignRoot {
     if (isResolved) this.#path = this.#given;
   }
 
-  /** The same for another thread. */
+  /** The same directory, for another thread. */
   async place(): Promise<ForeignPlace> {
     const locked = [...this.#locked, ...lockedFiles()];
     return { path: await this.#resolved(), own: this.#own, isResolved: true, locked };
@@ -78,8 +78,8 @@ export class ForeignRoot {
   }
 
   /**
-   * Throws `refused` for a file of the appliance's own. One that loses its name here at this very moment may pass, and
-   * is read; but never one that is locked.
+   * Throws `refused` for a file of the appliance's own. One whose name here is removed at this very moment may pass and
+   * be read, which does no harm, unless it is a lock: those are compared by identity alone.
    */
   async needForeign(path: string, found: BigIntStats): Promise<void> {
     if ([...this.#locked, ...lockedFiles()].includes(identityOf(found))) throw isLocked(path);
@@ -103,7 +103,7 @@ export class ForeignRoot {
     return this.#known.has(birthOf(found));
   }
 
-  /** Without a link; for good once there is something. */
+  /** The path without links, fixed once there is a directory. */
   async #resolved(): Promise<string> {
     if (this.#path !== undefined) return this.#path;
     const path = await realPath(this.#given);
@@ -115,7 +115,7 @@ export class ForeignRoot {
     await this.#needOutside(path);
     const devices = new Set<bigint>();
     for (const own of this.#own) {
-      // By another name too, as directories have them by mounts.
+      // A mount can give a directory a second path, so identities are compared too.
       for await (const each of treeOf(own, false)) {
         if (identityOf(each) === identity) throw isOwn(path, own);
         devices.add(each.dev);
@@ -153,7 +153,7 @@ export async function enterMade(above: OpenDirectory, name: string): Promise<Ope
   }
 }
 
-/** Tells it from one that later has the same number, too. */
+/** Tells a file also from a later one with the same inode number. */
 function birthOf(found: BigIntStats): string {
   return `${identityOf(found)}:${found.birthtimeNs}`;
 }
@@ -162,7 +162,7 @@ function isWithin(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === '/' ? directory : `${directory}/`);
 }
 
-/** Without links; what isn't there yet is where the directory above it is. */
+/** The path without links; a part that doesn't exist yet is taken as it is. */
 async function realPath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
   try {
     return { path: await realpath(path), exists: true };
@@ -173,9 +173,9 @@ async function realPath(path: string): Promise<{ readonly path: string; readonly
   }
 }
 
-/** The directory and those in it, at any depth; `withFiles`: all else in it too. Without those that go meanwhile. */
+/** The directory and those in it, at any depth; `withFiles`: files as well. Entries that go meanwhile are left out. */
 async function* treeOf(path: string, withFiles: boolean): AsyncGenerator<BigIntStats> {
-  // Only the first may be a link, as an administrator has a data directory.
+  // An administrator may have made the data directory a link; nothing in it is one.
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   if (!found) return;
   yield found;

@@ -10,9 +10,9 @@ import { notFile } from './node-files.ts';
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants;
 /**
- * Names a file without opening it: a pipe isn't waited for, a device isn't touched, and closing it ends no lock of this
- * process (POSIX ends them with any other descriptor of the file). Node has no name for it; the number is Linux's on
- * every architecture that it is built for here.
+ * Names a file without opening it: no pipe is waited for, no device is touched, and closing it ends no lock of this
+ * process, as closing any other descriptor of the file does (POSIX). Node has no name for it; the number is that of
+ * Linux on x86-64 and arm64.
  */
 const O_PATH = 0o10_000_000;
 
@@ -45,7 +45,7 @@ export class OpenDirectory {
     return openDirectory(this.#entry(name), join(this.path, name));
   }
 
-  /** Where it is now, without a link. Throws `unavailable` where the system doesn't say. */
+  /** The path at which it is now, without links. Throws `unavailable` without /proc. */
   async realPath(): Promise<string> {
     try {
       return await readlink(byDescriptor(this.#fd));
@@ -61,7 +61,7 @@ export class OpenDirectory {
     return this.#named('', () => look(this.#fd, { bigint: true }));
   }
 
-  /** Of the entry itself. */
+  /** Looks at the entry itself, also at a link. */
   lookAt(name: string): Promise<BigIntStats> {
     return this.#named(name, () => lstat(this.#entry(name), { bigint: true }));
   }
@@ -107,12 +107,12 @@ export class OpenDirectory {
     return this.#named(to, () => rename(this.#entry(from), this.#entry(to)));
   }
 
-  /** Of a link the link. */
+  /** Removes a file, or a link itself. */
   remove(name: string): Promise<void> {
     return this.#named(name, () => unlink(this.#entry(name)));
   }
 
-  /** An empty one. */
+  /** Removes an empty directory. */
   removeDir(name: string): Promise<void> {
     return this.#named(name, () => rmdir(this.#entry(name)));
   }

@@ -155,7 +155,7 @@ test('the environment is read in one file per edge, and nothing but the edge exi
   }
 });
 
-/** Who reaches files by their paths: those of the appliance alone, where nobody else writes. */
+/** Files of src that open others by their paths, and in which directory, where nobody else writes. */
 const ownFiles: Readonly<Record<string, string>> = {
   'src/appliance/held-directory.ts': 'the data directory',
   'src/appliance/init.ts': 'the data directory',
@@ -169,7 +169,7 @@ const ownFiles: Readonly<Record<string, string>> = {
   'src/appliance/doctor/stores.ts': 'the data directory, and a private copy',
   'src/appliance/threads/worker.ts': 'the data directory',
 };
-/** Who works in directories that others may write, and may use no path there; but for their own, as the table says. */
+/** Files of src that work in directories that others may write: no path is used there. */
 const foreign = /^src\/appliance\/(?:backup|streaming)\/|^src\/appliance\/upgrade\/release\.ts$/;
 
 test('where others may write nothing is reached by its path', () => {

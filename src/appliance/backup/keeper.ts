@@ -128,7 +128,7 @@ export class BackupKeeper {
     }
   }
 
-  /** Nobody else writes in the data directory, where the same files do as well. */
+  /** The data directory as a place for drills; nobody else writes there. */
   get #drillPlace(): ForeignFiles {
     return foreignFiles({ path: this.#deps.root });
   }
@@ -189,8 +189,8 @@ export function checkSchedule(schedule: string): void {
 }
 
 /**
- * Throws `refused` where no backup could be written, or none may, as in the data directory `root`: that is to be known
- * at the start, not at night.
+ * Throws `refused` where no backup can be written, or none may, such as in the data directory `root`: better at the
+ * start than at night.
  */
 export async function checkPlace(to: string, root: string): Promise<void> {
   const files = foreignFiles({ path: to, own: [root] });

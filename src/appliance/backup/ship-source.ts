@@ -71,12 +71,12 @@ export async function shippedSource(
   });
 }
 
-/** The directory that is shipped to, of `path`, which is that one or one of those in it. */
+/** The directory that is shipped to; `path` is that one, or a life in it. */
 export function rootOf(path: string): string {
   return parseShippedDirectory(basename(path)) ? dirname(path) : path;
 }
 
-/** Those that `path` means of what lies in `rootOf(path)`, the highest epoch first. */
+/** The lives in `rootOf(path)` that `path` means, the highest epoch first. */
 export async function findDirectories(
   path: string,
   lives: Pick<ForeignFiles, 'names'>,

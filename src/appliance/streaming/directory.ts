@@ -16,7 +16,7 @@ interface DirectorySettings {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;
-  /** The data directory, which has no file of this. */
+  /** The data directory, whose files are never written to. */
   readonly root?: string;
   /** Bytes after which a day gets another file. */
   readonly fileBytes?: number | undefined;

@@ -204,7 +204,7 @@ function isFile(value: unknown): value is ReleaseManifest['files'][number] {
   return typeof path === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string';
 }
 
-/** `path`: by which the file is known. */
+/** `path` is for messages. */
 async function readWhole(files: ForeignFiles, name: string, path: string, limit: number): Promise<Uint8Array> {
   try {
     const size = await files.size(name);

@@ -272,7 +272,7 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
   };
 }
 
-/** The server writes to a directory that others may write too: neither it nor the appliance's own is in the other. */
+/** The server's output goes to a directory that is apart from the data directory: neither lies in the other. */
 async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
   const data = dataDirectory(cli);
   if (await isWithin(path, data)) throw cli.wrong(`${option}: the data directory is for the appliance alone`);
