@@ -187,8 +187,8 @@ class FilesBeneath implements ForeignFiles {
   }
 
   /**
-   * Throws unless the file that is to be written in its place has this name alone. The link count is not enough: somebody
-   * can remove the name just before it is read, and make it again just after. Each of these changes the file's ctime.
+   * Throws unless the file that is to be written in its place has this name alone. The link count is not enough:
+   * somebody can remove the name just before it is read, and make it again just after. Each changes the file's ctime.
    */
   async #needAlone(
     directory: OpenDirectory,
