@@ -17,6 +17,7 @@ import { formatMark } from '../model/store-mark.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
+import { foreignFiles } from '../store/foreign-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import { Aging } from './aging.ts';
 import { needNoFence, takeBack } from './backup/fence.ts';
@@ -219,7 +220,7 @@ async function openData(
   };
   const read = await readStores(stores, seal, options.acceptOlder);
   ends.push(() => read.discard());
-  const shipping = placesShippedTo(options, read.system);
+  const shipping = placesShippedTo(options, root, read.system);
   const shippedIn = (epoch: number) => shipping.all.map((to) => shippedTo(to, seal.current, epoch));
   const takesBack = options.takeBack ?? false;
   const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
@@ -278,10 +279,12 @@ const unwatched: SpaceSettings = {
 /**
  * Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere.
  */
-function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['system']) {
+function placesShippedTo({ copies }: ApplianceOptions, root: string, system: ReadStores['system']) {
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
-  return { before, now, all: [...new Set([now, before])].filter((to) => to !== '') };
+  const all = [...new Set([now, before])].filter((to) => to !== '');
+  // The data may have moved into a former place since, which is read and no longer written.
+  return { before, now, all: all.map((path) => foreignFiles({ path, own: path === now ? [root] : [] })) };
 }
 
 /**
@@ -327,7 +330,7 @@ async function openServices(
   });
   const mustWait = (): boolean => space.refusal !== undefined;
   const streaming = await openStreaming(
-    { system, tenants, now: world.now, onEvent, mustWait, whenFree },
+    { root, system, tenants, now: world.now, onEvent, mustWait, whenFree },
     options.streaming,
   );
   ends.push(() => streaming.close());

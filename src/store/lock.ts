@@ -1,6 +1,15 @@
 // The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so
 // that it ends with the process however that dies, and holds between containers that share the directory.
-import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  type BigIntStats,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KmsError } from '../errors.ts';
@@ -13,7 +22,19 @@ export const pidFile = 'kms.pid';
  * A hold ends when it is released or the process does, not when whoever has it forgets it and its database is
  * collected.
  */
-const heldHere = new Set<DatabaseSync>();
+const heldHere = new Map<DatabaseSync, string>();
+
+/**
+ * The files that this process has locked, by `identityOf`: closing one of them under any name ends the lock (POSIX).
+ */
+export function lockedFiles(): readonly string[] {
+  return [...heldHere.values()];
+}
+
+/** Tells a file from every other one that is there at the time. */
+export function identityOf({ dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): string {
+  return `${dev}:${ino}`;
+}
 
 export interface DirectoryLock {
   /**
@@ -50,7 +71,8 @@ export function lockDirectory(root: string, { onlyLooks = false, name = lockFile
   } catch {
     // The lock is held; only the other's message is poorer.
   }
-  heldHere.add(database);
+  const locked = statSync(path, { bigint: true, throwIfNoEntry: false });
+  heldHere.set(database, locked ? identityOf(locked) : '');
   const isInPlace = sameFileAs(path);
   let held = true;
   return {

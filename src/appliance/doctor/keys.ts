@@ -2,13 +2,13 @@
 // do, and whether key files are where they are looked for, guarded, and apart from the data. And the certificates that
 // `serve` was given: whether they are valid, how long still, and who can read their key.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { oldSlots } from '../../model/custodian-kinds.ts';
 import { parseHeader, type SealHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { foreignFiles } from '../../store/foreign-files.ts';
 import { openBackup, sealOf } from '../backup/read.ts';
 import { parseShippedDirectory } from '../backup/ship-journal.ts';
 import { readPair, validityOf, whyNotValid } from '../certificate.ts';
@@ -62,12 +62,18 @@ type PresentSeal = Pick<SealHeader, 'applianceId' | 'master'>;
 
 /**
  * Of the backups, or of what was shipped, in a directory: each has the seal of the time when it was made, but that a
- * shipped copy that is still made follows the seal, of which `examineSlots` says what there is to say.
+ * shipped copy that is still made follows the seal, of which `examineSlots` says what there is to say. `own`: data
+ * directories whose files are not read by another name.
  */
-export async function examineCopies(directory: string, now: PresentSeal, find: Find): Promise<void> {
-  const files = nodeFiles(directory);
+export async function examineCopies(
+  directory: string,
+  now: PresentSeal,
+  find: Find,
+  own: readonly string[] = [],
+): Promise<void> {
+  const files = foreignFiles({ path: directory, own });
   const old: string[] = [];
-  for (const name of (await readdir(directory).catch(() => [])).sort()) {
+  for (const name of (await files.names('.').catch(() => [])).sort()) {
     try {
       const isBackup = name.endsWith('.kms-backup');
       const isShipped = parseShippedDirectory(name) !== undefined && (await files.exists(`${name}/${sealFile}`));

@@ -47,7 +47,8 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   const places = [copies.status().shipping?.to, copies.backups().configured?.directory];
   for (const place of new Set(places)) {
     const { applianceId, fingerprint: master } = seal.current;
-    if (place !== undefined && place !== root) await examineCopies(place, { applianceId, master }, findings.add);
+    if (place === undefined) continue;
+    await examineCopies(place, { applianceId, master }, findings.add, [root]);
   }
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);

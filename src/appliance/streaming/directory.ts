@@ -6,7 +6,7 @@ import { concatBytes } from '../../crypto/bytes.ts';
 import { reasonOf, systemCode } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Files } from '../../store/files.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { foreignFiles } from '../../store/foreign-files.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { type Arrived, type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import { type StreamedTenant, streamedLine } from './record.ts';
@@ -16,6 +16,8 @@ interface DirectorySettings {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;
+  /** The data directory, whose files are never written to. */
+  readonly root?: string;
   /** Bytes after which a day gets another file. */
   readonly fileBytes?: number | undefined;
 }
@@ -33,8 +35,9 @@ export class DirectoryReceiver implements Receiver {
   /** Those of which a write failed: there may be more in them. */
   readonly #doubtful = new Set<string>();
 
-  constructor({ name, path }: DirectoryTarget, settings: DirectorySettings, files: Files = nodeFiles(path)) {
-    this.#files = files;
+  constructor({ name, path }: DirectoryTarget, settings: DirectorySettings, files?: Files) {
+    const { root } = settings;
+    this.#files = files ?? foreignFiles({ path, own: root === undefined ? [] : [root] });
     this.#settings = settings;
     this.#name = name;
   }

@@ -248,7 +248,7 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
-  await checkPlace(to);
+  await checkPlace(to, dataDirectory(cli));
   return { to, schedule, keep };
 }
 
@@ -272,11 +272,11 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
   };
 }
 
-/** What the server is to write goes to a directory, and to none of the appliance's own. */
+/** The server's output goes to a directory that is apart from the data directory: neither lies in the other. */
 async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
-  if (await isWithin(path, dataDirectory(cli))) {
-    throw cli.wrong(`${option}: the data directory is for the appliance alone`);
-  }
+  const data = dataDirectory(cli);
+  if (await isWithin(path, data)) throw cli.wrong(`${option}: the data directory is for the appliance alone`);
+  if (await isWithin(data, path)) throw cli.wrong(`${option}: ${path} holds the data directory: name another one`);
   if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
 }
 
