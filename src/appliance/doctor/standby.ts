@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import { reasonOf } from '../../errors.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { foreignFiles } from '../../store/foreign-files.ts';
 import { type Fence, fenceSaid } from '../backup/fence.ts';
 import { findDirectories, rootOf } from '../backup/ship-source.ts';
@@ -59,7 +60,7 @@ function examineRunning(from: string, { behind, shipped, proven, hasKey, problem
     );
     return;
   }
-  const unproven = shipped ? (Date.parse(shipped.at) - (proven ? Date.parse(proven.at) : 0)) / 1000 : 0;
+  const unproven = shipped ? (epochTimeOf(shipped.at) - (proven ? epochTimeOf(proven.at) : 0)) / 1000 : 0;
   if (unproven > late.proof) {
     const upTo = proven ? `what arrived after ${proven.at}` : 'nothing that arrived';
     const message = proven ? `${upTo} was not proven to open` : `${upTo} was proven to open yet`;

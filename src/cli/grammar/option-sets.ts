@@ -39,8 +39,8 @@ export const paged = {
 };
 
 export const searched = {
-  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a date'),
-  '--end': time('TIME', 'up to and including this time'),
+  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a time, in UTC unless it has a zone'),
+  '--end': time('TIME', 'up to and including this time, likewise in UTC'),
   '--limit': atLeast(1, integer('N', 'at most this many (default: 100)')),
   '--all': toggle('all of them'),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
@@ -49,7 +49,10 @@ export const searched = {
 /** What an API key is beside its permissions. */
 export const keyed = {
   '--name': text('TEXT', 'a name for people'),
-  '--expires': moment('TIME|AGE', 'when it expires: a date, an age such as 90d from now, or never'),
+  '--expires': moment(
+    'TIME|AGE',
+    'when it expires: a time, in UTC unless it has a zone, an age such as 90d from now, or never',
+  ),
   '--allow-address': blocks(
     'CIDR',
     'an address or block that it may be used from; without any, it may be used from anywhere',

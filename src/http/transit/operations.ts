@@ -3,6 +3,7 @@
 import type { EndpointId } from '../../api/endpoints.ts';
 import type { TransitMade, TransitRing } from '../../api/transit.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
 import { done, found, hasNoBody, invalid, nothing, problem, type Told } from './answers.ts';
 import {
@@ -148,7 +149,7 @@ function ringData(ring: TransitRing): object {
   for (const { version: n, createdAt, publicKey } of versions.toReversed()) {
     const name = type === 'ed25519' ? 'ed25519' : 'P-256';
     keys[n] = encrypts
-      ? Math.floor(Date.parse(createdAt) / 1000)
+      ? Math.floor(epochTimeOf(createdAt) / 1000)
       : { certificate_chain: '', creation_time: createdAt, name, public_key: publicKey };
   }
   return {
