@@ -9,10 +9,13 @@ type InputStream = Readable & { readonly isTTY?: boolean };
 type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
 export interface Io {
-  /** What was typed after `kms`. */
+  /** What was typed after `kms`. Throws `usage` where that, or a variable for this command, is not UTF-8. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`. */
+  /**
+   * Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`, or not UTF-8,
+   * which throws `usage`.
+   */
   readonly cwd: string;
   /** Likewise: a user need not have one. */
   readonly home: string;
@@ -28,14 +31,11 @@ export interface Io {
   onHangup?(run: () => void): void;
 }
 
-/**
- * A file name as it was typed, from the directory in which it was. Throws `refused` for one that did not arrive as it
- * was.
- */
+/** A file name as it was typed, from the directory in which it was. Throws `usage` for one that is not UTF-8. */
 export function pathFrom(io: Io, name: string): string {
   // The platform puts this character in place of bytes that are no UTF-8: another file would be meant.
   if (name.includes('\ufffd')) {
-    throw new KmsError('refused', `the file name ${name} is not UTF-8`, {
+    throw new KmsError('usage', `expected a path in UTF-8 without the character U+FFFD, got "${name}"`, {
       hint: 'rename the file, or use stdin and stdout (< and >)',
     });
   }

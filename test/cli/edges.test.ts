@@ -274,13 +274,64 @@ for (const { kind, mount } of smallDisks(1)) {
   });
 }
 
-test('a file name that is not UTF-8 is refused, not mistaken for another', async () => {
+test('what is typed, or in the environment, and is not UTF-8 is refused: nothing else is made or asked in its place', async () => {
   await using d = await desk();
-  for (const line of ["inspect $'a\\xff'", "keyring list --data $'a\\xff'"]) {
-    const [code, stdout, stderr] = await ended(typed(d, line));
-    assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^kms: the file name a\ufffd is not UTF-8; [^\n]+\n$/);
+  await d.json('init --json');
+  const umlaut = "$'J\\xf6rg'";
+  // An account's uid, a path, free text, JSON, and where such bytes stand in a variable.
+  for (const [line, what, before = ''] of [
+    [`account create ${umlaut}`, 'argument 3: expected UTF-8, got "J\\\\xf6rg"'],
+    [`account create $'a\\xff'`, 'argument 3: expected UTF-8, got "a\\\\xff"'],
+    [`account create $'\\xed\\xa0\\x80'`, 'argument 3: expected UTF-8, got "\\\\xed\\\\xa0\\\\x80"'],
+    [`init --data ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`keyring create r --private-key-out ${umlaut}`, 'argument 5: expected UTF-8'],
+    [`backup create ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`tls self-signed --out ${umlaut}`, 'argument 4: expected UTF-8'],
+    [`serve --data ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`encrypt --ring r --asset-data $'{"a":"\\xe4"}' kms-data`, 'argument 5: expected UTF-8, got "{"a":"\\\\xe4"}"'],
+    ['init', 'the variable KMS_DATA: expected UTF-8, got "J\\\\xf6rg"', `KMS_DATA=${umlaut}`],
+    ['status', 'the variable KMS_PASSPHRASE: expected UTF-8;', `KMS_PASSPHRASE=${umlaut}`],
+  ] as const) {
+    const [code, stdout, stderr] = await ended(typed(d, line, before));
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
+    assert.match(stderr, new RegExp(`^kms: ${what.replaceAll('{', '\\{')}[^\n]*\n$`), line);
   }
+  assert.deepEqual((await readdir(d.dir)).sort(), ['kms-data', 'kms-data.master.key']);
+  assert.equal((await d.json<{ data: unknown[] }>('account list --json')).data.length, 1);
+});
+
+test('in a directory, or with a home, whose name is not UTF-8, nothing is made elsewhere', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const data = d.path('kms-data');
+  const inside = "mkdir -p $'d\\xf6' && cd $'d\\xf6' &&";
+  for (const [line, what, before] of [
+    ['init', 'the directory in which this was typed', inside],
+    ['serve --listen 127.0.0.1:0', 'the directory in which this was typed', inside],
+    ['tls self-signed --host a', 'the directory in which this was typed', inside],
+    [`backup create x --data ${data}`, 'the directory in which this was typed', inside],
+    [`keyring create r --private-key-out x --data ${data}`, 'the directory in which this was typed', inside],
+    [`keyring create r --data ${data}`, 'the home directory', "HOME=$PWD/$'h\\xf6'"],
+    [`profile add p --server http://127.0.0.1:9`, 'the home directory', "HOME=$PWD/$'h\\xf6'"],
+    [`keyring create r --data ${data}`, '(?:expected a path in UTF-8)', "XDG_CONFIG_HOME=$PWD/$'h\\xf6'"],
+  ] as const) {
+    const [code, stdout, stderr] = await ended(typed(d, line, before));
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
+    assert.match(stderr, new RegExp(`^kms: ${what}[^\n]*\n$`), line);
+  }
+  // What needs neither goes on.
+  const [code] = await ended(typed(d, `keyring list --data ${data}`, `${inside} HOME=$PWD`));
+  assert.equal(code, 0);
+  const names = await readdir(d.dir, { encoding: 'latin1' });
+  assert.deepEqual(names.sort(), ['d\xf6', 'kms-data', 'kms-data.master.key']);
+  assert.deepEqual((await d.json<{ data: unknown[] }>('keyring list --json')).data, []);
+});
+
+test('the character that stands for what is no text may be typed as what it is', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const [code, , stderr] = await ended(typed(d, "account create $'a\\xef\\xbf\\xbd'"));
+  assert.deepEqual([code, stderr], [0, '']);
 });
 
 for (const [signal, code] of [
