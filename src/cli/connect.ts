@@ -73,10 +73,17 @@ export function asTyped(cli: Cli, error: unknown): unknown {
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
 }
 
-/** What answers at an address may be anything: what does not fit there is no defect of this program. */
+/**
+ * What answers at an address may be anything: what does not fit there is no defect of this program. The appliance of
+ * this machine also advises.
+ */
 function asAnswered({ way }: Connection, error: unknown): unknown {
-  const isUnreadable = way === 'network' && (error instanceof TypeError || error instanceof RangeError);
-  return isUnreadable ? unexpected(error.message, error) : error;
+  if (way === 'network') {
+    return error instanceof TypeError || error instanceof RangeError ? unexpected(error.message, error) : error;
+  }
+  const { hint } = Object(error instanceof KmsError ? error.body : undefined);
+  if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
+  return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {

@@ -21,6 +21,11 @@ export interface Io {
   readonly home: string;
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
+  /**
+   * Whether what goes to stdout is for nobody, since it was closed when the process began: the runtime opens /dev/null
+   * there, for reading and writing, so that no write fails. Another program may have done the same on purpose.
+   */
+  readonly isStdoutClosed?: boolean;
   readonly stderr: OutputStream;
   /**
    * Aborted, with the signal's name as reason, by Ctrl-C or a polite request to end. Whoever waits for something heeds
@@ -62,6 +67,14 @@ export async function write(stream: OutputStream, text: string | Uint8Array): Pr
     if (isBrokenPipe(error)) throw error;
     throw fileError('write to', stream.fd === 2 ? 'stderr' : 'stdout', error);
   }
+}
+
+/** Throws `refused` where stdout was closed, for a command whose whole point is what it writes there. */
+export function mustReachStdout({ isStdoutClosed }: Io): void {
+  if (!isStdoutClosed) return;
+  throw new KmsError('refused', 'cannot write to stdout: it is closed, or /dev/null opened for reading too', {
+    hint: 'name a file with -o FILE where there is that option, or send it somewhere with >',
+  });
 }
 
 /** Whether whoever reads our output has gone away. */

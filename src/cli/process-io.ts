@@ -1,6 +1,6 @@
 // The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
 // file of the command line that reads `process`.
-import { readFileSync, readlinkSync } from 'node:fs';
+import { fstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, isAbsolute } from 'node:path';
 import { KmsError } from '../errors.ts';
@@ -38,6 +38,9 @@ export function processIo(): Io {
     },
     stdin: process.stdin,
     stdout: process.stdout,
+    get isStdoutClosed() {
+      return isReopened(1);
+    },
     stderr: process.stderr,
     signal: stop.signal,
     onHangup(run) {
@@ -138,6 +141,19 @@ function homeDirectory(): string {
   const raw = home.includes(standIn) ? rawVariable('HOME') : undefined;
   if (!isText(home, raw)) throw notText('the home directory', home, raw);
   return home;
+}
+
+const bothWays = 2;
+
+/** Whether it is /dev/null for reading and writing, as the runtime opens what was closed. */
+function isReopened(file: number): boolean {
+  try {
+    const { rdev } = fstatSync(file);
+    const [, flags = '0'] = /^flags:\t([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, 'utf8')) ?? [];
+    return rdev === statSync('/dev/null').rdev && (Number.parseInt(flags, 8) & 3) === bothWays;
+  } catch {
+    return false;
+  }
 }
 
 function found(look: () => string, otherwise: string, hint?: string): string {
