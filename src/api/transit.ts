@@ -18,6 +18,7 @@ import {
   text,
   thingList,
   timestamp,
+  wordPattern,
 } from './values.ts';
 
 const tag = 'Transit';
@@ -65,7 +66,9 @@ const transitRing = z
   .object({
     id: idOf('ring').meta({ description: 'id of the transit ring', examples: [sample.transitRingId] }),
     name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['unseal'] }),
-    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Unseal'] }),
+    displayName: z
+      .string()
+      .meta({ pattern: ringNamePattern, description: 'the name as it was given', examples: ['Unseal'] }),
     custody: z
       .enum(['server'])
       .meta({ description: 'who can use its keys: the appliance, for as long as there are any' }),
@@ -146,9 +149,11 @@ function itemList(own: Readonly<Record<string, object>>) {
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
 const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
 
-const ciphertext = z
-  .string()
-  .meta({ description: '`vault:vN:` and base64 of nonce, ciphertext and tag', examples: [sample.transitCiphertext] });
+const ciphertext = z.string().meta({
+  pattern: wordPattern,
+  description: '`vault:vN:` and base64 of nonce, ciphertext and tag',
+  examples: [sample.transitCiphertext],
+});
 const keyVersion = count.meta({ description: 'the version that it was made with', examples: [1] });
 const error = z
   .string()
@@ -282,9 +287,11 @@ export const transitEndpoints = [
     ...ofRing('transit.sign'),
     body: z.object({ ...signed, keyVersion: wantedVersion }),
     answer: z.object({
-      signature: z
-        .string()
-        .meta({ description: '`vault:vN:` and base64; of ECDSA in DER', examples: [sample.transitSignature] }),
+      signature: z.string().meta({
+        pattern: wordPattern,
+        description: '`vault:vN:` and base64; of ECDSA in DER',
+        examples: [sample.transitSignature],
+      }),
       keyVersion,
     }),
   }),

@@ -7,6 +7,7 @@ import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
+import { boundedText, longestAnswer } from '../client/bounded.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { parseState, type SeenState } from '../client/rollback.ts';
@@ -73,13 +74,17 @@ export function asTyped(cli: Cli, error: unknown): unknown {
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
 }
 
+function isOfReading(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
 /**
  * What answers at an address may be anything: what does not fit there is no defect of this program. The appliance of
  * this machine also advises.
  */
 function asAnswered({ way }: Connection, error: unknown): unknown {
   if (way === 'network') {
-    return error instanceof TypeError || error instanceof RangeError ? unexpected(error.message, error) : error;
+    return isOfReading(error) ? unexpected(error.message, error) : error;
   }
   const { hint } = Object(error instanceof KmsError ? error.body : undefined);
   if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
@@ -286,7 +291,7 @@ function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched 
       const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
         throw errorOfFailure(cause, baseUrl, cli.io.signal);
       });
-      const answer = await json(response);
+      const answer = await json(response, { way: 'network', baseUrl });
       // Of a sealed one nothing is known, where its keys are here neither.
       const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
       if (error?.code === 'sealed') throw error;
@@ -334,7 +339,8 @@ interface Question {
 }
 
 /** Sends a request that is no part of the client; the answer has the status 200. */
-export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Question): Promise<Response> {
+export async function send(cli: Cli, connection: Connection, question: Question): Promise<Response> {
+  const { baseUrl, fetch } = connection;
   const { method, path, body, headers } = question;
   const init: RequestInit =
     body === undefined
@@ -346,20 +352,26 @@ export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Q
   } catch (cause) {
     throw errorOfFailure(cause, baseUrl, cli.io.signal);
   }
-  if (response.status !== 200) throw errorOfAnswer(response, await json(response), baseUrl);
+  if (response.status !== 200) throw errorOfAnswer(response, await json(response, connection), baseUrl);
   return response;
 }
 
 /** The same for an answer in JSON. Its shape is the server's, which comes in the same executable or is only shown. */
 export async function ask<T>(cli: Cli, connection: Connection, question: Question): Promise<T> {
   const headers = { accept: 'application/json', ...question.headers };
-  const answer = await json(await send(cli, connection, { ...question, headers }));
+  const answer = await json(await send(cli, connection, { ...question, headers }), connection);
   if (typeof answer !== 'object' || answer === null) throw notOurs(connection.baseUrl);
   return answer as T;
 }
 
-function json(response: Response): Promise<unknown> {
-  return response.json().catch(() => undefined);
+/** Undefined for what is none. Throws `unavailable` for more than an answer over the network has. */
+async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
+  try {
+    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
+  } catch (error) {
+    if (error instanceof KmsError) throw error;
+    return undefined;
+  }
 }
 
 /** The operator's requests, on the machine of the appliance. */

@@ -3,6 +3,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
+import { plainEncoding, refuseInflated } from '../client/bounded.ts';
 import { KmsError } from '../errors.ts';
 import { type Authorities, isOpenToOthers } from './target.ts';
 
@@ -28,6 +29,7 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
 export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
   if (authorities !== undefined) trust(authorities);
   return async (request) => {
+    request.headers.set(...plainEncoding);
     let response: Response;
     try {
       response = await fetch(request);
@@ -35,6 +37,7 @@ export function networkFetch(base: string, authorities: Authorities | undefined)
       const fault = certificateFault(cause, base, authorities?.from);
       throw fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? cause;
     }
+    refuseInflated(request, response, base);
     // What many servers and proxies tell a client that forgot TLS. An appliance answers in JSON.
     const isPage = response.status === 400 && !/json/.test(response.headers.get('content-type') ?? '');
     const fault = isPage && new URL(base).protocol === 'http:' ? await schemeFault(base) : undefined;

@@ -13,8 +13,8 @@ export interface Io {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
   /**
-   * Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`, or not UTF-8,
-   * which throws `usage`.
+   * Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`, or not be
+   * UTF-8, which throws `usage`.
    */
   readonly cwd: string;
   /** Likewise: a user need not have one. */

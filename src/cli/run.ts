@@ -45,7 +45,7 @@ async function report(io: Io, error: unknown): Promise<number> {
     await say(io, error instanceof Interrupted ? error.message : 'interrupted');
     return interruptedBy(io.signal.reason);
   }
-  // Who reads our output has had enough of it (`| head`), which is no reason to complain. What was asked for is not done.
+  // Who reads our output has had enough of it (`| head`): no reason to complain, but it is not all that was asked for.
   if (isBrokenPipe(error)) return exitCodes.failed;
   const isOurs = error instanceof KmsError;
   const defect = isOurs ? error.cause : error;

@@ -17,7 +17,7 @@ const parts =
   /(\x1b\[(?:0|1|22|3[136])m|\x1b\[K|\r\n|^\r)|[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]/gu;
 
 /** The text with the others as `\\u` and four digits. */
-export function escaped(text: string): string {
+function escaped(text: string): string {
   return text.replace(parts, (part: string, own: string | undefined) =>
     own === undefined ? `\\u${part.charCodeAt(0).toString(16).padStart(4, '0')}` : part,
   );

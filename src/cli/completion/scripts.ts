@@ -13,9 +13,9 @@ function shell({ raw }: TemplateStringsArray): string {
 }
 
 // Bash cuts words at characters such as : and =, too. What stands together is one word here; and since bash puts a
-// candidate in the place of the last cut alone, the part before that is taken off again. A candidate is somebody's text:
-// it is quoted as the place needs it where it comes to stand, and left out where no quoting helps, as for the `!` of the
-// history in double quotes.
+// candidate in the place of the last cut alone, the part before that is taken off again. A candidate is somebody's
+// text: it is quoted as its place needs it, and left out where no quoting helps, as for a `!` of the history in double
+// quotes.
 const bash = shell`# bash completion for kms
 _kms() {
   local line=@{COMP_LINE:0:COMP_POINT} piece rest i mode candidate head quote= character
