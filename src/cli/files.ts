@@ -152,7 +152,7 @@ export async function replaceText<T>(
 ): Promise<T> {
   const target = await realPath(path);
   const lock = `${target}.new`;
-  const holder = `${hostname()} ${process.pid} ${randomBytes(6).toString('hex')}`;
+  const holder = `${hostname()} ${process.pid} ${await beginningOf(process.pid)} ${randomBytes(6).toString('hex')}`;
   const draft = draftOf(lock, holder);
   await takeLock(lock, holder, path);
   const isHeld = async (): Promise<boolean> => (await holderOf(lock)) === holder;
@@ -196,7 +196,7 @@ async function takeLock(lock: string, holder: string, path: string): Promise<voi
       if (systemCode(error) !== 'EEXIST') throw notReplaced(path, lock, error);
     }
     const other = await holderOf(lock);
-    if (!isGone(other)) throw beingWritten(path, lock);
+    if (!(await isGone(other))) throw beingWritten(path, lock);
     // Another command may have taken it from there by now: that one finds so before it writes.
     const away = `${lock}.${randomBytes(6).toString('hex')}`;
     if (!(await rename(lock, away).then(() => true, isNotThere))) continue;
@@ -217,10 +217,29 @@ async function writeWhole(path: string, text: string): Promise<void> {
   }
 }
 
-const holderForm = /^(\S+) ([0-9]+) ([0-9a-f]{12})$/;
+/** The machine, the process, when that began, and the draft. */
+const holderForm = /^(\S+) ([0-9]+) (\S+) ([0-9a-f]{12})$/;
+
+/**
+ * When the process began, in ticks of this machine's run, which is named too: another process that has its number later
+ * began at another time. `-` where the system does not tell.
+ */
+async function beginningOf(pid: number): Promise<string> {
+  try {
+    const [run, about] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ]);
+    // Behind the command's name, which stands in brackets and may have blanks in it, the twentieth (proc(5)).
+    const ticks = about.slice(about.lastIndexOf(')') + 2).split(' ')[19];
+    return ticks === undefined ? '-' : `${run.trim()}.${ticks}`;
+  } catch {
+    return '-';
+  }
+}
 
 function draftOf(lock: string, holder: string): string {
-  return `${lock}.${holderForm.exec(holder)?.[3]}.tmp`;
+  return `${lock}.${holderForm.exec(holder)?.[4]}.tmp`;
 }
 
 async function holderOf(lock: string): Promise<string> {
@@ -228,15 +247,17 @@ async function holderOf(lock: string): Promise<string> {
 }
 
 /** Of a process elsewhere, and where it is not said whose it is, nobody here knows. */
-function isGone(holder: string): boolean {
-  const [, host, pid] = holderForm.exec(holder) ?? [];
+async function isGone(holder: string): Promise<boolean> {
+  const [, host, pid, beginning] = holderForm.exec(holder) ?? [];
   if (host !== hostname()) return false;
   try {
     process.kill(Number(pid), 0);
-    return false;
   } catch (error) {
-    return systemCode(error) === 'ESRCH';
+    // Another user's process lives.
+    if (systemCode(error) === 'ESRCH') return true;
   }
+  const now = await beginningOf(Number(pid));
+  return now !== '-' && beginning !== '-' && now !== beginning;
 }
 
 function isNotThere(error: unknown): boolean {

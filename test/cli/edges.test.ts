@@ -171,6 +171,28 @@ test('what cannot be written to stdout is said on stderr', async () => {
   }
 });
 
+test('what is to be written to a stdout that is closed is not done, and who throws it away on purpose may', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json --private-key-out r.key');
+  await writeFile(d.path('plain'), 'text');
+  await d.kms('encrypt --ring r --private-key r.key -o sealed plain');
+  const closed = 'kms: cannot write to stdout: it is closed, or /dev/null opened for reading too; ';
+  for (const line of [
+    'decrypt --private-key r.key sealed',
+    'encrypt --ring r --private-key r.key plain',
+    'activity export',
+    'backup create -',
+    'transit decrypt t sealed',
+    'tofu-key --ring r --private-key r.key',
+  ]) {
+    const [code, stdout, stderr] = await ended(typed(d, `${line} </dev/null >&-`));
+    assert.deepEqual([code, stdout, stderr.slice(0, closed.length)], [1, '', closed], line);
+  }
+  const [code, , stderr] = await ended(typed(d, 'decrypt --private-key r.key sealed >/dev/null'));
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
 test('a secret that cannot be shown is told of with what is there without it, and no custodian stays that nobody holds', async () => {
   await using d = await desk();
   const lost = async (line: string, said: RegExp): Promise<void> => {
