@@ -4,7 +4,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { getCACertificates, setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
 import { plainEncoding, refuseInflated } from '../client/bounded.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode, systemRefusal } from '../errors.ts';
 import { type Authorities, isOpenToOthers } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
@@ -35,7 +35,9 @@ export function networkFetch(base: string, authorities: Authorities | undefined)
       response = await fetch(request);
     } catch (cause) {
       const fault = certificateFault(cause, base, authorities?.from);
-      throw fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? cause;
+      throw (
+        fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? inWords(cause)
+      );
     }
     refuseInflated(request, response, base);
     // What many servers and proxies tell a client that forgot TLS. An appliance answers in JSON.
@@ -124,12 +126,25 @@ function certificateFault(cause: unknown, base: string, from: string | undefined
   return fault && new KmsError('unavailable', `cannot reach ${base}: ${fault[0]}`, { hint: fault[1], cause });
 }
 
-/** `fetch` hides the code below its own error. */
 function codeOf(error: unknown): string | undefined {
+  return systemCode(codedError(error));
+}
+
+/** The error with the code, which `fetch` hides below its own. */
+function codedError(error: unknown): Error | undefined {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
-    if ('code' in inner && typeof inner.code === 'string') return inner.code;
+    if (systemCode(inner) !== undefined) return inner;
   }
   return undefined;
+}
+
+/** No KmsError, since the client sends again what failed on its way. */
+function inWords(error: unknown): unknown {
+  const coded = codedError(error);
+  const [reason] = systemRefusal(coded) ?? [];
+  if (reason === undefined) return error;
+  const code = systemCode(coded);
+  return Object.assign(new Error(`${reason} (${code})`), { code });
 }
 
 /** A function like `fetch` that asks the server behind the socket, whatever host the URL names. */
@@ -150,7 +165,7 @@ export function unixFetch(socketPath: string): (request: Request) => Promise<Res
         agent: false,
       };
       const outgoing = httpRequest(options, (answer) => void readAnswer(answer).then(resolve, reject));
-      outgoing.on('error', reject);
+      outgoing.on('error', (error) => reject(inWords(error)));
       outgoing.end(body);
     });
   };

@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import { readPair } from '../appliance/certificate.ts';
 import { inDir, socketFile } from '../appliance/data-dir.ts';
-import { KmsError, systemCode } from '../errors.ts';
+import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
@@ -110,7 +110,7 @@ function listenError(error: unknown, address: string): unknown {
         cause: error,
       });
     default:
-      return error;
+      return systemError(error, address);
   }
 }
 

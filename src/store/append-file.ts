@@ -3,7 +3,7 @@
 import { fdatasync, fstatSync, ftruncate, write, writev } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { KmsError } from '../errors.ts';
-import { type AppendFile, isFull } from './files.ts';
+import { type AppendFile, isRefusedWrite } from './files.ts';
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
@@ -64,7 +64,7 @@ export class NodeAppendFile implements AppendFile {
         writev(fd, [bytes, ...zeros(room)], position, done);
       });
     } catch (error) {
-      if (!isFull(error)) throw error;
+      if (!isRefusedWrite(error)) throw error;
     }
     if (written === bytes.length + room) {
       this.#end = position + written;

@@ -1,5 +1,6 @@
 // The port to the file system that the store stands on. `node-files.ts` is the real one; the tests have one on a
 // simulated disk that loses what was not synced, tears writes and fills up. Names are relative to the data directory.
+import { systemCode } from '../errors.ts';
 
 export interface AppendFile {
   /** Bytes in the file, without the room behind them. */
@@ -46,6 +47,11 @@ export type WholeFiles = Pick<Files, 'list' | 'exists' | 'size' | 'read' | 'read
 
 /** Whether it failed for want of room, on the disk or in a quota. */
 export function isFull(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = systemCode(error);
   return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** Whether a write was refused before anything was written: for want of room, or by a limit on the length of files. */
+export function isRefusedWrite(error: unknown): boolean {
+  return isFull(error) || systemCode(error) === 'EFBIG';
 }

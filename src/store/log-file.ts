@@ -2,7 +2,7 @@
 // verify, unless that is the torn end of the last file; writing is one append and one fsync for each group.
 import { equalBytes } from '../crypto/bytes.ts';
 import { type Run, withRun } from '../model/store-mark.ts';
-import { type AppendFile, type Files, isFull } from './files.ts';
+import { type AppendFile, type Files, isRefusedWrite } from './files.ts';
 import {
   damageAt,
   endOfContent,
@@ -232,7 +232,7 @@ export class LogWriter {
       await this.#file.sync();
     } catch (error) {
       // Where there was no room, what stood there before was not touched.
-      this.#syncFailed ||= !isFull(error);
+      this.#syncFailed ||= !isRefusedWrite(error);
       throw error;
     }
   }
@@ -242,10 +242,14 @@ export class LogWriter {
     await this.#file.trim();
   }
 
-  /** Best effort after a failed append: takes away what was not acknowledged. */
-  async takeBack(): Promise<void> {
-    await this.#file.truncate(this.#place.offset).catch(() => {});
+  /** Takes away what was not acknowledged, after a failed append; answers whether it is gone. */
+  async takeBack(): Promise<boolean> {
+    const isGone = await this.#file.truncate(this.#place.offset).then(
+      () => true,
+      () => false,
+    );
     await this.close();
+    return isGone;
   }
 
   async close(): Promise<void> {

@@ -7,7 +7,8 @@ import { codeOf, type Import, importsOf, sources, textOf } from './imports.ts';
 /** What each folder of src may import besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli', 'errors.ts'],
-  'errors.ts': [],
+  'errors.ts': ['system-words.ts'],
+  'system-words.ts': [],
   'version.ts': [],
   model: ['errors.ts'],
   crypto: ['errors.ts'],

@@ -3,7 +3,7 @@
 // log and for whoever sits at the machine, and no secret stands anywhere.
 import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
-import { KmsError } from '../../errors.ts';
+import { KmsError, systemRefusal } from '../../errors.ts';
 import { EngineError, type EngineFault } from './engine.ts';
 
 export interface PostgresHost {
@@ -242,6 +242,7 @@ const said: Readonly<Record<string, Said>> = {
   '42804': otherTables,
   '42P01': otherTables,
   '57014': ['it did not answer in time', 'look there who holds a lock for long, and how busy it is'],
+  '3F000': ['no schema is on its search_path', 'set one for the user there: ALTER ROLE … SET search_path = public'],
   '42501': ['the user lacks a right', 'make the user the owner of the database'],
   '53300': ['it has no connection left', 'raise max_connections there, or end what else is connected'],
   '57P03': ['it is starting, or stopping', 'it goes on by itself once that is over'],
@@ -320,6 +321,8 @@ function wordsOf(cause: unknown): Said {
   const found = knownOf(error);
   if (found) return found;
   if (/^ERR_SSL_.*ALERT/.test(code)) return alert;
+  const [refusal, advice] = systemRefusal(error) ?? [];
+  if (refusal !== undefined && advice !== undefined) return [refusal, advice];
   const what = code === '' ? '' : ` (${code})`;
   return [`it breaks the connection off${what}`, "see the server's log"];
 }
