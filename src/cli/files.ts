@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import {
   constants,
   type FileHandle,
-  link,
   lstat,
   open,
   readFile,
@@ -120,6 +119,7 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   } catch (error) {
     throw fileError('write', path, error);
   }
+  if ((mode & 0o077) === 0) await needPrivate(handle, temporary, path);
   let isDurable = false;
   return {
     handle,
@@ -138,6 +138,15 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
       await unlink(temporary).catch(() => undefined);
     },
   };
+}
+
+/** Throws `refused` where the file system lets others read what is for its owner alone; nothing is left then. */
+async function needPrivate(handle: FileHandle, temporary: string, path: string): Promise<void> {
+  const { mode } = await handle.stat();
+  if ((mode & 0o077) === 0) return;
+  await handle.close();
+  await unlink(temporary);
+  throw (await import('../appliance/file-system.ts')).withoutModes(path, mode);
 }
 
 /**
@@ -188,9 +197,10 @@ function notReplaced(path: string, target: string, error: unknown): KmsError {
 async function takeLock(lock: string, holder: string, path: string): Promise<void> {
   for (;;) {
     try {
-      return await symlink(holder, lock).catch((error) => {
+      return await symlink(holder, lock).catch(async (error) => {
+        const { isWithoutLinks } = await import('../appliance/file-system.ts');
         if (!isWithoutLinks(error)) throw error;
-        return writeWhole(lock, holder);
+        await writeWhole(lock, holder);
       });
     } catch (error) {
       if (systemCode(error) !== 'EEXIST') throw notReplaced(path, lock, error);
@@ -271,22 +281,11 @@ function beingWritten(path: string, lock: string): KmsError {
   });
 }
 
-/** A link never replaces anything, unlike a rename; file systems without links get the rename. */
 async function nameIt(temporary: string, path: string, hint: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw alreadyThere(path, hint);
-    if (!isWithoutLinks(error)) throw error;
-    if (await exists(path)) throw alreadyThere(path, hint);
-    await rename(temporary, path);
-    return;
-  }
-  await unlink(temporary);
-}
-
-function isWithoutLinks(error: unknown): boolean {
-  return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(systemCode(error) ?? '');
+  const { giveName } = await import('../appliance/file-system.ts');
+  await giveName(temporary, path).catch((error) => {
+    throw systemCode(error) === 'EEXIST' ? alreadyThere(path, hint) : error;
+  });
 }
 
 /** A link to nowhere is there, too. */

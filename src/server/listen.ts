@@ -126,9 +126,23 @@ export async function openSocket(server: Server, data: string, logger: Logger): 
     return;
   }
   await rm(path, { force: true });
-  await listen(server, { path });
+  try {
+    await listen(server, { path });
+  } catch (error) {
+    if (!socketless.has(systemCode(error) ?? '')) throw systemError(error, path);
+    // FUSE may have made a file of that name all the same.
+    await rm(path, { force: true });
+    logger.warn(
+      { path },
+      'the file system of the data directory has no sockets: commands on this machine need --server while this runs',
+    );
+    return;
+  }
   await chmod(path, 0o600);
 }
+
+/** Answers of file systems that hold files and directories alone, such as vfat. */
+const socketless: ReadonlySet<string> = new Set(['EPERM', 'EINVAL', 'EIO', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 export function portOf(server: Server): number {
   const address = server.address();

@@ -10,6 +10,7 @@ import { toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants } from '../tenants.ts';
 import { needWhole, type Proof } from './prove.ts';
@@ -194,11 +195,9 @@ export function checkSchedule(schedule: string): void {
  */
 export async function checkPlace(to: string, root: string): Promise<void> {
   const files = foreignFiles({ path: to, own: [root] });
-  const probe = `.kms-writable-${process.pid}`;
   try {
     await files.makeDir('.');
-    await files.replace(probe, new Uint8Array());
-    await files.remove(probe);
+    await tryFileSystem(resolve(to), { isPrivate: false, files });
   } catch (error) {
     throw systemError(error, `--backup-to ${resolve(to)}`);
   }

@@ -12,6 +12,7 @@ import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
 import { logName } from '../../store/store-files.ts';
 import { sealName, systemDir } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
 import { laterLife } from './lives.ts';
@@ -311,6 +312,9 @@ export class Shipping {
     const at = this.#deps.now();
     try {
       await this.#to.makeDir('.');
+      if (this.#arrivedAt === undefined) {
+        await tryFileSystem(this.#settings.to, { isPrivate: false, files: this.#to });
+      }
       await this.#shipper.ship();
       this.#arrivedAt = at;
       const problem = await this.#laterLife();

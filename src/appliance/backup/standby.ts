@@ -2,7 +2,7 @@
 // serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever
 // lives it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off
 // at any step: done again, it goes on.
-import { chmod, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -12,11 +12,11 @@ import { KmsError, reasonOf, systemError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
-import { type DirectoryLock, lockDirectory, lockFile } from '../../store/lock.ts';
+import { type DirectoryLock, lockFile } from '../../store/lock.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
-import { dataDirState, inDir, needPrivateDirectory, sealFile, standbyMark } from '../data-dir.ts';
+import { dataDirState, holdNew, inDir, sealFile, standbyMark } from '../data-dir.ts';
 import { systemWorld } from '../environment.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { sqlWasm } from '../program-files.ts';
@@ -89,9 +89,7 @@ export class Standby {
       const from = options.from === undefined ? undefined : resolve(options.from);
       if (from !== undefined) await refuseDataDirectory(from);
       await makeDirs(data);
-      await chmod(data, 0o700).catch(() => {});
-      await needPrivateDirectory(data);
-      const lock = lockDirectory(data);
+      const lock = await holdNew(data);
       try {
         await needStandby(data, options.from === undefined);
         const found = await readMark(data);

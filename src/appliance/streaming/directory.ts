@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Files } from '../../store/files.ts';
 import { foreignFiles } from '../../store/foreign-files.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import { type Arrived, type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import { type StreamedTenant, streamedLine } from './record.ts';
 import type { DirectoryTarget } from './target.ts';
@@ -30,6 +31,9 @@ export class DirectoryReceiver implements Receiver {
   readonly #files: Files;
   readonly #settings: DirectorySettings;
   readonly #name: string;
+  readonly #path: string;
+  /** Whether its file system was found to be fit. */
+  #isTried = false;
   /** The last file of each tenant's directory, as far as it is synced; it ends with a line feed. */
   readonly #last = new Map<string, DayFile>();
   /** Those of which a write failed: there may be more in them. */
@@ -40,9 +44,19 @@ export class DirectoryReceiver implements Receiver {
     this.#files = files ?? foreignFiles({ path, own: root === undefined ? [] : [root] });
     this.#settings = settings;
     this.#name = name;
+    this.#path = path;
   }
 
-  async ready(): Promise<void> {}
+  async ready(): Promise<void> {
+    if (this.#isTried) return;
+    try {
+      await this.#files.makeDir('.');
+      await tryFileSystem(this.#path, { isPrivate: false, files: this.#files });
+      this.#isTried = true;
+    } catch (error) {
+      throw fileFault(error);
+    }
+  }
 
   async send({ tenant, records }: Batch): Promise<void> {
     const dir = tenant.name;
