@@ -27,7 +27,10 @@ interface Trial {
 export async function tryFileSystem(dir: string, trial: Trial): Promise<void> {
   const { isPrivate, files = nodeFiles(dir), modeOf = modeOfPath } = trial;
   const name = isPrivate ? trialFile : `.kms-trial-${toHex(systemRandom(6))}`;
-  await files.remove(name).catch(() => {});
+  const clear = async (): Promise<void> => {
+    for (const each of [name, `${name}.tmp`]) await files.remove(each).catch(() => {});
+  };
+  await clear();
   try {
     for (const [deed, run] of steps(files, name)) {
       await run().catch((cause) => {
@@ -38,7 +41,7 @@ export async function tryFileSystem(dir: string, trial: Trial): Promise<void> {
       if ((mode & 0o077) !== 0) throw withoutModes(dir, mode);
     }
   } finally {
-    await files.remove(name).catch(() => {});
+    await clear();
   }
 }
 
