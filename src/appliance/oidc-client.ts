@@ -11,6 +11,7 @@ import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { version } from '../version.ts';
+import { authoritiesIn, trustSystem } from './authorities.ts';
 
 /** Milliseconds for which metadata is good, and for which a failure to read it is. */
 const metadataFor = 3_600_000;
@@ -221,7 +222,8 @@ function send(url: URL, { method, headers, body }: RequestOptions, provider: Pro
   const { ca } = provider;
   const text = body instanceof URLSearchParams ? body.toString() : undefined;
   const signal = AbortSignal.timeout(answerTimeout);
-  const trust = ca === undefined ? {} : { ca };
+  if (ca === undefined && url.protocol === 'https:') trustSystem();
+  const trust = ca === undefined ? {} : { ca: authoritiesIn(ca, 'the provider') };
   const options = { method, headers: { ...headers, 'user-agent': `kms/${version}` }, signal, agent: false as const };
   return new Promise((resolve, reject) => {
     const take = (answer: IncomingMessage): void => void responseOf(answer).then(resolve, reject);

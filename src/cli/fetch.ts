@@ -2,7 +2,7 @@
 // socket, with as much of it as the commands need.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { getCACertificates, setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
+import { setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
 import { plainEncoding, refuseInflated } from '../client/bounded.ts';
 import { KmsError, systemCode, systemRefusal } from '../errors.ts';
 import { type Authorities, isOpenToOthers } from './target.ts';
@@ -25,13 +25,16 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
   ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
 };
 
-/** Throws `invalid` where the authorities are no certificates. Without any it trusts the well-known ones. */
+/**
+ * It throws `invalid` where the authorities are no certificates; without any it trusts the well-known ones and those of
+ * the system.
+ */
 export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
-  if (authorities !== undefined) trust(authorities);
   return async (request) => {
     request.headers.set(...plainEncoding);
     let response: Response;
     try {
+      if (new URL(request.url).protocol === 'https:') await trust(authorities);
       response = await fetch(request);
     } catch (cause) {
       const fault = certificateFault(cause, base, authorities?.from);
@@ -100,16 +103,10 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
 }
 
 /** For the whole process, which is one command: `fetch` has no setting of its own. */
-function trust({ pem, from }: Authorities): void {
-  try {
-    setDefaultCACertificates([pem]);
-    if (getCACertificates('default').length > 0) return;
-  } catch {
-    // Said below.
-  }
-  throw new KmsError('invalid', `${from} has no certificate in it`, {
-    hint: 'give the certificate of the authority that signed the one of the server, PEM',
-  });
+async function trust(authorities: Authorities | undefined): Promise<void> {
+  const { authoritiesIn, trustSystem } = await import('../appliance/authorities.ts');
+  if (authorities === undefined) trustSystem();
+  else setDefaultCACertificates([authoritiesIn(authorities.pem, authorities.from)]);
 }
 
 function certificateFault(cause: unknown, base: string, from: string | undefined): KmsError | undefined {

@@ -59,15 +59,16 @@ export async function isNoDirectory(path: string): Promise<boolean> {
 }
 
 /**
- * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it.
+ * The text of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is
+ * read of it.
  * Throws `refused` for a pipe that has a name.
  */
 export async function readSmallText(
   path: string,
   what: string,
   check?: (file: FileHandle) => Promise<void>,
+  most = 65_536,
 ): Promise<string> {
-  const most = 65_536;
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);

@@ -5,9 +5,9 @@ import { stat } from 'node:fs/promises';
 import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { readAuthorities } from './authorities.ts';
 import type { Cli } from './command.ts';
-import { readSmallText } from './files.ts';
-import { type Io, pathFrom } from './io.ts';
+import { type Io, pathFrom, say } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
 
@@ -126,7 +126,8 @@ export function sharedStore(cli: Cli): StoreSource | undefined {
 
 export function storeAt(cli: Cli, url: string, isListed: boolean): StoreSource {
   const passwordFile = cli.globals.get('--store-password-file');
-  return { url, isListed, passwordFile, env: (name) => cli.io.env[name] };
+  const warn = (message: string): void => void say(cli.io, `warning: ${message}`);
+  return { url, isListed, passwordFile, env: (name) => cli.io.env[name], warn };
 }
 
 export function dataDirectory(cli: Cli): string {
@@ -171,7 +172,7 @@ function remote(url: URL, apiKey: string | undefined, authorities: Authorities |
 
 async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   const file = cli.globals.get('--ca-file');
-  return file === undefined ? undefined : { pem: await readSmallText(file, 'certificates'), from: file };
+  return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
 /** Whatever is in the way of looking is for whoever opens it to say. */

@@ -4,6 +4,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
+import { missingIssuer } from '../appliance/authorities.ts';
 import { hasTakenOver, Standby } from '../appliance/backup/standby.ts';
 import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
 import { validityOf, whyNotValid } from '../appliance/certificate.ts';
@@ -348,6 +349,16 @@ async function reloadTls(servers: readonly Server[], options: ListenOptions, log
 function warnOfInvalid({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
   const wrong = whyNotValid(validityOf(cert), Date.now());
   if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
+  // Comparing it with all authorities takes longer than the rest of a start.
+  setTimeout(() => warnOfChain(cert.toString(), tlsCert, logger), 1000).unref();
+}
+
+function warnOfChain(pem: string, file: string | undefined, logger: Logger): void {
+  const issuer = missingIssuer(pem);
+  if (issuer === undefined) return;
+  const advice = 'put that one behind it in the file, unless clients are given it as an authority';
+  const message = `the certificate comes without the one of its issuer, ${issuer.name}: ${advice}`;
+  logger[issuer.isPublic ? 'warn' : 'info']({ file }, message);
 }
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {

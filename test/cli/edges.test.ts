@@ -18,6 +18,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { KmsError } from '../../src/errors.ts';
+import { authority } from '../support/certificates.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { smallDisks } from '../support/small-disk.ts';
 import { until } from '../support/until.ts';
@@ -494,6 +495,20 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
     assert.match((await d.kms(['keyring', 'list', '--ca-file', 'ca.pem'])).stderr, /--ca-file goes with --server/);
     await writeFile(d.path('ca.pem'), certificate);
     assert.deepEqual((await d.json<{ data: [] }>(list, { env: { KMS_CA_FILE: 'ca.pem' } })).data, []);
+    // As long as a system's own bundle, with one in it that cannot be read.
+    const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    await writeFile(d.path('many.pem'), (await authority('other')).cert.repeat(600) + broken + certificate);
+    const many = await d.kms([...list, '--ca-file', 'many.pem']);
+    assert.equal(many.code, 0, many.stderr);
+    assert.match(
+      many.stderr,
+      /^kms: warning: \S+many\.pem: certificate number 601 \(line \d+\) cannot be read[^\n]+\n$/,
+    );
+    await writeFile(d.path('huge.pem'), certificate.repeat(8000));
+    assert.match(
+      (await d.kms([...list, '--ca-file', 'huge.pem'])).stderr,
+      /huge\.pem is too large to hold certificates/,
+    );
     const other = await d.kms([
       'keyring',
       'list',

@@ -7,6 +7,7 @@ import type { PeopleSettings } from '../../appliance/mail.ts';
 import type { RetentionSettings } from '../../appliance/retention.ts';
 import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
   codeOf,
@@ -18,7 +19,7 @@ import {
   secretPairs,
   showKit,
 } from '../custodians.ts';
-import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
+import { isNoDirectory, isWithin } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
@@ -311,7 +312,7 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
   return {
     targets,
     from: cli.get('--activity-from'),
-    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
     secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSecretFile(secret, 'the webhook secret')),
   };
 }
@@ -341,7 +342,7 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
   const { parseSmtpUrl } = await import('../../appliance/mail.ts');
   try {
     const settings = parseSmtpUrl(url, from);
-    return caFile === undefined ? settings : { ...settings, ca: await readSmallText(caFile, 'certificates') };
+    return caFile === undefined ? settings : { ...settings, ca: await readAuthorities(cli.io, caFile) };
   } catch (error) {
     // Its message repeats nothing of the address, which may hold a password.
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
