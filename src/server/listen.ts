@@ -3,7 +3,8 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { readPair } from '../appliance/certificate.ts';
+import { missingIssuer } from '../appliance/authorities.ts';
+import { readPair, validityOf, whyNotValid } from '../appliance/certificate.ts';
 import { inDir, socketFile } from '../appliance/data-dir.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
@@ -75,6 +76,22 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
     throw new KmsError('usage', 'TLS needs both --tls-cert and --tls-key', { hint: 'give the other one too' });
   }
   return readPair(tlsCert, tlsKey);
+}
+
+/** It is served with all the same: some clients pin it, and the clock may be what is wrong. */
+export function warnOfCertificate({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
+  const wrong = whyNotValid(validityOf(cert), Date.now());
+  if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
+  // Comparing it with all authorities takes longer than the rest of a start.
+  setTimeout(() => warnOfChain(cert.toString(), tlsCert, logger), 1000).unref();
+}
+
+function warnOfChain(pem: string, file: string | undefined, logger: Logger): void {
+  const issuer = missingIssuer(pem);
+  if (issuer === undefined) return;
+  const advice = 'put that one behind it in the file, unless clients are given it as an authority';
+  const message = `the certificate comes without the one of its issuer, ${issuer.name}: ${advice}`;
+  logger[issuer.isPublic ? 'warn' : 'info']({ file }, message);
 }
 
 function authority(host: string, port: number): string {
