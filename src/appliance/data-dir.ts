@@ -148,13 +148,15 @@ export async function holdNew(root: string): Promise<DirectoryLock> {
   if (isOurs && (mode & 0o077) !== 0) throw withoutModes(root, mode);
   await needPrivateDirectory(root);
   const isLockNew = !existsSync(inDir(root, lockFile));
-  const lock = lockDirectory(root);
+  let lock: DirectoryLock | undefined;
   try {
+    lock = lockDirectory(root);
     await tryFileSystem(root, { isPrivate: true });
     return lock;
   } catch (error) {
-    if (isLockNew) await removeLock(root);
-    lock.release();
+    // Another process may have made it meanwhile, which is said as `in-use`.
+    if (isLockNew && error instanceof KmsError && error.code === 'refused') await removeLock(root);
+    lock?.release();
     throw error;
   }
 }

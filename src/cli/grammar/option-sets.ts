@@ -27,7 +27,10 @@ export const globals = {
   '--server': text('URL', 'use the appliance at this address instead of the one on this machine'),
   '--api-key-file': path('FILE', 'a file with the API key for --server; or set KMS_API_KEY to the key itself'),
   '--profile': text('NAME', 'use the appliance that `kms profile add` saved under this name', 'profile'),
-  '--ca-file': path('FILE', 'certificate authorities to trust for --server, PEM (default: the well-known ones)'),
+  '--ca-file': path(
+    'FILE',
+    "certificate authorities to trust for --server, PEM (default: the well-known ones and the system's)",
+  ),
   '--key-file': path('FILE', 'the file with the master key, or with a recovery kit'),
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
   '--json': toggle('print one JSON document instead of tables and sentences'),
