@@ -12,13 +12,14 @@ import { userId } from './environment.ts';
 /** The file of a trial in a data directory, where one that was cut off may leave it. */
 export const trialFile = 'kms.trial';
 
-interface Trial {
-  /** Whether only its owner may read what is made there; a data directory must keep it so. */
-  readonly isPrivate: boolean;
-  /** The directory's own files when absent. */
-  readonly files?: Files;
-  readonly modeOf?: (path: string) => Promise<number>;
-}
+/**
+ * A data directory must keep what is in it to its owner; others may be for others too, and are reached by a port that
+ * leads nowhere else.
+ */
+type Trial = (
+  | { readonly isPrivate: true; readonly files?: Files }
+  | { readonly isPrivate: false; readonly files: Files }
+) & { readonly modeOf?: (path: string) => Promise<number> };
 
 /**
  * Throws `refused` with what the file system of `dir`, which is there, cannot do. A directory that others use too gets

@@ -96,7 +96,7 @@ test('whatever call a file system refuses, and with whatever code, it is said, a
 test('a file system that keeps no modes is refused where others could read, with how to mount it', async (t) => {
   const dir = await directory(t);
   const mounted = (mode: number, isPrivate = true) =>
-    tryFileSystem(dir, { isPrivate, modeOf: async () => 0o100000 + mode });
+    tryFileSystem(dir, { isPrivate, files: nodeFiles(dir), modeOf: async () => 0o100000 + mode });
   for (const mode of [0o755, 0o777, 0o750, 0o644, 0o604]) {
     await assert.rejects(mounted(mode), {
       code: 'refused',

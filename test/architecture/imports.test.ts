@@ -158,6 +158,7 @@ test('the environment is read in one file per edge, and nothing but the edge exi
 
 /** Files of src that open others by their paths, and in which directory, where nobody else writes. */
 const ownFiles: Readonly<Record<string, string>> = {
+  'src/appliance/file-system.ts': 'the new data directory',
   'src/appliance/held-directory.ts': 'the data directory',
   'src/appliance/init.ts': 'the data directory',
   'src/appliance/move.ts': 'the data directory, and the one beside it that goes over to a database',
