@@ -3,6 +3,7 @@
 import { equalBytes } from '../crypto/bytes.ts';
 import { type Run, withRun } from '../model/store-mark.ts';
 import { type AppendFile, type Files, isFull } from './files.ts';
+import { needEnd } from './known-end.ts';
 import {
   damageAt,
   endOfContent,
@@ -211,9 +212,9 @@ export class LogWriter {
    * milliseconds the fsync took. After a failure the writer is good for nothing more.
    */
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
-    const { offset, sequence, runs } = this.#place;
+    const { offset, sequence, runs, chain: before } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
-    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom));
+    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom), before);
     const written = performance.now();
     await this.#sync();
     const syncMs = performance.now() - written;
@@ -242,9 +243,12 @@ export class LogWriter {
     await this.#file.trim();
   }
 
-  /** Best effort after a failed append: takes away what was not acknowledged. */
+  /** Best effort after a failed append: takes away what was not acknowledged, from a log that is there. */
   async takeBack(): Promise<void> {
-    await this.#file.truncate(this.#place.offset).catch(() => {});
+    const { generation, place } = this;
+    await needEnd(this.#context, { generation, place })
+      .then(() => this.#file.truncate(place.offset))
+      .catch(() => {});
     await this.close();
   }
 
