@@ -1,5 +1,6 @@
-// KnownEnd is how far a log is by the knowledge of the process that writes it. Whatever is read back from the files must
-// hold all of that: a log that was cut, put back from an older copy or replaced by another history is not recovered.
+// A known end is how far a log goes by the knowledge of the process that writes it. Whatever is read back from the
+// files must hold all of that: nothing is recovered from a log that was cut, put back from an older copy or replaced by
+// another history.
 import { equalBytes } from '../crypto/bytes.ts';
 import { systemCode } from '../errors.ts';
 import { isFork, type Mark } from '../model/store-mark.ts';
@@ -7,7 +8,7 @@ import { FileLost, type Files } from './files.ts';
 import type { LogPlace } from './log-format.ts';
 import { logName, tagLength } from './store-files.ts';
 
-export interface KnownEnd {
+interface KnownEnd {
   /** The last log file, and where in it what is durable ends. */
   readonly generation: number;
   readonly place: LogPlace;
