@@ -202,6 +202,7 @@ function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedW
     onClosed: async () => {},
     beforeMigration: async () => {},
     now: Date.now,
+    elapsed: () => performance.now(),
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),
     ...options,

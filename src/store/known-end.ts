@@ -15,8 +15,8 @@ interface KnownEnd {
 }
 
 /**
- * Looks whether the file still ends as it must, at the cost of a read of 16 bytes. Throws `FileLost`; what stands before
- * the end only a recovery proves.
+ * Looks whether the file still ends as it must, at the cost of a read of 16 bytes. Throws `FileLost`. What stands
+ * before the end only a recovery proves.
  */
 export async function needEnd(
   { files, dir }: { readonly files: Pick<Files, 'readAt'>; readonly dir: string },
@@ -52,7 +52,7 @@ export function needAllKnown(
 }
 
 /** What a history lacks that ends at `found`, in words; undefined when it holds all that is known. */
-export function lostOf(found: Mark, known: Mark): string | undefined {
+function lostOf(found: Mark, known: Mark): string | undefined {
   if (found.sequence < known.sequence) {
     return `it ends at transaction ${found.sequence}, and this process knows of ${known.sequence}`;
   }

@@ -55,7 +55,7 @@ interface ServingFiles<L extends Maintained> extends Serving<L> {
 
 type MaintenanceWorld = Pick<
   EmbeddedWorld<object>,
-  'files' | 'dir' | 'context' | 'limits' | 'now' | 'runCheckpoint' | 'onEvent'
+  'files' | 'dir' | 'context' | 'limits' | 'now' | 'elapsed' | 'runCheckpoint' | 'onEvent'
 >;
 
 export class Maintenance<L extends Maintained> {

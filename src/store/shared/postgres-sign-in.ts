@@ -1,6 +1,6 @@
-// The sign-in to a PostgreSQL: which proof of the password a server is given that asks for one. By TLS, whose certificate
-// was verified, any that it asks for, and SCRAM bound to that connection. Without TLS nobody knows who listens, on this
-// machine either: SCRAM alone, which shows the password to nobody who doesn't have it.
+// The sign-in to a PostgreSQL: which proof of the password a server is given that asks for one. By TLS, with a verified
+// certificate, that is any, and SCRAM is bound to the connection. Without TLS nobody knows who listens, on this machine
+// either: SCRAM alone, which shows the password to nobody who does not have it.
 import type { Duplex } from 'node:stream';
 import type { Client } from 'pg';
 import { KmsError } from '../../errors.ts';

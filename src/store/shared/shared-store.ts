@@ -48,7 +48,8 @@ const sharedLimits: SharedLimits = {
 
 type Common = 'keys' | 'wasm' | 'migrations' | 'tables' | 'onClosed' | 'beforeMigration' | 'onEvent' | 'onCommit';
 
-export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>, Common | 'now' | 'random' | 'later'> {
+export interface SharedOptions<T extends object>
+  extends Pick<EmbeddedOptions<T>, Common | 'now' | 'elapsed' | 'random' | 'later'> {
   readonly engine: SharedEngine;
   /** The store's 16 bytes, by which the engine knows it. */
   readonly uid: Uint8Array;
@@ -87,7 +88,7 @@ class SharedStore<T extends object> implements Store<T> {
   #closing: Promise<void> | undefined;
 
   constructor(world: SharedWorld<T>) {
-    const { engine, uid, limits, later, now, onEvent, onCommit } = world;
+    const { engine, uid, limits, later, now, elapsed, onEvent, onCommit } = world;
     const dir = storeIdOf(uid);
     this.#world = world;
     this.#availability = new Availability<SharedLive<T>>({
@@ -113,6 +114,7 @@ class SharedStore<T extends object> implements Store<T> {
       limits,
       later,
       now,
+      elapsed,
       onCommit,
       onEvent,
       meter: world.meter,
@@ -268,13 +270,13 @@ class SharedStore<T extends object> implements Store<T> {
 
   /** A checkpoint of this node, and of now. */
   async #cover(how: How): Promise<SharedCheckpoint> {
-    const { limits, now } = this.#world;
-    for (const until = now() + limits.holdMs; ; await this.#pause()) {
+    const { limits, elapsed } = this.#world;
+    for (const until = elapsed() + limits.holdMs; ; await this.#pause()) {
       // There is something to cover then, and it is of the newest key.
       await this.#appendNothing();
       const made = await this.#checkpointer.runs.run(how);
       if (made) return made;
-      if (now() > until) {
+      if (elapsed() > until) {
         throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
       }
     }
@@ -374,6 +376,7 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
     hasOwnLane: false,
     meter: undefined,
     now: Date.now,
+    elapsed: () => performance.now(),
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeSharedCheckpoint({ engine, keys, wasm, random }, job),
     ...options,
