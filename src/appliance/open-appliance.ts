@@ -218,7 +218,7 @@ async function openData(
     onEvent: (dir, event) => {
       toLog(dir, event);
       // While it is known: a restart must not take what is left for all that there was.
-      if (event.kind === 'log-lost' || event.kind === 'recovery-failed') void noteNow();
+      if (['log-lost', 'commits-lost', 'recovery-failed'].includes(event.kind)) void noteNow();
     },
     counts: (dir) => metrics.store(dir),
     beforeMigration: async () => {

@@ -1,7 +1,7 @@
 // Availability is whether a store has something in service: what was recovered, until it fails. Then it is thrown away
 // whole and recovered again; until that works nothing is in service, and whoever asks is told why.
 import { KmsError, reasonOf } from '../errors.ts';
-import { FileLost } from './files.ts';
+import { HistoryLost } from './files.ts';
 import type { StoreEvent } from './port.ts';
 
 interface AvailabilityWorld<L> {
@@ -118,7 +118,7 @@ export function storeClosed(): KmsError {
 
 export function notServing(reason: string, cause?: unknown): KmsError {
   return new KmsError('unavailable', `the store does not serve: ${reason}`, {
-    hint: (cause instanceof FileLost && cause.hint) || 'it goes on by itself once the cause is gone',
+    hint: (cause instanceof HistoryLost && cause.hint) || 'it goes on by itself once the cause is gone',
     retryAfter: 1,
     ...(cause === undefined ? {} : { cause }),
   });

@@ -2,17 +2,21 @@
 // simulated disk that loses what was not synced, tears writes and fills up. Names are relative to the data directory.
 import { KmsError } from '../errors.ts';
 
-/**
- * A file that is being written, or whose content this process knows, was removed, replaced or cut by somebody else.
- * Nothing may be taken into service from what is left.
- */
-export class FileLost extends KmsError {
-  constructor(name: string, what: string) {
-    super('unavailable', `${name}: ${what}; put the newer file back, or stop the server and restore a backup`, {
+/** Less is left than this process knows, or another history: nothing of it may be taken into service. */
+export class HistoryLost extends KmsError {
+  constructor(message: string) {
+    super('unavailable', message, {
       hint:
         'with what is left, deleted keys and revoked credentials would be alive again; to go on with it all the same, ' +
         'stop the server and start it once as the error of that start says (--accept-older)',
     });
+  }
+}
+
+/** A file that is being written, or whose content this process knows, was removed, replaced or cut by somebody else. */
+export class FileLost extends HistoryLost {
+  constructor(name: string, what: string) {
+    super(`${name}: ${what}; put the newer file back, or stop the server and restore a backup`);
   }
 }
 

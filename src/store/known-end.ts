@@ -52,7 +52,7 @@ export function needAllKnown(
 }
 
 /** What a history lacks that ends at `found`, in words; undefined when it holds all that is known. */
-function lostOf(found: Mark, known: Mark): string | undefined {
+export function lostOf(found: Mark, known: Mark): string | undefined {
   if (found.sequence < known.sequence) {
     return `it ends at transaction ${found.sequence}, and this process knows of ${known.sequence}`;
   }

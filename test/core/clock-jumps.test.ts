@@ -52,7 +52,10 @@ const brakes: Readonly<Record<string, (clock: Clock) => Brake>> = {
     };
   },
   'logins by AppRole': (clock) => {
-    const { appRoleBackoff: backoff } = peopleOf(testWorld(clock, 2), { hasher: pretendHasher, oidc: pretendOidcClient });
+    const { appRoleBackoff: backoff } = peopleOf(testWorld(clock, 2), {
+      hasher: pretendHasher,
+      oidc: pretendOidcClient,
+    });
     return {
       brake: () => failing(() => backoff.begin(origin), 50),
       isFree: async () => backoff.refusal(origin) === undefined,

@@ -28,7 +28,6 @@ const hostile: Readonly<Record<string, string>> = {
   client_min_messages: "'debug1'",
   synchronous_commit: 'off',
   default_transaction_isolation: "'serializable'",
-  default_transaction_read_only: 'on',
   default_transaction_deferrable: 'on',
   statement_timeout: '1',
   lock_timeout: '1',
@@ -144,6 +143,13 @@ if (!programs) {
       });
     }
   }
+
+  test('a database that shall take no writes is not written to', async () => {
+    const database = `settings${++databases}`;
+    await admin('postgres', `CREATE DATABASE ${database} OWNER kmsuser`);
+    await admin('postgres', `ALTER DATABASE ${database} SET default_transaction_read_only = on`);
+    await assert.rejects(use(database, true), { code: 'unavailable', message: /takes no writes/ });
+  });
 
   test('a path without a schema, or with the one of the user made later, leads to the same tables', async () => {
     const database = `settings${++databases}`;

@@ -1,5 +1,6 @@
 // The settings of a session with a PostgreSQL that statements rely on, each set for itself: a database, a user or a
 // server may have other defaults (ALTER DATABASE … SET, ALTER ROLE … SET, postgresql.conf), which mean other software.
+// One is left as it is: `default_transaction_read_only` says that nobody shall write, and nothing is misread by it.
 import type { Client } from 'pg';
 
 /** Those that the server does not know, by its age, are left out. */
@@ -16,7 +17,6 @@ const settings: Readonly<Record<string, string>> = {
   transform_null_equals: 'off',
   synchronous_commit: 'on',
   default_transaction_isolation: 'read committed',
-  default_transaction_read_only: 'off',
   default_transaction_deferrable: 'off',
   lock_timeout: '0',
   idle_session_timeout: '0',

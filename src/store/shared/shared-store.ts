@@ -10,6 +10,7 @@ import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
+import { lostOf } from '../known-end.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from '../port.ts';
 import { type ReadStore, readStore } from '../read-store.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
@@ -20,7 +21,7 @@ import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint 
 import { Checkpointer, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
-import { LostBranch, SharedLive } from './live.ts';
+import { CommitsLost, LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { resealShared } from './reseal.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
@@ -97,13 +98,21 @@ class SharedStore<T extends object> implements Store<T> {
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
       // What a rekeying trims is no fault; what a failover cut off is told of with what it lost.
-      kindOf: (cause) => (cause instanceof LostBranch ? 'log-moved' : 'write-failed'),
+      kindOf: (cause) => {
+        if (cause instanceof CommitsLost) return 'commits-lost';
+        return cause instanceof LostBranch ? 'log-moved' : undefined;
+      },
       release: (dead) => dead.state.close(),
       recover: async (dead) => {
         await world.beforeRecovery();
         const recovered = await recoverOf(world);
-        await this.#sayWhatIsLost(dead);
-        return new SharedLive(world, recovered);
+        try {
+          await this.#needAllKnown(dead, recovered);
+        } catch (error) {
+          recovered.state.close();
+          throw error;
+        }
+        return new SharedLive(world, recovered, dead.known);
       },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
@@ -217,7 +226,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   get mark(): Mark {
     const { live } = this.#availability;
-    if (live) this.#mark = markOf(live.place);
+    if (live && live.known.seq > 0) this.#mark = markOf(live.known);
     return this.#mark;
   }
 
@@ -317,14 +326,16 @@ class SharedStore<T extends object> implements Store<T> {
     this.#availability.leave(live, cause, Promise.resolve());
   }
 
-  /** Whatever it was that failed: what this node knows to be committed may be gone from the log. */
-  async #sayWhatIsLost({ place }: SharedLive<T>): Promise<void> {
-    const { engine, uid, onEvent } = this.#world;
+  /** Whatever it was that failed: what answers of this node rest on must be in the log, or in what stands for it. */
+  async #needAllKnown({ known: place }: SharedLive<T>, found: SharedRecovered): Promise<void> {
+    const { engine, uid } = this.#world;
+    if (place.seq === 0) return;
+    const what = lostOf(found.place, place);
+    if (what !== undefined) throw new CommitsLost(`${logNameOf(uid)}: ${what}`);
     const [row] = await engine.rows(storeIdOf(uid), place.seq, 1);
     // A later one: the log was trimmed meanwhile.
     if (row && (row.seq > place.seq || equalBytes(row.tag, place.tag))) return;
-    const { message } = new LostBranch(uid, place.seq);
-    onEvent({ kind: 'commits-lost', message: `the database has lost answered requests: ${message}` });
+    throw new CommitsLost(new LostBranch(uid, place.seq).message);
   }
 
   /** A node that has nothing to do stays near the end, so that its next turn has little to run again. */

@@ -306,6 +306,7 @@ export class TurnLoop<T extends object> {
       const ms = performance.now() - started;
       this.#world.onCommit({ transactions: group.count, ms, syncMs: ms });
     }
+    live.confirm();
     turn.resolve();
     for (const { answer } of ran) answer();
   }
