@@ -35,7 +35,7 @@ interface Metadata {
   until: number;
 }
 
-export function oidcClient(world: Pick<World, 'now'>): OidcClient {
+export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
   const remembered = new Map<string, Metadata>();
   const underWay = new Map<string, number>();
   let underWayAtAll = 0;
@@ -65,13 +65,13 @@ export function oidcClient(world: Pick<World, 'now'>): OidcClient {
   function metadataOf(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
     const key = keyOf(provider);
     const known = remembered.get(key);
-    const now = world.now();
+    const now = world.elapsed();
     if (known && known.until > now) return known.found;
     const [oldest] = remembered.size >= mostRemembered ? remembered.keys() : [];
     if (oldest !== undefined) remembered.delete(oldest);
     const metadata: Metadata = { found: discover(oauth, provider), until: now + metadataFor };
     metadata.found.catch(() => {
-      metadata.until = world.now() + failureFor;
+      metadata.until = world.elapsed() + failureFor;
     });
     remembered.delete(key);
     remembered.set(key, metadata);

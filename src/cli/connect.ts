@@ -102,7 +102,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = dataDirectory(cli);
-  for (const until = Date.now() + lockTimeout; ; ) {
+  for (const until = performance.now() + lockTimeout; ; ) {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
     if (isRunning || later) {
@@ -112,7 +112,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
       return await inProcess(cli, data);
     } catch (error) {
       // Another command, or a server that is just starting or ending: both are done soon.
-      if (!(error instanceof KmsError) || error.code !== 'in-use' || Date.now() > until) throw error;
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }

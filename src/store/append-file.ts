@@ -1,26 +1,39 @@
 // A file that is appended to through its descriptor, wherever it lies: bytes wait for the sync that follows, and room
 // can be made behind them. Finding and opening the file is for the file ports.
-import { fdatasync, fstatSync, ftruncate, write, writev } from 'node:fs';
+import { fdatasync, fstatSync, ftruncate, readSync, type Stats, statSync, write, writev } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
+import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { type AppendFile, isRefusedWrite } from './files.ts';
+import { type AppendFile, FileLost, isRefusedWrite } from './files.ts';
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
+
+/** A file of the appliance's own. */
+interface OwnFile {
+  /** As errors have it. */
+  readonly name: string;
+  readonly path: string;
+}
 
 /** Writes at its own idea of the end, so that what a failed append left there is written over. */
 export class NodeAppendFile implements AppendFile {
   readonly #handle: FileHandle;
+  readonly #own: OwnFile | undefined;
   #size: number;
   /** Appended and not written yet. */
   readonly #pending: Uint8Array[] = [];
+  /** Stands right before the first of them. */
+  #behind: Uint8Array | undefined;
   /** Where the file ends, behind the room. */
   #end: number;
   /** What the next write may make; none on a disk that had too little. */
   #room = 0;
   #hasRoom = true;
 
-  constructor(handle: FileHandle, size: number) {
+  /** `own`: nobody else may write to it, and it is looked at whether somebody did. */
+  constructor(handle: FileHandle, size: number, own?: OwnFile) {
     this.#handle = handle;
+    this.#own = own;
     this.#size = size;
     this.#end = size;
   }
@@ -33,7 +46,8 @@ export class NodeAppendFile implements AppendFile {
    * Kept until the sync that follows: the file is opened so that one write is both, which spares a round through the
    * thread pool.
    */
-  async append(bytes: Uint8Array, room = 0): Promise<void> {
+  async append(bytes: Uint8Array, room = 0, behind: Uint8Array | undefined = undefined): Promise<void> {
+    if (this.#pending.length === 0) this.#behind = behind;
     this.#pending.push(bytes);
     this.#size += bytes.length;
     this.#room = this.#hasRoom && this.#size > this.#end ? room : 0;
@@ -44,13 +58,16 @@ export class NodeAppendFile implements AppendFile {
     // Nothing of its own to write: what an earlier process wrote may not be durable.
     if (pieces.length === 0) return called((done) => fdatasync(this.#handle.fd, done));
     let end = this.#size - pieces.reduce((sum, piece) => sum + piece.length, 0);
+    // In a file that was cut they would stand behind a gap, where nothing verifies.
+    this.#needWhole(this.#end);
+    this.#needBefore(end);
     for (const [at, piece] of pieces.entries()) {
       const isLast = at === pieces.length - 1;
       await this.#write(piece, end, isLast && this.#room > 0 ? await this.#writeRoom(piece, end, this.#room) : 0);
       end += piece.length;
     }
     this.#end = Math.max(this.#end, end);
-    this.#needName();
+    this.#needPlace(this.#needWhole(this.#end));
   }
 
   /** Answers how many of the bytes were written, which may be none. */
@@ -77,12 +94,35 @@ export class NodeAppendFile implements AppendFile {
     return own;
   }
 
-  /** What has no name any more is lost with the descriptor, however durable it is. */
-  #needName(): void {
-    if (fstatSync(this.#handle.fd).nlink > 0) return;
-    throw new KmsError('unavailable', 'a file was removed while it was being written', {
-      hint: 'restore the data directory',
-    });
+  #needBefore(end: number): void {
+    const expected = this.#behind;
+    if (!this.#own || !expected) return;
+    const found = new Uint8Array(expected.length);
+    readSync(this.#handle.fd, found, 0, found.length, end - found.length);
+    if (equalBytes(found, expected)) return;
+    throw new FileLost(this.#own.name, `somebody else wrote to the file before offset ${end} while it was open`);
+  }
+
+  /** System calls of a microsecond each, these; a group's fsync takes 300. */
+  #needWhole(size: number): Stats {
+    const found = fstatSync(this.#handle.fd);
+    if (!this.#own || found.size >= size) return found;
+    throw new FileLost(this.#own.name, `the file was cut to ${found.size} bytes while it was open, expected ${size}`);
+  }
+
+  /** What the name no longer leads to is lost with the descriptor, however durable it is. */
+  #needPlace({ dev, ino, nlink }: Stats): void {
+    if (!this.#own) {
+      if (nlink > 0) return;
+      throw new KmsError('unavailable', 'a file was removed while it was being written', {
+        hint: 'restore the directory that it was in',
+      });
+    }
+    const { name, path } = this.#own;
+    const named = statSync(path, { throwIfNoEntry: false });
+    if (named?.ino === ino && named.dev === dev) return;
+    const what = named ? 'replaced by another' : 'removed or moved away';
+    throw new FileLost(name, `the file was ${what} while it was open`);
   }
 
   /** All behind the first `written` bytes. */
@@ -109,6 +149,7 @@ export class NodeAppendFile implements AppendFile {
 
   async truncate(size: number): Promise<void> {
     this.#pending.length = 0;
+    this.#needWhole(size);
     await called((done) => ftruncate(this.#handle.fd, size, done));
     this.#end = size;
     await called((done) => fdatasync(this.#handle.fd, done));

@@ -179,7 +179,7 @@ export class CommitLog {
       return;
     }
     await this.#writer.close();
-    this.#closed = [...this.#closed, { generation, bytes: place.offset }];
+    this.#closed = [...this.#closed, { generation, bytes: place.offset, chain: place.chain }];
     this.#writer = next;
     this.#rotation = undefined;
     rotation.resolve(generation);

@@ -3,6 +3,7 @@
 import { equalBytes } from '../crypto/bytes.ts';
 import { type Run, withRun } from '../model/store-mark.ts';
 import { type AppendFile, type Files, isRefusedWrite } from './files.ts';
+import { needEnd } from './known-end.ts';
 import {
   damageAt,
   endOfContent,
@@ -211,9 +212,9 @@ export class LogWriter {
    * milliseconds the fsync took. After a failure the writer is good for nothing more.
    */
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
-    const { offset, sequence, runs } = this.#place;
+    const { offset, sequence, runs, chain: before } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
-    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom));
+    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom), before);
     const written = performance.now();
     await this.#sync();
     const syncMs = performance.now() - written;
@@ -242,12 +243,15 @@ export class LogWriter {
     await this.#file.trim();
   }
 
-  /** Takes away what was not acknowledged, after a failed append; answers whether it is gone. */
+  /** Takes away what was not acknowledged, after a failed append, from a log that is there; answers whether it is gone. */
   async takeBack(): Promise<boolean> {
-    const isGone = await this.#file.truncate(this.#place.offset).then(
-      () => true,
-      () => false,
-    );
+    const { generation, place } = this;
+    const isGone = await needEnd(this.#context, { generation, place })
+      .then(() => this.#file.truncate(place.offset))
+      .then(
+        () => true,
+        () => false,
+      );
     await this.close();
     return isGone;
   }

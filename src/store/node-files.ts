@@ -73,7 +73,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       const handle = await openFile(path(name), O_RDWR | O_DSYNC | (create ? O_CREAT | O_EXCL : 0));
       try {
         if (create) await give((uid, gid) => handle.chown(uid, gid));
-        return new NodeAppendFile(handle, (await handle.stat()).size);
+        return new NodeAppendFile(handle, (await handle.stat()).size, { name, path: path(name) });
       } catch (error) {
         await handle.close();
         throw error;

@@ -221,9 +221,11 @@ test('checkpoints come by themselves when the log outgrows the snapshot, and bou
 test('a checkpoint of a store in which nothing happened does nothing', async () => {
   const { store, files } = await setUp();
   await store.checkpoint();
-  const before = files.steps;
+  // It looks whether the log is still in its place.
+  const changes = () => files.steps - (files.counts.read ?? 0);
+  const before = changes();
   await store.checkpoint();
-  assert.equal(files.steps, before);
+  assert.equal(changes(), before);
   await store.close();
 });
 

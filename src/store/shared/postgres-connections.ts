@@ -5,6 +5,8 @@ import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
 import { KmsError, systemRefusal } from '../../errors.ts';
 import { EngineError, type EngineFault } from './engine.ts';
+import { prepareSession } from './postgres-session.ts';
+import { guardSignIn } from './postgres-sign-in.ts';
 
 export interface PostgresHost {
   /** A name, an address, or the directory of a Unix socket. */
@@ -116,18 +118,18 @@ export class PostgresConnections {
     const { default: pg } = await import('pg');
     // Else it looks for one itself. Nobody has this one, so that the server says whether it wants one at all.
     const given = (): string => password ?? '\x01';
-    const client = new pg.Client({ ...this.#settings, ...more, host, port, user, database, password: given, ssl });
+    const settings = { ...this.#settings, ...more, enableChannelBinding: place.tls };
+    const client = new pg.Client({ ...settings, host, port, user, database, password: given, ssl });
+    guardSignIn(client, place.tls);
     // Whoever waits for a query is told by that.
     client.on('error', () => this.#forget(client));
     client.on('end', () => this.#forget(client));
     try {
       await client.connect();
-      await client.query('SET synchronous_commit = on');
-      await client.query('SET client_min_messages = warning');
-      const { rows } = await client.query('SELECT pg_is_in_recovery() AS standby');
+      const isStandby = await prepareSession(client);
       client.on('notice', () => warned.add(client));
       // It would show what is no longer so.
-      if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');
+      if (isStandby) throw failed(place, standby, undefined, 'read-only');
       histories.set(client, await readHistory(client));
       return client;
     } catch (error) {
