@@ -174,7 +174,9 @@ async function initShared(
 /** And the random name of the tenant's store. */
 function firstSeal(first: NewCustodian, kit: NewCustodian | undefined): [Seal, string] {
   const dir = toHex(systemRandom(8));
-  const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
+  const custodians = [first.custodian, ...(kit ? [kit.custodian] : [])] as const;
+  const made = sealFor(custodians, systemRandom);
+  for (const { proofKey } of custodians) proofKey.fill(0);
   return [made.withStore(systemDir).withStore(dir), dir];
 }
 
@@ -182,7 +184,7 @@ function initialised(
   data: string,
   stores: Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>,
   seal: Seal,
-  { slot, shares, masterKey, keyFile }: NewCustodian,
+  { custodian, shares, masterKey, keyFile }: NewCustodian,
   kit: NewCustodian | undefined,
 ): Initialised {
   seal.wipe();
@@ -191,10 +193,12 @@ function initialised(
     data,
     keyFile: keyFile?.place ?? defaultKeyFile(data),
     keyFileMade: keyFile?.made ?? false,
-    custodian: slot.kind,
+    custodian: custodian.kind,
     ...(shares && { shares }),
     ...(masterKey !== undefined && { masterKey }),
-    ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
+    ...(kit?.recoveryCode !== undefined && {
+      recoveryKit: kitText(seal.applianceId, kit.custodian.id, kit.recoveryCode),
+    }),
   };
 }
 

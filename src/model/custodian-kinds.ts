@@ -22,16 +22,6 @@ export const custodianKinds = [
 
 export type CustodianKind = (typeof custodianKinds)[number];
 
-/**
- * Whose slots are of version 1, as people are told of them. A quantum computer needs nobody's secret for those, and one
- * of them opens everything.
- */
-export function oldSlots(
-  custodians: readonly { readonly id: string; readonly version: number; readonly kind: CustodianKind }[],
-): readonly string[] {
-  return custodians.filter(({ version }) => version === 1).map(({ kind, id }) => `${kind} ${id}`);
-}
-
 /** Those that commands take by their name; a recovery kit is made by a command and an option of its own. */
 export const custodianKindsByName = custodianKinds.filter((kind) => kind !== 'recovery-kit');
 

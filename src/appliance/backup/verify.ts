@@ -5,8 +5,6 @@ import { rm } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
 import { unless } from '../../client/unless.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
-import { parseHeader } from '../../seal/header.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
@@ -22,8 +20,6 @@ import { copyFiles } from './restore.ts';
 interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
-  /** Custodians of whom a quantum computer needs no secret. */
-  readonly oldSlots: readonly string[];
   /** Absent where no master key was there: then the digests alone were compared. */
   readonly proof?: Proof;
 }
@@ -40,19 +36,18 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
     const { manifest, bytes } = backup;
     const name = `the seal in ${path}`;
     const sealBytes = await sealOf(files, backup);
-    const old = oldSlots(parseHeader(sealBytes, name).header.slots);
     const opened = await unseal(sealBytes, name, keys).catch((error: unknown) => {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;
     });
     if (!opened) {
       await unless(signal, () => checkDigests(files, backup));
-      return { manifest, bytes, oldSlots: old };
+      return { manifest, bytes };
     }
     try {
       const proof = await tryRestore(path, opened.seal, { signal });
       needWhole(proof, path);
-      return { manifest, bytes, oldSlots: old, proof };
+      return { manifest, bytes, proof };
     } finally {
       opened.seal.wipe();
     }

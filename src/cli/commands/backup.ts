@@ -106,8 +106,8 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli), cli.io.signal);
-  const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, oldSlots, ...proof };
+  const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli), cli.io.signal);
+  const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof };
   await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
     ['made at', manifest.createdAt],
@@ -121,14 +121,6 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   if (!proof) {
     await say(cli.io, 'warning: without the master key only digests were compared; give it with --key-file');
   }
-  await sayOldSlots(cli, oldSlots, 'a backup stays so: once a newer one restores, delete it');
-}
-
-/** Of a seal; `advice` is for where it is. */
-export async function sayOldSlots(cli: Cli, old: readonly string[], advice: string): Promise<void> {
-  if (old.length === 0) return;
-  await say(cli.io, `of slot version 1, which a quantum computer can open: ${old.join(', ')}`);
-  await say(cli.io, advice);
 }
 
 export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
@@ -144,8 +136,8 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   const restored = store
     ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
     : await restoreAppliance(options);
-  const { data, applianceId, madeAt, epoch, keyFile, oldSlots, proof } = restored;
-  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, oldSlots, ...proof }, [
+  const { data, applianceId, madeAt, epoch, keyFile, proof } = restored;
+  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
     [store ? 'database' : 'data directory', data],
     ['appliance', applianceId],
     ['as it was at', madeAt],
@@ -164,7 +156,6 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     cli.io,
     'what was done since is gone: keys that were deleted and credentials that were revoked after it are back',
   );
-  await sayOldSlots(cli, oldSlots, '`kms master rotate` makes them newer, and `kms doctor` says when none is left');
 }
 
 type MoveCli = CliOf<typeof copies.move>;
