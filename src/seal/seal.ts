@@ -108,7 +108,7 @@ export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, 
   if (!masterKey) throw damaged(name);
   const proofKey = proofKeyOf(secret);
   const state = openWith(masterKey, new Map([[id, proofKey]]), { header, mac }, name);
-  // The MAC of the whole fits, so that this is no damage: it is the work of somebody who had a master key of their own.
+  // It is no damage either: who made it had a master key of their own.
   const isKnown = slot.master === header.master || state.former.has(slot.master);
   if (!isKnown || !equalBytes(slot.proof, proofOf(slot, header.applianceId, proofKey))) {
     sealOf(state, random).wipe();
@@ -128,15 +128,16 @@ function openWith(
   if (!equalBytes(mac, sealMac(masterKey, headerText(header)))) throw damaged(name);
   if (master !== commitmentTo(chainKeyOf(masterKey))) throw damaged(name);
   const wrapKey = wrapKeyOf(masterKey);
+  // The MAC of the whole fits, so that what does not open here is no damage.
   const unwrap = (wrapped: Uint8Array, place: Uint8Array): Uint8Array => {
     const key = openXChaCha(wrapKey, wrapped.subarray(0, 24), wrapped.subarray(24), place);
-    if (!key) throw damaged(name);
+    if (!key) throw foreign(name);
     return key;
   };
   const former = new Map<string, Uint8Array>();
   for (const [commitment, wrapped] of header.former) {
     const chainKey = unwrap(wrapped, chainPlace(applianceId, commitment));
-    if (commitmentTo(chainKey) !== commitment) throw damaged(name);
+    if (commitmentTo(chainKey) !== commitment) throw foreign(name);
     former.set(commitment, chainKey);
   }
   const keys = new Map<string, Map<number, Uint8Array>>();

@@ -1,16 +1,10 @@
 // Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node
 // of its own, or goes to the server whose directory it names.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
-import { readKeyFile } from '../../src/appliance/custody/key-file.ts';
 import { postgresConfig } from '../../src/appliance/store-url.ts';
-import { hkdfSha256 } from '../../src/crypto/hash.ts';
-import { systemRandom } from '../../src/crypto/random.ts';
-import { publicFromPrivate } from '../../src/crypto/x25519.ts';
-import { openSeal } from '../../src/seal/seal.ts';
-import { makeSlot, slotId } from '../../src/seal/slot.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
@@ -92,32 +86,6 @@ if (!postgres) {
     assert.deepEqual([looked.code, looked.stderr], [0, '']);
     assert.match(looked.stdout, /engine-alone/);
     assert.equal(existsSync(d.path('new')), false);
-  });
-
-  test('a seal of version 1 goes into a database as it is, is named there, and rotated there', async () => {
-    await using d = await desk();
-    await d.json('init --data one --key-file master.key --json');
-    const secret = (await readKeyFile(d.path('master.key'))) ?? assert.fail();
-    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
-    const place = d.path('one/kms.seal');
-    const made = openSeal(readFileSync(place), secret, systemRandom);
-    const slot = { id: slotId(publicKey), version: 1, kind: 'keyfile', params: {}, publicKey } as const;
-    const kit = makeSlot('recovery-kit', systemRandom(32), { made: '2026-01-02T00:00:00.000Z' });
-    writeFileSync(place, made.withSlot(kit).withoutSlot(slot.id).withSlot(slot).toBytes());
-    const url = emptyDatabase();
-    const moved = await d.kms(['move', '--data', 'one', '--key-file', 'master.key', '--to', url]);
-    assert.equal(moved.code, 0, moved.stderr);
-    const options = { env: { KMS_STORE: url, KMS_KEY_FILE: d.path('master.key') } };
-    const said = `advice slot-version: .*which a quantum computer can open: keyfile ${slot.id}\\b`;
-    assert.match((await d.kms('doctor --data a', options)).stdout, new RegExp(said));
-    const server = await serving(d, ['--data', 'a'], options.env);
-    assert.match((await d.kms('doctor --data a', options)).stdout, new RegExp(said));
-    const rotated = await d.kms('master rotate --data a', options);
-    assert.equal(rotated.code, 0, rotated.stderr);
-    assert.doesNotMatch(rotated.stderr, /slot version/);
-    assert.doesNotMatch((await d.kms('doctor --data a', options)).stdout, /slot-version/);
-    assert.equal((await server.stop()).code, 0);
-    assert.doesNotMatch((await d.kms('doctor --data a', options)).stdout, /slot-version/);
   });
 
   test('tables of another program are told apart from a database that is away', async () => {
