@@ -15,7 +15,7 @@ import { stateHeader, tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
-import { keySources } from './secrets.ts';
+import { keySources } from './master-key.ts';
 import { watchRollbacks } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
@@ -89,7 +89,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   for (const until = Date.now() + lockTimeout; ; ) {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
@@ -127,7 +127,7 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
  * command is for one in a database: what is asked for there is never done here.
  */
 export async function isServed(cli: Cli): Promise<boolean> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const store = sharedStore(cli);
   if (store !== undefined) (await import('../appliance/store-url.ts')).checkedUrl(store);
   if (!(await answers(join(data, 'kms.sock')))) return false;
@@ -145,7 +145,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
     data,
     store: sharedStore(cli),
     keyFile: cli.globals.get('--key-file'),
-    sources: keySources(cli),
+    sources: await keySources(cli),
     onEvent: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },
@@ -414,7 +414,7 @@ export async function withServer<T>(
 ): Promise<T> {
   const isEnough = later || (orNode && sharedStore(cli) !== undefined);
   if (!isEnough && (await remoteOf(cli)) === undefined && !(await isServed(cli))) {
-    throw new KmsError('unavailable', `no server is running on ${dataDirectory(cli)}`, {
+    throw new KmsError('unavailable', `no server is running on ${await dataDirectory(cli)}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
   }

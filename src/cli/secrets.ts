@@ -2,7 +2,6 @@
 // where other users of the machine could see them.
 import { createInterface, type ReadLineOptions } from 'node:readline';
 import { addAbortSignal, Writable } from 'node:stream';
-import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './command.ts';
 import { readSmallText } from './files.ts';
@@ -102,21 +101,6 @@ export async function newPassphrase(cli: Cli): Promise<string> {
     throw new KmsError('refused', 'the two passphrases differ; nothing was done');
   }
   return passphrase;
-}
-
-/** Where a command that opens the data directory itself finds the master key. Only a person at a terminal is asked. */
-export function keySources(cli: Cli): Omit<KeySources, 'keyFile'> {
-  const { stdin, stderr, env } = cli.io;
-  return {
-    env: (name) => env[name],
-    passphrase: () => givenPassphrase(cli),
-    ...(stdin.isTTY && stderr.isTTY && { askPassphrase: () => readSecret(cli, 'passphrase of the master key') }),
-  };
-}
-
-/** Of a server, which asks nobody. */
-export function serverKeySources(cli: Cli): Omit<KeySources, 'keyFile'> {
-  return { env: (name) => cli.io.env[name], passphrase: () => givenPassphrase(cli) };
 }
 
 /** The API key; undefined where none is given. */

@@ -182,14 +182,17 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
   const command = ['--exec', d.path('give key'), '--exec-arg', '$HOME;', '--exec-arg=-b'];
   await d.json(['init', '--custodian', 'exec', '--json', ...command]);
   await holdsNone(d, [secret]);
-  assert.equal((await d.kms('keyring create r')).code, 0);
-  const server = await serving(d);
+  // A command is run for a directory that somebody named, and for no other.
+  is(await d.kms('keyring list'), 4, /the command .* was not run: nobody named the data directory .*--data DIR/);
+  const named = { env: { KMS_DATA: d.path('kms-data') } };
+  assert.equal((await d.kms('keyring create r', named)).code, 0);
+  const server = await serving(d, ['--data', 'kms-data']);
   assert.equal((await d.kms('keyring show r')).code, 0);
   await server.stop();
 
   await writeFile(d.path('give key'), `#!/bin/sh\necho ${secret.replace('a', 'b')}\n`);
   is(
-    await d.kms('keyring list'),
+    await d.kms('keyring list', named),
     1,
     /^kms: wrong master key in the output of .*: needs [0-9a-f]{16}, got [0-9a-f]{16}; /,
   );
@@ -200,13 +203,13 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
     ['head -c 100000 /dev/zero', /printed more than 65536 bytes/],
   ] as const) {
     await writeFile(d.path('give key'), `#!/bin/sh\n${script}\n`);
-    const ran = await d.kms('keyring list');
+    const ran = await d.kms('keyring list', named);
     assert.match(ran.stderr, why);
     assert.ok(ran.code === 1 || ran.code === 4);
     assert.ok(!ran.stderr.includes(secret));
   }
   await rm(d.path('give key'));
-  is(await d.kms('keyring list'), 4, /gave no master key: there is no such command/);
+  is(await d.kms('keyring list', named), 4, /gave no master key: there is no such command/);
   is(await d.kms('init --data x --custodian exec'), 2, /--exec is missing/);
   const none = `--exec ${d.path('none')}`;
   is(await d.kms(`init --data x --custodian exec ${none}`), 1, /gave no master key: there is no such command; run it/);
@@ -395,7 +398,7 @@ test('a command that gives the key runs for the machine alone, and once for all 
   const script = `#!/bin/sh\necho x >> '${d.path('runs')}'\nsleep 0.3\necho ${'ab'.repeat(32)}\n`;
   await writeFile(d.path('give'), script, { mode: 0o700 });
   await d.json(['init', '--custodian', 'exec', '--exec', d.path('give'), '--json']);
-  const server = await serving(d);
+  const server = await serving(d, ['--data', 'kms-data']);
   assert.equal((await d.kms('seal')).code, 0);
   const runs = async (): Promise<number> => (await readFile(d.path('runs'), 'utf8')).length / 2;
   const before = await runs();

@@ -132,7 +132,7 @@ export interface KeyOptions {
 
 /** Throws `sealed` where no key is found, `refused` for a wrong one: "needs …, got …". */
 export async function unseal(bytes: Uint8Array, name: string, { data, keys, share }: KeyOptions): Promise<OpenedSeal> {
-  const sources = { ...keys, commands: false };
+  const sources = { ...keys, commands: undefined };
   const unsealer = new Unsealer({ data, sources, read: async () => ({ bytes, name }) });
   const found = await unsealer.take({}).catch((error: unknown) => {
     if (error instanceof StaysSealed) return error;

@@ -22,14 +22,15 @@ import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
+import { serverKeySources } from '../master-key.ts';
 import { printThing, showOnce } from '../output.ts';
-import { askLine, readSecretFile, serverKeySources } from '../secrets.ts';
+import { askLine, readSecretFile } from '../secrets.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 
 export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   refuseRemote(cli, 'an appliance is made where it is to run');
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const keyFile = cli.globals.get('--key-file');
   const kind = cli.get('--custodian') ?? impliedKind(cli);
   const file = keyFile ?? `${data}.master.key`;
@@ -111,7 +112,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   let isNew = false;
   const serving = await serve({
     ...options,
-    sources: serverKeySources(cli),
+    sources: await serverKeySources(cli),
     stopping: signal,
     onInitialised: async (made) => {
       isNew = true;
@@ -158,7 +159,7 @@ export async function serveOptions(cli: Cli<Values<typeof serving>>) {
   const tangAllow = cli.get('--tang-allow');
   if (cli.get('--tang-listen') === undefined) cli.refuseWithout('--tang-listen', ['--tang-allow']);
   return given({
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     keyFile: cli.globals.get('--key-file'),
     listen: cli.get('--listen'),
     url: cli.get('--url'),
@@ -274,7 +275,7 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
 
 /** What the server is to write goes to a directory, and to none of the appliance's own. */
 async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
-  if (await isWithin(path, dataDirectory(cli))) {
+  if (await isWithin(path, await dataDirectory(cli))) {
     throw cli.wrong(`${option}: the data directory is for the appliance alone`);
   }
   if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);

@@ -106,7 +106,7 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, proof } = await verifyBackup(path, copyKeys(cli), cli.io.signal);
+  const { manifest, bytes, proof } = await verifyBackup(path, await copyKeys(cli), cli.io.signal);
   const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof };
   await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
@@ -128,9 +128,9 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   const { restoreAppliance } = await import('../../appliance/backup/restore-command.ts');
   const store = sharedStore(cli);
   const options = {
-    ...copyKeys(cli),
+    ...(await copyKeys(cli)),
     from: pathFrom(cli.io, cli.get('<FROM>')),
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     to: cli.get('--to'),
   };
   const restored = store
@@ -170,7 +170,7 @@ export async function move(cli: MoveCli): Promise<void> {
     if (from !== undefined) throw needsDatabase(cli);
     cli.refuseWithout('--from', ['--wait', '--accept-older']);
     const isHere = globals.isTyped('--data') && !globals.isTyped('--store');
-    const undone = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
+    const undone = await undoMove(await dataDirectory(cli), isHere ? undefined : sharedStore(cli));
     await printThing(cli, { ...undone, undone: true }, [
       ['serves again', undone.from],
       ['had gone to', undone.to],
@@ -183,7 +183,7 @@ export async function move(cli: MoveCli): Promise<void> {
   if (!store || (isDatabase && globals.isTyped('--store'))) {
     throw cli.wrong('one of the two is a database: --data DIR --to postgres://…, or --store postgres://… --to DIR');
   }
-  const options = { ...copyKeys(cli), store };
+  const options = { ...(await copyKeys(cli)), store };
   if (from !== undefined) {
     if (!isDatabase) throw needsDatabase(cli);
     return showShipped(cli, await shippedMove(cli, from, options));
@@ -226,7 +226,7 @@ async function sayKeyFile(
 ): Promise<void> {
   if (keyFile === undefined) return;
   const { defaultKeyFile } = await import('../../appliance/custody/key-file.ts');
-  const place = defaultKeyFile(dataDirectory(cli));
+  const place = defaultKeyFile(await dataDirectory(cli));
   if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
   else if (keyFile !== place) {
     await say(cli.io, visible(`${place} is another key and stays: serve this with --key-file ${keyFile}`));
@@ -260,14 +260,14 @@ export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
 }
 
 /** The master key where no appliance is open: as for `serve`, and where people hold it, from them. */
-export function copyKeys(cli: Cli): KeyOptions {
+export async function copyKeys(cli: Cli): Promise<KeyOptions> {
   const { io } = cli;
   const { stdin, stderr, env } = io;
   const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
   const keyFile = cli.globals.get('--key-file');
   const lines = new Lines(stdin);
   return {
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     keys: {
       ...(keyFile === undefined ? {} : { keyFile }),
       env: (name) => env[name],

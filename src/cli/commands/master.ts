@@ -26,7 +26,7 @@ export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
 }
 
 export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Promise<void> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   if (cli.get('<KIND>') !== 'keyfile') cli.refuseWithout('the custodian keyfile', ['--file']);
   const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
   const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });

@@ -5,8 +5,9 @@ import type { Cli, CliOf } from '../command.ts';
 import { ask, type Connection, isServed, localOf, sealStatus, withServer } from '../connect.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
+import { keySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
-import { givenPassphrase, keySources, readLines, readSecret, readSecretFile } from '../secrets.ts';
+import { givenPassphrase, readLines, readSecret, readSecretFile } from '../secrets.ts';
 import { dataDirectory, isOpenToOthers, remoteOf, sharedStore } from '../target.ts';
 
 export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
@@ -50,13 +51,13 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
  * end.
  */
 async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   if ((await remoteOf(cli)) !== undefined || (await isServed(cli))) return undefined;
   const store = sharedStore(cli);
   const { wasSealedOnPurpose } = await import('../../appliance/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
   const { openAppliance } = await import('../../appliance/appliance.ts');
-  const sources = keySources(cli);
+  const sources = await keySources(cli);
   const askPassphrase = async (): Promise<string | undefined> =>
     sources.askPassphrase ? sources.askPassphrase() : (await readLines(cli, 'passphrase'))[0];
   const keyFile = cli.globals.get('--key-file');
