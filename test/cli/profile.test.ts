@@ -140,7 +140,7 @@ const choices: readonly (readonly [
   cwd: string,
   uses: string,
 ])[] = [
-  ['nothing: the data directory here', '', {}, 'here', 'here'],
+  ['nothing: the default profile, whatever directory one is in', '', {}, 'here', 'default'],
   ['nothing and no data directory: the default profile', '', {}, 'elsewhere', 'default'],
   ['--data', '--data DATA', {}, 'elsewhere', 'here'],
   [
