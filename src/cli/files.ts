@@ -17,6 +17,8 @@ import {
 } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { fromUtf8 } from '../crypto/bytes.ts';
+import { pemText } from '../crypto/pem.ts';
 import { type ErrorCode, KmsError, reasonOf, systemCode } from '../errors.ts';
 
 /** The error "cannot `deed` `path`: why". */
@@ -59,15 +61,29 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
+/** The text of a small file; `what` says what it should hold. Throws as `readSmallFile` does. */
+export async function readSmallText(path: string, what: string): Promise<string> {
+  const text = fromUtf8(await readSmallFile(path, what));
+  if (text !== undefined) return text;
+  throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
+    hint: 'save it as UTF-8',
+  });
+}
+
+/** The text of a small file in PEM. Throws as `readSmallFile` does. */
+export async function readPem(path: string, what: string): Promise<string> {
+  return pemText(await readSmallFile(path, what));
+}
+
 /**
- * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it.
- * Throws `refused` for a pipe that has a name.
+ * The bytes of a small file; `what` says what it should hold. `check` sees the file before anything is read of it.
+ * Throws `refused` for a pipe that has a name, `invalid` for a large file.
  */
-export async function readSmallText(
+export async function readSmallFile(
   path: string,
   what: string,
   check?: (file: FileHandle) => Promise<void>,
-): Promise<string> {
+): Promise<Uint8Array> {
   const most = 65_536;
   let file: FileHandle | undefined;
   try {
@@ -83,7 +99,7 @@ export async function readSmallText(
       if (bytesRead === 0 || length > most) break;
     }
     if (length > most) throw new KmsError('invalid', `${path} is too large to hold ${what}`);
-    return buffer.toString('utf8', 0, length);
+    return buffer.subarray(0, length);
   } catch (error) {
     throw fileError(`read ${what} from`, path, error);
   } finally {

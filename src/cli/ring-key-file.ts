@@ -14,6 +14,7 @@ import {
   readPrivateKeys,
   withHybridKey,
 } from '../client/ring-keys.ts';
+import { pemText } from '../crypto/pem.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
@@ -21,7 +22,7 @@ import type { Connection } from './connect.ts';
 import { fileError, type NewFile, newFile, readSmallText, replaceText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
 import { showOnce } from './output.ts';
-import { readSecretFile } from './secrets.ts';
+import { readSecretBytes } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
 
@@ -294,14 +295,18 @@ export async function prepareRingCrypto(): Promise<void> {
 
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {
   await prepareRingCrypto();
-  return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
+  return readPrivateKeys(await readSecretKey(path), path);
+}
+
+async function readSecretKey(path: string): Promise<Uint8Array> {
+  return readSecretBytes(path, 'the private key');
 }
 
 /** Adds a hybrid private key to the file of a ring's, or finds the one that was added before and is not used yet. */
 export async function addHybridKey(
   path: string,
 ): Promise<{ readonly publicKey: string; readonly keys: RingPrivateKeys }> {
-  const read = (path: string) => readSecretFile(path, 'the private key');
+  const read = async (path: string) => pemText(await readSecretKey(path));
   return replaceText(path, read, (text) => {
     const { privateKey, publicKey } = withHybridKey(readPrivateKeys(text, path));
     return { text: privateKey, result: { publicKey, keys: readPrivateKeys(privateKey, path) } };

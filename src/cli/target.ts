@@ -5,7 +5,7 @@ import { lstat, stat } from 'node:fs/promises';
 import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
 import type { Cli } from './command.ts';
-import { readSmallText } from './files.ts';
+import { readPem } from './files.ts';
 import { type Io, pathFrom } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
@@ -215,7 +215,7 @@ function remote(url: URL, apiKey: string | undefined, authorities: Authorities |
 
 async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   const file = cli.globals.get('--ca-file');
-  return file === undefined ? undefined : { pem: await readSmallText(file, 'certificates'), from: file };
+  return file === undefined ? undefined : { pem: await readPem(file, 'certificates'), from: file };
 }
 
 /** Whatever is in the way of looking is for whoever opens it to say. */

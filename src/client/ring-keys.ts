@@ -1,9 +1,9 @@
 // A ring's key pair on its owner's side: making one, the forms that people keep a private key in, and unwrapping with
 // it the keys that encrypt and decrypt answer. The appliance tells a private key once, or never has it.
-import { equalBytes, fromBase64, fromUtf8, toBase64, toHex } from '../crypto/bytes.ts';
+import { equalBytes, fromBase64, toBase64, toHex } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
-import { isPem, pemBlocks } from '../crypto/pem.ts';
+import { isPem, pemBlocks, pemText } from '../crypto/pem.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { kemOf, unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
 import { xWingPublicKey } from '../crypto/x-wing.ts';
@@ -50,7 +50,7 @@ export function readPrivateKeys(key: PrivateKey, source: string): readonly RingP
 }
 
 function textOf(bytes: Uint8Array): string {
-  return binaryLengths.includes(bytes.length) ? toBase64(bytes) : (fromUtf8(bytes) ?? '');
+  return binaryLengths.includes(bytes.length) ? toBase64(bytes) : pemText(bytes);
 }
 
 /** Of PEM all keys that it has; none, where one of them cannot be read. */

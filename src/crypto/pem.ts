@@ -1,7 +1,12 @@
 // PEM as RFC 7468 has it: blocks of base64 between lines that name what is in them, and any text around (§2 and §5.2:
 // comments, "Bag Attributes", what `openssl -text` prints, another key). The one reader of all that hands in keys so.
 import { KmsError } from '../errors.ts';
-import { fromBase64 } from './bytes.ts';
+import { fromBase64, fromUtf8 } from './bytes.ts';
+
+/** The text of a file: PEM is ASCII, and what stands around its blocks, for people alone, may be in Latin-1. */
+export function pemText(bytes: Uint8Array): string {
+  return fromUtf8(bytes) ?? new TextDecoder('latin1').decode(bytes);
+}
 
 /** Whether the text has a block of any label, and is to be read as PEM. */
 export function isPem(text: string): boolean {

@@ -27,8 +27,9 @@ export const custodianKindsByName = custodianKinds.filter((kind) => kind !== 're
 
 /** What somebody types to unseal the appliance, as it is asked: shares and keys say what they are. Throws `invalid`. */
 export function typedStep(text: string): { share: string } | { key: string } | { passphrase: string } {
-  if (/^kms-share-/i.test(text)) return { share: text };
-  if (/^kms-(recovery|master-key)-/i.test(text)) return { key: text };
+  // White space comes from paper and mails, and is no part of these.
+  if (/^\s*kms-share-/i.test(text)) return { share: text };
+  if (/^\s*kms-(recovery|master-key)-/i.test(text)) return { key: text };
   if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');
   return { passphrase: text };
 }

@@ -46,7 +46,7 @@ export interface Seal {
   withNextEpoch(dir: string): Seal;
   /** This seal with nothing but the keys for reading of that epoch, which must not be the newest. */
   withRetiredEpoch(dir: string, epoch: number): Seal;
-  /** This seal with one more custodian. Throws `conflict` where it has that one, or for a slot of a former master key. */
+  /** This seal with one more custodian. Throws `conflict` for one that it has, or of a former master key. */
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */
   withoutSlot(id: string): Seal;

@@ -8,6 +8,7 @@ import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { splitSecret } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
+import { secretOf } from '../../model/secret-text.ts';
 import { formatKeyFile, formatRecoveryCode, formatShare, secretLength } from '../../seal/custodian-secret.ts';
 import { type Custodian, makeCustodian, type Slot } from '../../seal/slot.ts';
 import { derivePassphrase, newPassphraseParams, passphraseSlotParams } from '../threads/passwords.ts';
@@ -45,8 +46,8 @@ export async function newCustodian(request: CustodianRequest): Promise<NewCustod
     case 'credential':
       return outsideCustodian(request);
     case 'passphrase': {
-      const { passphrase, cost = passphraseCost } = request;
-      checkPassphrase(passphrase);
+      const { cost = passphraseCost } = request;
+      const passphrase = checkedPassphrase(request.passphrase);
       const params = newPassphraseParams(cost);
       return {
         custodian: custodianOf('passphrase', await derivePassphrase(passphrase, params), passphraseSlotParams(params)),
@@ -123,9 +124,11 @@ function sharesCustodian({ count, threshold }: Extract<CustodianRequest, { kind:
   return { custodian: custodianOf('shares', secret, { set, threshold, count }), shares, keep: nothing };
 }
 
-function checkPassphrase(passphrase: string): void {
-  const length = [...passphrase].length;
-  if (length >= 8 && Buffer.byteLength(passphrase) <= 1024 && passphrase.isWellFormed()) return;
+/** Counted as it is hashed: in NFC. */
+function checkedPassphrase(given: string): string {
+  const passphrase = secretOf(given, 'the passphrase');
+  const hashed = passphrase.normalize('NFC');
+  if ([...hashed].length >= 8 && Buffer.byteLength(hashed) <= 1024) return passphrase;
   throw new KmsError('invalid', 'the passphrase must have at least 8 characters, and at most 1024 bytes', {
     hint: 'four or more words picked at random are good',
   });

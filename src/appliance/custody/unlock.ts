@@ -3,6 +3,7 @@
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
+import { secretOf } from '../../model/secret-text.ts';
 import { parseHeader } from '../../seal/header.ts';
 import { openSeal, type Seal } from '../../seal/seal.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
@@ -115,11 +116,8 @@ function openFound(
 }
 
 /** Tries it on each slot that has one. Throws `refused` when it opens none. */
-export async function openWithPassphrase(
-  from: SealBytes,
-  slots: readonly Slot[],
-  passphrase: string,
-): Promise<OpenedSeal> {
+export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[], given: string): Promise<OpenedSeal> {
+  const passphrase = secretOf(given, 'the passphrase');
   const own = slots.filter(({ kind }) => kind === 'passphrase');
   for (const slot of own) {
     const secret = await derivePassphrase(passphrase, passphraseParamsOf(slot));

@@ -7,6 +7,7 @@ import type { PeopleSettings } from '../../appliance/mail.ts';
 import type { RetentionSettings } from '../../appliance/retention.ts';
 import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
+import { secretOf } from '../../model/secret-text.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
   codeOf,
@@ -18,13 +19,13 @@ import {
   secretPairs,
   showKit,
 } from '../custodians.ts';
-import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
+import { isNoDirectory, isWithin, readPem } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing, showOnce } from '../output.ts';
-import { askLine, readSecretFile } from '../secrets.ts';
+import { askLine, readSecretBytes, readSecretFile } from '../secrets.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 
@@ -87,7 +88,8 @@ async function wantsKit(cli: Cli): Promise<boolean> {
   const { stdin, stdout, stderr, signal } = cli.io;
   if (cli.json || !stdin.isTTY || !stdout.isTTY || !stderr.isTTY) return false;
   const question = 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N] ';
-  return /^y(es)?$/i.test(await askLine({ input: stdin, output: stderr, terminal: false }, question, signal));
+  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 async function sayNext(cli: Cli): Promise<void> {
@@ -312,8 +314,11 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
   return {
     targets,
     from: cli.get('--activity-from'),
-    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
-    secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSecretFile(secret, 'the webhook secret')),
+    ca: ca === undefined ? undefined : await readPem(ca, 'certificates'),
+    secrets:
+      secret === undefined
+        ? undefined
+        : parseWebhookSecrets(await readSecretBytes(secret, 'the webhook secret'), secret),
   };
 }
 
@@ -342,7 +347,7 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
   const { parseSmtpUrl } = await import('../../appliance/mail.ts');
   try {
     const settings = parseSmtpUrl(url, from);
-    return caFile === undefined ? settings : { ...settings, ca: await readSmallText(caFile, 'certificates') };
+    return caFile === undefined ? settings : { ...settings, ca: await readPem(caFile, 'certificates') };
   } catch (error) {
     // Its message repeats nothing of the address, which may hold a password.
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
@@ -356,10 +361,10 @@ async function smtpUrl(cli: Cli<Values<typeof serving>>): Promise<string | undef
   if (cli.isTyped('--smtp-url') && cli.isTyped('--smtp-url-file')) {
     throw cli.wrong('--smtp-url and --smtp-url-file exclude each other');
   }
-  if (file !== undefined) return (await readSecretFile(file, 'the SMTP address')).trim();
+  if (file !== undefined) return readSecretFile(file, 'the SMTP address');
   const url = cli.get('--smtp-url');
   if (url !== undefined && cli.isTyped('--smtp-url') && URL.canParse(url) && new URL(url).password !== '') {
     throw cli.wrong('--smtp-url: a password has no place on the command line; use KMS_SMTP_URL or --smtp-url-file');
   }
-  return url;
+  return url === undefined ? undefined : secretOf(url, '--smtp-url');
 }

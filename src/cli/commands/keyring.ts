@@ -9,7 +9,7 @@ import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import { readSmallText } from '../files.ts';
+import { readPem } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
@@ -51,7 +51,7 @@ export async function readPublicKey(cli: Cli<{ '--public-key': string | undefine
   const path = cli.get('--public-key');
   if (path === undefined) return undefined;
   // A private key may stand beside it, which goes nowhere.
-  const spki = publicKeySpki(await readSmallText(path, 'the public key'));
+  const spki = publicKeySpki(await readPem(path, 'the public key'));
   if (spki) return toBase64(spki);
   throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
     hint: 'expected PEM, base64 of SPKI DER, or base64 of the raw bytes',

@@ -5,7 +5,7 @@ import { stat } from 'node:fs/promises';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { readSmallText } from '../files.ts';
+import { readPem } from '../files.ts';
 import type { profile } from '../grammar/profile.ts';
 import { say } from '../io.ts';
 import { printJson, printLine, printTable, printThing, wholeList } from '../output.ts';
@@ -50,7 +50,7 @@ async function askedApiKey(cli: Cli): Promise<string | undefined> {
 async function authorities(cli: Cli): Promise<string | undefined> {
   const file = cli.globals.get('--ca-file');
   if (file === undefined) return undefined;
-  const pem = await readSmallText(file, 'certificates');
+  const pem = await readPem(file, 'certificates');
   try {
     new X509Certificate(pem);
   } catch (cause) {
