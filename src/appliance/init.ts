@@ -57,6 +57,9 @@ export interface Initialised {
   readonly accountId: string;
   /** Everything is allowed to it, and its secret is nowhere else. */
   readonly apiKey: FullApiKey;
+  readonly applianceId: string;
+  /** Of the master key. */
+  readonly fingerprint: string;
   readonly data: string;
   /** Where the key file is, or would be where the custodian is another. */
   readonly keyFile: string;
@@ -187,9 +190,12 @@ function initialised(
   { custodian, shares, masterKey, keyFile }: NewCustodian,
   kit: NewCustodian | undefined,
 ): Initialised {
+  const { fingerprint } = seal;
   seal.wipe();
   return {
     ...stores,
+    applianceId: seal.applianceId,
+    fingerprint,
     data,
     keyFile: keyFile?.place ?? defaultKeyFile(data),
     keyFileMade: keyFile?.made ?? false,

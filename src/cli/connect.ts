@@ -9,14 +9,13 @@ import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
-import { parseState, type SeenState } from '../client/rollback.ts';
 import { KmsError, reasonOf } from '../errors.ts';
-import { stateHeader, tenantHeader } from '../model/names.ts';
+import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { keySources } from './master-key.ts';
-import { watchRollbacks } from './seen-states.ts';
+import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
 
@@ -248,45 +247,6 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   return (request) => {
     const signal = AbortSignal.any([request.signal, cli.io.signal]);
     return send(new Request(request, { signal, redirect: 'manual' }));
-  };
-}
-
-interface Watched extends Pick<Connection, 'applianceId'> {
-  readonly send: Connection['fetch'];
-  /** What the last answer to a known caller said. */
-  seen(): SeenState | undefined;
-  /** Keeps what was seen. */
-  save(): Promise<void>;
-}
-
-/**
- * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
- */
-function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
-  const watch = watchRollbacks(cli.io);
-  let seen: SeenState | undefined;
-  return {
-    seen: () => seen,
-    async send(request) {
-      await watch.ready;
-      const response = await send(request);
-      seen = parseState(response.headers.get(stateHeader)) ?? seen;
-      await watch.see(response);
-      return response;
-    },
-    async applianceId() {
-      if (seen) return seen.appliance;
-      const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
-        throw errorOfFailure(cause, baseUrl, cli.io.signal);
-      });
-      const answer = await json(response);
-      // Of a sealed one nothing is known, where its keys are here neither.
-      const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
-      if (error?.code === 'sealed') throw error;
-      const { appliance } = Object(answer);
-      return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
-    },
-    save: () => watch.save(),
   };
 }
 

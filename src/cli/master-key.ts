@@ -19,6 +19,7 @@ export async function serverKeySources(cli: Cli): Promise<Omit<KeySources, 'keyF
   const { inDatabase, unnamedDirectory } = await import('../appliance/custody/key-sources.ts');
   const ofDirectory = namedDirectory(cli) === undefined ? unnamedDirectory : 'run';
   return {
+    appliance: cli.globals.get('--expect-appliance'),
     env: (name) => cli.io.env[name],
     passphrase: () => givenPassphrase(cli),
     commands: sharedStore(cli) === undefined ? ofDirectory : inDatabase,

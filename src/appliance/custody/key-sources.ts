@@ -26,6 +26,8 @@ export interface KeySources {
    * run before anything of the seal is verified, so that whoever wrote it chooses them.
    */
   readonly commands?: 'run' | CommandRefusal | undefined;
+  /** The id of the appliance that is expected: the seal of any other is refused, before anybody is asked for a key. */
+  readonly appliance?: string | undefined;
   /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */
   readonly exposed?: boolean | undefined;
   /** The environment; that of the process when absent. */

@@ -31,6 +31,9 @@ import { visible } from '../text.ts';
 
 export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   refuseRemote(cli, 'an appliance is made where it is to run');
+  if (cli.globals.isTyped('--expect-appliance')) {
+    throw cli.wrong('--expect-appliance: a new appliance gets an id of its own');
+  }
   const data = await dataDirectory(cli);
   const keyFile = cli.globals.get('--key-file');
   const kind = cli.get('--custodian') ?? impliedKind(cli);
@@ -199,6 +202,9 @@ export function aborted(signal: AbortSignal): Promise<void> {
 }
 
 interface MadeAppliance extends KeptSecrets {
+  readonly applianceId: string;
+  /** Of the master key. */
+  readonly fingerprint: string;
   readonly tenant: { readonly name: string };
   readonly accountId: string;
   readonly apiKey: FullApiKey;
@@ -209,12 +215,13 @@ interface MadeAppliance extends KeptSecrets {
 }
 
 async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
-  const { tenant, accountId, apiKey, data, keyFile, custodian } = made;
+  const { applianceId, fingerprint, tenant, accountId, apiKey, data, keyFile, custodian } = made;
   const inFile = custodian === 'keyfile';
   const secrets = secretFields(made);
-  const shown = printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secrets }, [
+  const shown = printThing(cli, { applianceId, tenant: tenant.name, accountId, apiKey, ...secrets }, [
+    ['appliance', applianceId],
     ['data directory', data],
-    ['master key', inFile ? keyFile : `kept by: ${custodian}`],
+    ['master key', `${fingerprint}, ${inFile ? keyFile : `kept by: ${custodian}`}`],
     ['tenant', tenant.name],
     ['account', accountId],
     ['API key id', apiKey.keyid],

@@ -270,6 +270,7 @@ export async function copyKeys(cli: Cli): Promise<KeyOptions> {
     data: await dataDirectory(cli),
     keys: {
       ...(keyFile === undefined ? {} : { keyFile }),
+      appliance: cli.globals.get('--expect-appliance'),
       env: (name) => env[name],
       passphrase: () => givenPassphrase(cli),
       ...(isTerminal && { askPassphrase: () => readSecret(cli, 'passphrase') }),
