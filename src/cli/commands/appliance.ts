@@ -221,7 +221,8 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   const shown = printThing(cli, { applianceId, tenant: tenant.name, accountId, apiKey, ...secrets }, [
     ['appliance', applianceId],
     ['data directory', data],
-    ['master key', `${fingerprint}, ${inFile ? keyFile : `kept by: ${custodian}`}`],
+    ['master key', inFile ? keyFile : `kept by: ${custodian}`],
+    ['fingerprint', fingerprint],
     ['tenant', tenant.name],
     ['account', accountId],
     ['API key id', apiKey.keyid],
