@@ -17,8 +17,6 @@ import {
 } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { fromUtf8 } from '../crypto/bytes.ts';
-import { pemText } from '../crypto/pem.ts';
 import { type ErrorCode, KmsError, reasonOf, systemCode } from '../errors.ts';
 
 /** The error "cannot `deed` `path`: why". */
@@ -63,16 +61,24 @@ export async function isNoDirectory(path: string): Promise<boolean> {
 
 /** The text of a small file; `what` says what it should hold. Throws as `readSmallFile` does. */
 export async function readSmallText(path: string, what: string): Promise<string> {
-  const text = fromUtf8(await readSmallFile(path, what));
-  if (text !== undefined) return text;
-  throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
-    hint: 'save it as UTF-8',
-  });
+  const bytes = await readSmallFile(path, what);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
+      hint: 'save it as UTF-8',
+    });
+  }
 }
 
-/** The text of a small file in PEM. Throws as `readSmallFile` does. */
-export async function readPem(path: string, what: string): Promise<string> {
-  return pemText(await readSmallFile(path, what));
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * The text of a small file in PEM, which is ASCII: what stands around its blocks, for people alone, may be in another
+ * encoding. `read` is for one that holds a secret. Throws as `readSmallFile` does.
+ */
+export async function readPem(path: string, what: string, read = readSmallFile): Promise<string> {
+  return Buffer.from(await read(path, what)).toString('utf8');
 }
 
 /**

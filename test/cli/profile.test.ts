@@ -223,10 +223,7 @@ test('a default profile never leads a command astray that is for this machine', 
   await using d = await servedDesk();
   await added(d);
   const used = await d.kms('profile use prod');
-  assert.deepEqual(
-    [used.code, used.stdout],
-    [0, `prod (${d.url}) is used where no appliance is named\n`],
-  );
+  assert.deepEqual([used.code, used.stdout], [0, `prod (${d.url}) is used where no appliance is named\n`]);
   const cwd = await elsewhere(d);
   assert.equal((await d.kms('keyring list', { cwd })).code, 0);
   assert.equal((await d.kms('tenant list', { cwd })).code, 3);

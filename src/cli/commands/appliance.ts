@@ -218,11 +218,9 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   const { applianceId, fingerprint, tenant, accountId, apiKey, data, keyFile, custodian } = made;
   const inFile = custodian === 'keyfile';
   const secrets = secretFields(made);
-  const shown = printThing(cli, { applianceId, tenant: tenant.name, accountId, apiKey, ...secrets }, [
-    ['appliance', applianceId],
+  const shown = printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secrets }, [
     ['data directory', data],
     ['master key', inFile ? keyFile : `kept by: ${custodian}`],
-    ['fingerprint', fingerprint],
     ['tenant', tenant.name],
     ['account', accountId],
     ['API key id', apiKey.keyid],
@@ -242,6 +240,10 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   if (inFile) {
     await say(cli.io, `without ${keyFile} nobody can open the data again: keep a copy of it, apart from the data`);
   } else await say(cli.io, 'without what keeps the master key nobody can open the data again');
+  await say(
+    cli.io,
+    `this is the appliance ${applianceId}, with the master key ${fingerprint}: copies of it say the same`,
+  );
 }
 
 async function copySettings(cli: Cli<Values<typeof serving>>): Promise<CopySettings> {

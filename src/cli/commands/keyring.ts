@@ -2,7 +2,6 @@
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
 import { fingerprintOf, publicKeySpki } from '../../client/ring-keys.ts';
-import { toBase64 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
@@ -52,7 +51,7 @@ export async function readPublicKey(cli: Cli<{ '--public-key': string | undefine
   if (path === undefined) return undefined;
   // A private key may stand beside it, which goes nowhere.
   const spki = publicKeySpki(await readPem(path, 'the public key'));
-  if (spki) return toBase64(spki);
+  if (spki) return spki.toBase64();
   throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
     hint: 'expected PEM, base64 of SPKI DER, or base64 of the raw bytes',
   });
