@@ -14,7 +14,7 @@ import { listStoreFiles } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { needNoFence } from './backup/fence.ts';
 import { restoreInto } from './backup/restore.ts';
-import { findSource, ofSeal, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
+import { findSource, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { type KeyOptions, unseal } from './custody/unsealer.ts';
 import {
@@ -162,7 +162,13 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       await fillDatabase(staging, node, unsealed);
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
-      return { ...restored, ...key, ...ofSeal(unsealed), data: node.name, madeAt: source.origin.madeAt };
+      return {
+        ...restored,
+        ...key,
+        applianceId: unsealed.seal.applianceId,
+        data: node.name,
+        madeAt: source.origin.madeAt,
+      };
     } catch (error) {
       if (!(await node.engine.readSeal())) await node.clear();
       throw error;

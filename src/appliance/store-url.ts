@@ -3,8 +3,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { pemText } from '../crypto/pem.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
 import { authoritiesIn, trustSystem } from './authorities.ts';
 import { refuseExposed, refusePipe } from './data-dir.ts';
@@ -79,7 +81,9 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   const passwordOf = async (place: PostgresHost): Promise<string | undefined> => {
     if (passwordFile !== undefined) return readPassword(passwordFile);
     const passFile = env('PGPASSFILE');
-    return password ?? env('PGPASSWORD') ?? (passFile ? findPassword(passFile, place, name, who) : undefined);
+    const known = env('PGPASSWORD');
+    const given = known === undefined ? undefined : secretOf(known, 'PGPASSWORD');
+    return password ?? given ?? (passFile ? findPassword(passFile, place, name, who) : undefined);
   };
   for (const place of places) await passwordOf(place);
   return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
@@ -203,10 +207,11 @@ function tlsFiles(
   }
   let known: { readonly texts: string; readonly secureContext: SecureContext } | undefined;
   return async () => {
-    const ca = rootFile === undefined || rootFile === 'system' ? undefined : await readText(rootFile, 'certificates');
-    const cert = certFile === undefined ? undefined : await readText(certFile, 'a certificate');
-    const key =
-      keyFile === undefined ? undefined : await readPrivate(keyFile, 'a private key', 'get another certificate');
+    const isOwn = rootFile !== undefined && rootFile !== 'system';
+    const ca = isOwn ? pemText(await readWhole(rootFile, 'certificates')) : undefined;
+    const cert = certFile === undefined ? undefined : pemText(await readWhole(certFile, 'a certificate'));
+    const remedy = 'get another certificate';
+    const key = keyFile === undefined ? undefined : pemText(await readPrivate(keyFile, 'a private key', remedy));
     const texts = JSON.stringify([ca, cert, key]);
     if (known?.texts === texts) return known;
     try {
@@ -227,9 +232,9 @@ function tlsFiles(
 
 /** Its first line. */
 async function readPassword(path: string): Promise<string> {
-  const [line = ''] = (await readPrivate(path, 'a password', 'change it')).split(/\r?\n/, 1);
-  if (line !== '') return line;
-  throw new KmsError('refused', `${path}: expected a password, the first line is empty`, { hint: 'write it there' });
+  const password = secretOf(await readPrivate(path, 'a password', 'change it'), path);
+  if (password !== '') return password;
+  throw new KmsError('refused', `${path}: expected a password, the file is empty`, { hint: 'write it there' });
 }
 
 /** Of lines `host:port:database:user:password`, as libpq's `.pgpass` has them: the first that fits. */
@@ -239,9 +244,9 @@ async function findPassword(
   database: string,
   user: string,
 ): Promise<string | undefined> {
-  const text = await readPrivate(path, 'passwords', 'change them');
+  const lines = secretLines(await readPrivate(path, 'passwords', 'change them'), path);
   const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
-  for (const line of text.split(/\r?\n/)) {
+  for (const line of lines) {
     if (line.startsWith('#')) continue;
     // A colon or a backslash in a field stands behind a backslash.
     const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).slice(0, 5);
@@ -252,20 +257,20 @@ async function findPassword(
   return undefined;
 }
 
-async function readPrivate(path: string, what: string, remedy: string): Promise<string> {
+async function readPrivate(path: string, what: string, remedy: string): Promise<Uint8Array> {
   try {
     const info = await stat(path);
     if (info.isFile()) refuseExposed(path, info, what, remedy);
   } catch (error) {
     throw systemError(error, path);
   }
-  return readText(path, what);
+  return readWhole(path, what);
 }
 
-async function readText(path: string, what: string): Promise<string> {
+async function readWhole(path: string, what: string): Promise<Uint8Array> {
   try {
     refusePipe(path, await stat(path), what);
-    return await readFile(path, 'utf8');
+    return await readFile(path);
   } catch (error) {
     throw systemError(error, path);
   }

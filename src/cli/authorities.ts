@@ -1,5 +1,5 @@
 // Files of certificate authorities, as options name them.
-import { readSmallText } from './files.ts';
+import { readPem, readSmallFile } from './files.ts';
 import { type Io, say } from './io.ts';
 
 /** Bytes: twenty times what a system's own bundle has. */
@@ -7,7 +7,9 @@ const mostAuthorities = 4 * 1024 * 1024;
 
 /** The certificates of a file of authorities, PEM, without those that cannot be read, which are named on stderr. */
 export async function readAuthorities(io: Io, path: string): Promise<string> {
-  const text = await readSmallText(path, 'certificates', undefined, mostAuthorities);
+  const text = await readPem(path, 'certificates', (path, what) =>
+    readSmallFile(path, what, undefined, mostAuthorities),
+  );
   const { authoritiesIn } = await import('../appliance/authorities.ts');
   const warnings: string[] = [];
   const pem = authoritiesIn(text, path, (message) => warnings.push(message));

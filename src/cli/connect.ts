@@ -10,14 +10,13 @@ import type { SealStatus } from '../api/system.ts';
 import { boundedText, longestAnswer } from '../client/bounded.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
-import { parseState, type SeenState } from '../client/rollback.ts';
 import { KmsError, reasonOf } from '../errors.ts';
-import { stateHeader, tenantHeader } from '../model/names.ts';
+import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
-import { keySources } from './secrets.ts';
-import { watchRollbacks } from './seen-states.ts';
+import { keySources } from './master-key.ts';
+import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
 
@@ -101,7 +100,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   for (const until = performance.now() + lockTimeout; ; ) {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
@@ -139,7 +138,7 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
  * command is for one in a database: what is asked for there is never done here.
  */
 export async function isServed(cli: Cli): Promise<boolean> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const store = sharedStore(cli);
   if (store !== undefined) (await import('../appliance/store-url.ts')).checkedUrl(store);
   if (!(await answers(join(data, 'kms.sock')))) return false;
@@ -157,7 +156,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
     data,
     store: sharedStore(cli),
     keyFile: cli.globals.get('--key-file'),
-    sources: keySources(cli),
+    sources: await keySources(cli),
     onEvent: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },
@@ -260,45 +259,6 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   return (request) => {
     const signal = AbortSignal.any([request.signal, cli.io.signal]);
     return send(new Request(request, { signal, redirect: 'manual' }));
-  };
-}
-
-interface Watched extends Pick<Connection, 'applianceId'> {
-  readonly send: Connection['fetch'];
-  /** What the last answer to a known caller said. */
-  seen(): SeenState | undefined;
-  /** Keeps what was seen. */
-  save(): Promise<void>;
-}
-
-/**
- * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
- */
-function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
-  const watch = watchRollbacks(cli.io);
-  let seen: SeenState | undefined;
-  return {
-    seen: () => seen,
-    async send(request) {
-      await watch.ready;
-      const response = await send(request);
-      seen = parseState(response.headers.get(stateHeader)) ?? seen;
-      await watch.see(response);
-      return response;
-    },
-    async applianceId() {
-      if (seen) return seen.appliance;
-      const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
-        throw errorOfFailure(cause, baseUrl, cli.io.signal);
-      });
-      const answer = await json(response, { way: 'network', baseUrl });
-      // Of a sealed one nothing is known, where its keys are here neither.
-      const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
-      if (error?.code === 'sealed') throw error;
-      const { appliance } = Object(answer);
-      return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
-    },
-    save: () => watch.save(),
   };
 }
 
@@ -433,7 +393,7 @@ export async function withServer<T>(
 ): Promise<T> {
   const isEnough = later || (orNode && sharedStore(cli) !== undefined);
   if (!isEnough && (await remoteOf(cli)) === undefined && !(await isServed(cli))) {
-    throw new KmsError('unavailable', `no server is running on ${dataDirectory(cli)}`, {
+    throw new KmsError('unavailable', `no server is running on ${await dataDirectory(cli)}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
   }

@@ -58,17 +58,42 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
+/** The text of a small file, of `most` bytes; `what` says what it should hold. Throws as `readSmallFile` does. */
+export async function readSmallText(path: string, what: string, most?: number): Promise<string> {
+  const bytes = await readSmallFile(path, what, undefined, most);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
+      hint: 'save it as UTF-8',
+    });
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /**
- * The text of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is
- * read of it.
- * Throws `refused` for a pipe that has a name.
+ * The text of a small file in PEM, which is ASCII: what stands around its blocks, for people alone, may be in another
+ * encoding. `read` is for one that holds a secret. Throws as `readSmallFile` does.
  */
-export async function readSmallText(
+export async function readPem(
+  path: string,
+  what: string,
+  read: (path: string, what: string) => Promise<Uint8Array> = readSmallFile,
+): Promise<string> {
+  return Buffer.from(await read(path, what)).toString('utf8');
+}
+
+/**
+ * The bytes of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is read of it.
+ * Throws `refused` for a pipe that has a name, `invalid` for a large file.
+ */
+export async function readSmallFile(
   path: string,
   what: string,
   check?: (file: FileHandle) => Promise<void>,
   most = 65_536,
-): Promise<string> {
+): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);
@@ -83,7 +108,7 @@ export async function readSmallText(
       if (bytesRead === 0 || length > most) break;
     }
     if (length > most) throw new KmsError('invalid', `${path} is too large to hold ${what}`);
-    return buffer.toString('utf8', 0, length);
+    return buffer.subarray(0, length);
   } catch (error) {
     throw fileError(`read ${what} from`, path, error);
   } finally {

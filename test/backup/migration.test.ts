@@ -113,6 +113,6 @@ test('a newer schema, snapshot, log and seal are refused', async () => {
   const data = join(base, 'seal');
   await initAppliance({ data });
   const seal = await readFile(join(data, 'kms.seal'), 'utf8');
-  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 2', '"version": 9'));
-  await assert.rejects(openAppliance({ data }), /expected seal version 2, found 9/);
+  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 3', '"version": 9'));
+  await assert.rejects(openAppliance({ data }), /expected seal version 3, found 9/);
 });

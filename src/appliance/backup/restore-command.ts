@@ -3,7 +3,6 @@ import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
 import { foreignFile } from '../../store/foreign-files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
@@ -30,8 +29,6 @@ export interface RestoreResult extends RestoredAppliance {
   /** Of which time the restored data are. */
   readonly madeAt: string;
   readonly applianceId: string;
-  /** Custodians of whom a quantum computer needs no secret. */
-  readonly oldSlots: readonly string[];
   /** The key file, where one opened it: at its default place, unless another key's is there. */
   readonly keyFile?: string;
   /** Whether it was copied there. */
@@ -55,7 +52,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       lock.release();
-      return { ...restored, ...key, ...ofSeal(unsealed), data, madeAt: source.origin.madeAt };
+      return { ...restored, ...key, applianceId: unsealed.seal.applianceId, data, madeAt: source.origin.madeAt };
     } catch (error) {
       // Why it failed is what has to be said, also where this does.
       await giveUp(made).catch(() => {});
@@ -66,10 +63,6 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   } finally {
     unsealed.seal.wipe();
   }
-}
-
-export function ofSeal({ seal }: OpenedSeal): Pick<RestoreResult, 'applianceId' | 'oldSlots'> {
-  return { applianceId: seal.applianceId, oldSlots: oldSlots(seal.slots) };
 }
 
 /** Answers what it is. */

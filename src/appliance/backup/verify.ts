@@ -4,8 +4,6 @@
 import { resolve } from 'node:path';
 import { unless } from '../../client/unless.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
-import { parseHeader } from '../../seal/header.ts';
 import type { Seal } from '../../seal/seal.ts';
 import { type ForeignFiles, foreignFile, foreignFiles } from '../../store/foreign-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
@@ -21,8 +19,6 @@ import { copyFiles } from './restore.ts';
 interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
-  /** Custodians of whom a quantum computer needs no secret. */
-  readonly oldSlots: readonly string[];
   /** Absent where no master key was there: then the digests alone were compared. */
   readonly proof?: Proof;
 }
@@ -40,19 +36,18 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
     const { manifest, bytes } = backup;
     const sealName = `the seal in ${path}`;
     const sealBytes = await sealOf(files, backup);
-    const old = oldSlots(parseHeader(sealBytes, sealName).header.slots);
     const opened = await unseal(sealBytes, sealName, keys).catch((error: unknown) => {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;
     });
     if (!opened) {
       await unless(signal, () => checkDigests(files, backup));
-      return { manifest, bytes, oldSlots: old };
+      return { manifest, bytes };
     }
     try {
       const proof = await tryRestore(place, opened.seal, { signal });
       needWhole(proof, path);
-      return { manifest, bytes, oldSlots: old, proof };
+      return { manifest, bytes, proof };
     } finally {
       opened.seal.wipe();
     }

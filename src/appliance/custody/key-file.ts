@@ -67,6 +67,17 @@ export async function readKeyFile(place: string, exposed = false): Promise<Uint8
   }
 }
 
+/** The secret of a key file or a recovery kit, as the line of a key file. Throws `not-found` where there is none. */
+export async function keyFileLine(place: string): Promise<string> {
+  const secret = await readKeyFile(place);
+  if (!secret) throw new KmsError('not-found', `${place}: there is no such file`, { hint: 'name the key file' });
+  try {
+    return formatKeyFile(secret).trimEnd();
+  } finally {
+    secret.fill(0);
+  }
+}
+
 /** `place`: the name that it is to have. */
 async function writeDurably(file: string, text: string, place: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600);

@@ -69,10 +69,15 @@ export async function keepOrders(data: string, journal: Journal): Promise<void> 
   }
 }
 
-/** The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing. */
+/**
+ * The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing, and
+ * for a directory of another user.
+ */
 export async function underOwnOrders(data: string, journal: Journal): Promise<Journal> {
-  if (!(await isAnothers(data))) return journal;
-  const orders = await readOrders(ordersOf(journal.executable));
+  const { uid } = await stat(data);
+  const me = process.geteuid?.() ?? uid;
+  if (uid === me || uid === 0) return journal;
+  const orders = me === 0 ? await readOrders(ordersOf(journal.executable)) : undefined;
   if (orders?.token === journal.token) return { ...journal, ...orders };
   const path = inDir(data, upgradeJournal);
   throw new KmsError('refused', `${path}: this user began no such upgrade, and ${data} belongs to another`, {

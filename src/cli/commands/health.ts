@@ -16,8 +16,8 @@ import { exitCodes } from '../exit.ts';
 import { answers } from '../fetch.ts';
 import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
+import { keySources } from '../master-key.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
-import { keySources } from '../secrets.ts';
 import { byteCount } from '../streams.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -241,7 +241,7 @@ function faultLine(count: number, [first = '']: readonly string[]): string {
 /** A running server examines its own stores. */
 export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> {
   refuseRemote(cli, 'doctor works on the machine of the appliance only');
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
   const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask('examineAppliance'));
   const standby = (): Promise<StandbyAnswer['standby'] | undefined> =>
@@ -257,7 +257,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
       tlsCert: cli.get('--tls-cert'),
       tlsKey: cli.get('--tls-key'),
     }),
-    sources: keySources(cli),
+    sources: await keySources(cli),
     served: isServed ? served : undefined,
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),

@@ -15,7 +15,7 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
   const body = given({
     issuer: cli.get('--issuer'),
     clientId: cli.get('--client-id'),
-    clientSecret: (await readSecretFile(cli.get('--client-secret-file'), "the client's secret")).trim(),
+    clientSecret: await readSecretFile(cli.get('--client-secret-file'), "the client's secret"),
     name: cli.get('--name'),
     scope: cli.get('--scope'),
     userClaim: cli.get('--user-claim'),

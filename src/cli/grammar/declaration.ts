@@ -151,6 +151,12 @@ export const typedPath = option(notNothing, 'file');
 export const path = option(pathOf, 'file');
 export const directory = option(pathOf, 'directory');
 
+/** The id of an appliance, as `kms status` and a recovery kit show it. */
+export const applianceId = option((given, place) => {
+  if (/^[0-9a-f]{32}$/.test(given)) return given;
+  throw wrong(place, `expected the id of an appliance, 32 hex digits, got "${given}"`);
+});
+
 export const integer = option((given, place) => {
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
   throw wrong(place, `expected a whole number, got "${given}"`);

@@ -1,5 +1,6 @@
 // Options that several commands have in the same form, and those of every command.
 import {
+  applianceId,
   atLeast,
   blocks,
   directory,
@@ -33,6 +34,10 @@ export const globals = {
   ),
   '--key-file': path('FILE', 'the file with the master key, or with a recovery kit'),
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
+  '--expect-appliance': applianceId(
+    'ID',
+    'refuse any other appliance than this one, by its id, in the data, a backup, a shipped copy or at the address',
+  ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
 };
 
