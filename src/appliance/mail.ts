@@ -6,6 +6,8 @@ import type { World } from '../core/context.ts';
 import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
+import { trustSystem } from './authorities.ts';
 import { oidcClient } from './oidc-client.ts';
 import { startWorker } from './program-files.ts';
 import type { Work } from './threads/jobs.ts';
@@ -50,7 +52,6 @@ export interface MailSettings {
 }
 
 const form = 'expected smtp://[user:password@]host[:port][?tls=off], or smtps://… for TLS from the first byte';
-const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /**
  * Settings from `smtp://` (STARTTLS, port 587) or `smtps://` (TLS, port 465). User and password are percent-encoded.
@@ -64,7 +65,7 @@ export function parseSmtpUrl(text: string, from: string): MailSettings {
   if ([...url.searchParams.keys()].some((name) => name !== 'tls') || (tls !== null && tls !== 'off')) throw wrong(form);
   const implicit = url.protocol === 'smtps:';
   if (implicit && tls === 'off') throw wrong('smtps:// is TLS: leave ?tls=off away, or say smtp://');
-  const plain = tls === 'off' || loopback.test(url.hostname);
+  const plain = tls === 'off' || isLoopbackHost(url.hostname);
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: url.port === '' ? (implicit ? 465 : 587) : Number(url.port),
@@ -105,6 +106,7 @@ export function smtpMailer(settings: MailSettings): Mailer {
 /** The library is loaded with the first mail. */
 async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
+  if (ca === undefined && tls !== 'off') trustSystem();
   return createTransport({
     host,
     port,

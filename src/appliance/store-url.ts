@@ -2,11 +2,13 @@
 // far as they are safe: whoever answers on another machine proves by a certificate that it is the one meant.
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
 import { pemText } from '../crypto/pem.ts';
 import { KmsError, systemError } from '../errors.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
+import { authoritiesIn, trustSystem } from './authorities.ts';
 import { refuseExposed, refusePipe } from './data-dir.ts';
 
 export interface StoreSource {
@@ -15,6 +17,8 @@ export interface StoreSource {
   readonly isListed: boolean;
   readonly passwordFile?: string | undefined;
   env(name: Asked): string | undefined;
+  /** Told what of the files that the URL names is not used. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /** Variables of the environment, as PostgreSQL's own programs know them. */
@@ -22,7 +26,7 @@ const variables = ['PGUSER', 'PGPASSWORD', 'PGPASSFILE'] as const;
 type Asked = (typeof variables)[number];
 
 /** A source as plain data, for a thread. */
-export interface SourceData extends Omit<StoreSource, 'env'> {
+export interface SourceData extends Omit<StoreSource, 'env' | 'warn'> {
   readonly env: readonly (readonly [name: Asked, value: string | undefined])[];
 }
 
@@ -69,9 +73,9 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   const { passwordFile, env } = source;
   const { user, password, hosts, database, given } = checkedUrl(source);
   const places = placesOf(hosts, given.get('sslmode'));
-  const who = user ?? env('PGUSER') ?? userInfo().username;
+  const who = user ?? env('PGUSER') ?? ownName();
   const name = database ?? who;
-  const files = tlsFiles(given);
+  const files = tlsFiles(given, source.warn);
   // Now, so that a file that is missing or open to others is told of at once.
   if (places.some(({ tls }) => tls)) await files();
   const passwordOf = async (place: PostgresHost): Promise<string | undefined> => {
@@ -83,6 +87,15 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   };
   for (const place of places) await passwordOf(place);
   return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
+}
+
+/** Throws `usage` where the system has no entry for the user, as in many containers. */
+function ownName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    throw wrong('it names no user, and this one has no name', 'write postgres://USER@HOST/…, or set PGUSER');
+  }
 }
 
 /** For logs and messages: the address without a password, and without what TLS takes. */
@@ -174,21 +187,20 @@ function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly
   }
   return hosts.map(({ host, port }) => {
     const isSocket = host.startsWith('/');
-    if (mode === 'disable' && !isSocket && !isLoopback(host)) {
+    if (mode === 'disable' && !isSocket && !isLoopbackHost(host)) {
       throw new KmsError('refused', `${option}: sslmode=disable would send everything to ${host} in clear`, {
         hint: 'use sslmode=verify-full, which is the default; in clear it goes to this machine alone',
       });
     }
-    return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopback(host)) };
+    return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopbackHost(host)) };
   });
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
-}
-
 /** The files as they are when it is asked; a context costs some 20 ms, so that one is kept while they are the same. */
-function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureContext: SecureContext }> {
+function tlsFiles(
+  given: ParsedUrl['given'],
+  warn: StoreSource['warn'],
+): () => Promise<{ readonly secureContext: SecureContext }> {
   const [rootFile, certFile, keyFile] = [given.get('sslrootcert'), given.get('sslcert'), given.get('sslkey')];
   if ((certFile === undefined) !== (keyFile === undefined)) {
     throw wrong('sslcert and sslkey belong together', 'give the other one too');
@@ -203,10 +215,11 @@ function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureCon
     const texts = JSON.stringify([ca, cert, key]);
     if (known?.texts === texts) return known;
     try {
-      const authorities = ca ?? getCACertificates('system');
+      if (ca === undefined) trustSystem();
+      const authorities = ca === undefined ? {} : { ca: authoritiesIn(ca, rootFile ?? '', warn) };
       known = {
         texts,
-        secureContext: createSecureContext({ ca: authorities, minVersion: 'TLSv1.2', ...(cert && { cert, key }) }),
+        secureContext: createSecureContext({ ...authorities, minVersion: 'TLSv1.2', ...(cert && { cert, key }) }),
       };
     } catch (cause) {
       const message = `${option}: no certificates in PEM, or no private key that belongs to them`;

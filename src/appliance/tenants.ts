@@ -1,14 +1,14 @@
 // The tenants that are served, each with its keys and its opened store, found by host or by name; and what the operator
 // may say of one: its name, its hosts in the one form in which they are compared with what clients ask for, its limits,
 // whose logins need a second factor. Everything else is refused with the field's name.
-import { domainToASCII } from 'node:url';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { hostName, type TenantDirectory, type TenantHandle } from '../http/tenants.ts';
+import type { TenantDirectory, TenantHandle } from '../http/tenants.ts';
 import type { Deed, Thing } from '../model/deed.ts';
 import { isKnownFlag } from '../model/flags.ts';
+import { canonicalHost } from '../model/hosts.ts';
 import { checkTenantName } from '../model/names.ts';
 import type { CustodyPolicy } from '../model/transit.ts';
 import type { Store } from '../store/port.ts';
@@ -76,7 +76,7 @@ export function addressOf(hosts: readonly string[], base: string): string {
   const url = new URL(base);
   const [first] = hosts;
   if (base === noAddress || first === undefined) return base;
-  if (hosts.includes(anyHost) || hosts.includes(url.hostname)) return base;
+  if (hosts.includes(anyHost) || hosts.includes(canonicalHost(url.hostname) ?? '')) return base;
   url.hostname = first;
   return url.href.replace(/\/+$/, '');
 }
@@ -127,9 +127,7 @@ export class Tenants implements TenantDirectory {
   }
 
   #index(): void {
-    this.#byHost = new Map(
-      this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host.toLowerCase(), handle])),
-    );
+    this.#byHost = new Map(this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host, handle])));
     this.#byName = new Map(this.all.map(({ record, handle }) => [record.name.toLowerCase(), handle]));
   }
 }
@@ -137,10 +135,10 @@ export class Tenants implements TenantDirectory {
 /** Stands for every host that no tenant lists. */
 export const anyHost = '*';
 
-const longest = 253;
-const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
-
-/** In lower case, without ports and repetitions. Throws `invalid` for what is no host name, and for none at all. */
+/**
+ * In the form in which hosts are compared, without ports and repetitions. Throws `invalid` for what is no host, and for
+ * none at all.
+ */
 export function hostList(value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw invalidField('hosts', 'expected an array of host names');
   const hosts = [...new Set(value.map(hostOf))];
@@ -150,29 +148,18 @@ export function hostList(value: unknown): readonly string[] {
 
 function hostOf(value: unknown): string {
   if (typeof value !== 'string') throw invalidField('hosts', 'expected an array of host names');
-  const given = value.trim();
-  const name = hostName(given);
-  if (name === anyHost) return name;
-  const port = given.slice(name.length);
-  const host = name.startsWith('[') ? ipv6(name) : domain(name);
-  if (host === undefined || !/^(?::[0-9]{1,5})?$/.test(port)) {
-    throw invalidField(
-      'hosts',
-      `expected host names such as kms.example.org, or ${anyHost} for all others, got "${value}"`,
-    );
-  }
-  return host;
+  const host = value.trim() === anyHost ? anyHost : listedHost(value.trim());
+  if (host !== undefined) return host;
+  const expected = `expected host names such as kms.example.org, or ${anyHost} for all others`;
+  throw invalidField('hosts', `${expected}, got "${value}"`);
 }
 
-/** As clients send it: names of other scripts in their ASCII form. */
-function domain(name: string): string | undefined {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII as a whole
-  const ascii = /^[\x00-\x7f]*$/.test(name) ? name : domainToASCII(name);
-  return ascii.length <= longest && ascii.split('.').every((part) => label.test(part)) ? ascii : undefined;
-}
-
-function ipv6(name: string): string | undefined {
-  return URL.canParse(`http://${name}`) ? new URL(`http://${name}`).hostname : undefined;
+/** A port says nothing of the host, and an IPv6 address by itself needs no brackets. */
+function listedHost(given: string): string | undefined {
+  const address = canonicalHost(`[${given}]`);
+  if (address !== undefined) return address;
+  const [, name = given] = /^(.*):[0-9]{1,5}$/s.exec(given) ?? [];
+  return canonicalHost(name);
 }
 
 const limitNames = [

@@ -7,6 +7,7 @@ import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
+import { boundedText, longestAnswer } from '../client/bounded.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { KmsError, reasonOf } from '../errors.ts';
@@ -72,10 +73,21 @@ export function asTyped(cli: Cli, error: unknown): unknown {
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
 }
 
-/** What answers at an address may be anything: what does not fit there is no defect of this program. */
+function isOfReading(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
+/**
+ * What answers at an address may be anything: what does not fit there is no defect of this program. The appliance of
+ * this machine also advises.
+ */
 function asAnswered({ way }: Connection, error: unknown): unknown {
-  const isUnreadable = way === 'network' && (error instanceof TypeError || error instanceof RangeError);
-  return isUnreadable ? unexpected(error.message, error) : error;
+  if (way === 'network') {
+    return isOfReading(error) ? unexpected(error.message, error) : error;
+  }
+  const { hint } = Object(error instanceof KmsError ? error.body : undefined);
+  if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
+  return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -89,7 +101,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = await dataDirectory(cli);
-  for (const until = Date.now() + lockTimeout; ; ) {
+  for (const until = performance.now() + lockTimeout; ; ) {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
     if (isRunning || later) {
@@ -99,7 +111,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
       return await inProcess(cli, data);
     } catch (error) {
       // Another command, or a server that is just starting or ending: both are done soon.
-      if (!(error instanceof KmsError) || error.code !== 'in-use' || Date.now() > until) throw error;
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }
@@ -287,7 +299,8 @@ interface Question {
 }
 
 /** Sends a request that is no part of the client; the answer has the status 200. */
-export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Question): Promise<Response> {
+export async function send(cli: Cli, connection: Connection, question: Question): Promise<Response> {
+  const { baseUrl, fetch } = connection;
   const { method, path, body, headers } = question;
   const init: RequestInit =
     body === undefined
@@ -299,20 +312,26 @@ export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Q
   } catch (cause) {
     throw errorOfFailure(cause, baseUrl, cli.io.signal);
   }
-  if (response.status !== 200) throw errorOfAnswer(response, await json(response), baseUrl);
+  if (response.status !== 200) throw errorOfAnswer(response, await json(response, connection), baseUrl);
   return response;
 }
 
 /** The same for an answer in JSON. Its shape is the server's, which comes in the same executable or is only shown. */
 export async function ask<T>(cli: Cli, connection: Connection, question: Question): Promise<T> {
   const headers = { accept: 'application/json', ...question.headers };
-  const answer = await json(await send(cli, connection, { ...question, headers }));
+  const answer = await json(await send(cli, connection, { ...question, headers }), connection);
   if (typeof answer !== 'object' || answer === null) throw notOurs(connection.baseUrl);
   return answer as T;
 }
 
-function json(response: Response): Promise<unknown> {
-  return response.json().catch(() => undefined);
+/** Undefined for what is none. Throws `unavailable` for more than an answer over the network has. */
+async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
+  try {
+    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
+  } catch (error) {
+    if (error instanceof KmsError) throw error;
+    return undefined;
+  }
 }
 
 /** The operator's requests, on the machine of the appliance. */

@@ -2,6 +2,7 @@
 // in files below $XDG_STATE_HOME/kms, and what it says when one of them comes back older than it was.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { boundedText, longestAnswer } from '../client/bounded.ts';
 import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import {
   formatState,
@@ -70,12 +71,21 @@ async function askedId(send: Send, baseUrl: string): Promise<string | undefined>
 
 /** The id in an answer of the health check. Throws `sealed`. */
 async function idIn(response: Response, baseUrl: string): Promise<string | undefined> {
-  const answer: unknown = await response.json().catch(() => undefined);
+  const answer = jsonOf(await boundedText(response, longestAnswer, baseUrl));
   // Of a sealed one nothing is known, where its keys are here neither.
   const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
   if (error?.code === 'sealed') throw error;
   const { appliance } = Object(answer);
   return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
+}
+
+/** Undefined for what is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Throws `refused` where an answer is of another appliance than the `expected` one. */

@@ -4,9 +4,10 @@
 import { lstat, stat } from 'node:fs/promises';
 import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
+import { readAuthorities } from './authorities.ts';
 import type { Cli } from './command.ts';
-import { readPem } from './files.ts';
-import { type Io, pathFrom } from './io.ts';
+import { type Io, pathFrom, say } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
 
@@ -126,7 +127,8 @@ export function sharedStore(cli: Cli): StoreSource | undefined {
 
 export function storeAt(cli: Cli, url: string, isListed: boolean): StoreSource {
   const passwordFile = cli.globals.get('--store-password-file');
-  return { url, isListed, passwordFile, env: (name) => cli.io.env[name] };
+  const warn = (message: string): void => void say(cli.io, `warning: ${message}`);
+  return { url, isListed, passwordFile, env: (name) => cli.io.env[name], warn };
 }
 
 /** The data directory that somebody named, with --data or KMS_DATA. */
@@ -215,7 +217,7 @@ function remote(url: URL, apiKey: string | undefined, authorities: Authorities |
 
 async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   const file = cli.globals.get('--ca-file');
-  return file === undefined ? undefined : { pem: await readPem(file, 'certificates'), from: file };
+  return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
 /** Whatever is in the way of looking is for whoever opens it to say. */
@@ -236,7 +238,5 @@ export function serverUrl(server: string): URL {
 
 /** Whether a secret would go over the network for everyone to read. */
 export function isOpenToOthers({ protocol, hostname }: URL): boolean {
-  const isHere =
-    hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
-  return protocol === 'http:' && !isHere;
+  return protocol === 'http:' && !isLoopbackHost(hostname) && !hostname.endsWith('.localhost');
 }

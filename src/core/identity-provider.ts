@@ -1,9 +1,9 @@
 // The identity provider of a tenant: where its users can log in by OpenID Connect, how they are found by the claims
 // that come from there, and which flags these give. What is set here is the machine's administrator's alone.
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { isLoopbackHost } from '../model/addresses.ts';
 import { changedRights, type Deed, type Thing } from '../model/deed.ts';
 import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
+import { isLoopbackHost } from '../model/hosts.ts';
 import { isJsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables, Transaction } from '../store/port.ts';
@@ -26,6 +26,8 @@ interface ProviderSettings {
   readonly userClaim: string;
   /** Whether who has no user gets one. */
   readonly createUsers: boolean;
+  /** Whether an address counts where the provider has no claim `email_verified`. */
+  readonly trustEmail: boolean;
   /** The claim of which the values give flags; a dot leads into an object. */
   readonly flagsClaim?: string;
   /** The flags that each value gives. */
@@ -163,6 +165,7 @@ function checkedSettings(given: SetProvider): ProviderSettings {
     scope: shortText('scope', scope),
     userClaim: shortText('userClaim', userClaim),
     createUsers: given.createUsers ?? false,
+    trustEmail: given.trustEmail ?? false,
     claimFlags,
     ...(name !== undefined && { name: shortText('name', name) }),
     ...(flagsClaim !== undefined && { flagsClaim: shortText('flagsClaim', flagsClaim) }),

@@ -3,8 +3,8 @@
 // an IPv4 address, or the /64 of an IPv6 address, which one host has all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
-import { addressBytes, groupsOf } from '../model/addresses.ts';
-import { withoutCase } from '../store/tables/users.ts';
+import { addressBytes, groupsOf, plainAddress } from '../model/addresses.ts';
+import { nameKey } from '../store/tables/users.ts';
 import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
 /** Nothing is counted across tenants. */
@@ -56,17 +56,17 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
   };
   /** Hashed, so that what is remembered of a name doesn't grow with it. */
   const keysOf = ({ tenant, address }: LoginOrigin, name: string): BackoffKeys<Scope> => {
-    const nameKey = `${tenant} ${hashSecret(name)}`;
+    const named = `${tenant} ${hashSecret(name)}`;
     return [
-      ['pair', `${nameKey} ${networksOf(address).host}`],
-      ['name', nameKey],
+      ['pair', `${named} ${networksOf(address).host}`],
+      ['name', named],
     ];
   };
   return {
     refusal: (origin) => backoff.refusal(originKeys(origin)),
     begin(attempt) {
       const { name, userId } = attempt;
-      const ofName = name === undefined ? [] : keysOf(attempt, `name ${withoutCase(name)}`);
+      const ofName = name === undefined ? [] : keysOf(attempt, `name ${nameKey(name)}`);
       const ofUser = userId === undefined ? [] : keysOf(attempt, `user ${userId}`);
       return backoff.begin([...ofName, ...ofUser, ...originKeys(attempt)]);
     },
@@ -80,9 +80,9 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
 
 /** What counts as one address, and for IPv6 the larger network that it is in. Other texts stand for themselves. */
 export function networksOf(address: string): { readonly host: string; readonly site?: string } {
-  const bare = address.toLowerCase().replace(/%.*$/, '');
-  const bytes = addressBytes(bare);
-  if (!bytes) return { host: bare };
+  const plain = plainAddress(address) ?? address.toLowerCase();
+  const bytes = addressBytes(plain);
+  if (!bytes) return { host: plain };
   if (bytes.length === 4) return { host: bytes.join('.') };
   const groups = groupsOf(bytes).map((group) => group.toString(16));
   return { host: `${groups.slice(0, 4).join(':')}::/64`, site: `${groups.slice(0, 3).join(':')}::/48` };

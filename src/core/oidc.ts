@@ -9,6 +9,7 @@ import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { changedRights } from '../model/deed.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
+import { sameDomain } from '../model/hosts.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { activityRecord } from './activity.ts';
 import type { PublicContext, Tenant, World } from './context.ts';
@@ -171,32 +172,44 @@ export async function loginByClaims(
   return logIn(ctx, userId, lifetimes, true);
 }
 
-/** An address counts once the provider has verified it. */
-function verifiedEmail(claims: Claims): string | undefined {
-  return claims.email_verified === true ? textIn(claims, 'email') : undefined;
+/**
+ * An address counts once the provider has verified it. Some say so in text, and some have no such claim: those count
+ * where the administrator trusts all their addresses.
+ */
+function verifiedEmail({ trustEmail }: Provider, claims: Claims): string | undefined {
+  const said = claims.email_verified ?? undefined;
+  const isVerified = said === undefined ? trustEmail : said === true || said === 'true';
+  return isVerified ? textIn(claims, 'email') : undefined;
 }
 
-/** The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing. */
-async function matchedUser(
-  { tx }: PublicContext,
-  { userClaim }: Provider,
-  claims: Claims,
-): Promise<string | undefined> {
+/**
+ * The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing.
+ *
+ * Letter for letter: to the provider `KATE`, `kate` and one with the Kelvin sign may be three people. Only the domain
+ * of an address has other forms that are the same everywhere.
+ */
+async function matchedUser({ tx }: PublicContext, provider: Provider, claims: Claims): Promise<string | undefined> {
+  const { userClaim } = provider;
   if (userClaim === 'email') {
-    const email = verifiedEmail(claims);
-    if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
-    return (await tx.users.byEmail(email))?.id;
+    const email = verifiedEmail(provider, claims);
+    if (email === undefined) throw refusal('forbidden', noVerifiedEmail);
+    const user = await tx.users.byEmail(email);
+    return user && sameDomain(user.email) === sameDomain(email) ? user.id : undefined;
   }
   const name = textIn(claims, userClaim);
   if (name === undefined) throw refusal('forbidden', `the identity provider gives no claim ${userClaim}`);
-  return (await tx.users.byUsername(name))?.id;
+  const user = await tx.users.byUsername(name);
+  return user?.username === name ? user.id : undefined;
 }
 
+const noVerifiedEmail = 'the identity provider gives no verified e-mail address';
+
 /** A new user without a password. Throws `forbidden` where none is to be made of these claims. */
-async function madeUser(ctx: PublicContext, { userClaim, createUsers }: Provider, claims: Claims): Promise<string> {
+async function madeUser(ctx: PublicContext, provider: Provider, claims: Claims): Promise<string> {
+  const { userClaim, createUsers } = provider;
   if (!createUsers) throw refusal('forbidden', 'no user here belongs to this login: ask an administrator');
-  const email = verifiedEmail(claims);
-  if (email === undefined) throw refusal('forbidden', 'the identity provider gives no verified e-mail address');
+  const email = verifiedEmail(provider, claims);
+  if (email === undefined) throw refusal('forbidden', noVerifiedEmail);
   const username = userClaim === 'email' ? (textIn(claims, 'preferred_username') ?? email) : textIn(claims, userClaim);
   const names = { username: username ?? email, email };
   const full = textIn(claims, 'name') ?? names.username;

@@ -61,10 +61,11 @@ export function credentialOf(c: AppContext): Credential | undefined {
   return token === undefined ? undefined : new Bearer(token);
 }
 
-const longestCredential = 512;
+/** Characters. */
+export const longestCredential = 512;
 
 /** The bearer token; undefined when there is none or it cannot be one. */
-function bearerToken(header: string | undefined): string | undefined {
+export function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined || header.length > longestCredential) return undefined;
   if (!header.startsWith('Bearer ') && header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
   const token = header.slice(7).trim();

@@ -38,7 +38,12 @@ export function readJsonBody(c: AppContext, rules: BodyRules): Soon<BodyRead> {
 
 function unread(error: unknown): BodyRead {
   if (error instanceof KmsError) return { problem: error };
-  return { problem: new KmsError('invalid', 'the body could not be read to its end') };
+  throw error;
+}
+
+/** The error of a body that breaks off: its sender's doing, so no failure of the server. */
+export function brokenBody(): KmsError {
+  return new KmsError('invalid', 'the body could not be read to its end');
 }
 
 function parsed(bytes: Uint8Array | undefined, { limit, kept }: BodyRules): BodyRead {
@@ -72,9 +77,17 @@ function typeProblem(contentType: string | undefined): KmsError | undefined {
   if (type.trim().toLowerCase() !== 'application/json') {
     return new KmsError('invalid', 'the body needs the header Content-Type: application/json');
   }
-  const charsets = parameters.map((each) => /^\s*charset\s*=\s*"?([^"]*?)"?\s*$/i.exec(each)?.[1]);
-  if (charsets.every((charset) => charset === undefined || /^utf-?8$/i.test(charset))) return undefined;
+  if (parameters.map(charsetOf).every((charset) => charset === undefined || /^utf-?8$/i.test(charset)))
+    return undefined;
   return new KmsError('unsupported-media', 'the header Content-Type: a body is taken in the charset UTF-8 alone');
+}
+
+/** Of a parameter of a Content-Type; undefined for another. */
+function charsetOf(parameter: string): string | undefined {
+  const equals = parameter.indexOf('=');
+  if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return undefined;
+  const value = parameter.slice(equals + 1).trim();
+  return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
 /** Where the bytes of a request's body are to be had. */
@@ -87,10 +100,14 @@ async function readStream(body: ReadableStream<Uint8Array> | null, limit: number
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > limit) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw brokenBody();
   }
   const bytes = new Uint8Array(length);
   let offset = 0;

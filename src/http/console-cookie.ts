@@ -4,6 +4,7 @@
 
 import type { World } from '../core/context.ts';
 import { keepingKey, keptName, openToken, sealToken } from '../core/kept-token.ts';
+import { readAuthority } from '../model/hosts.ts';
 import { consoleHeader } from '../model/names.ts';
 import { type AppContext, headerOf } from './request.ts';
 import type { Outcome } from './respond.ts';
@@ -86,7 +87,8 @@ function isOwnPage(c: AppContext, base: string): boolean {
 export function originOf(c: AppContext, base: string): string {
   const said = headerOf(c, 'origin') ?? '';
   const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
-  return page?.host === hostOf(c) ? page.origin : new URL(base).origin;
+  const host = page && readAuthority(page.host)?.text;
+  return page && host !== undefined && host === hostOf(c)?.text ? page.origin : new URL(base).origin;
 }
 
 function tokenIn(cookies: string, name: string, key: Uint8Array): string | undefined {

@@ -1,13 +1,13 @@
 // Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
-import { type AddressSet, addressBytes, canonicalBlock } from '../model/addresses.ts';
+import type { AddressSet } from '../model/addresses.ts';
 import type { JsonObject } from '../model/json.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
 export interface BodySource {
   /**
    * All of them; undefined when there are more than `limit`. `holder` is the id of who sends them, absent where no
-   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and whatever kept it
-   * from being read to its end.
+   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and `invalid` where it
+   * could not be read to its end.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
   /** The same as the JSON value of the body, where whoever calls makes one of what came. */
@@ -61,12 +61,6 @@ export interface RequestEnv {
    * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
    */
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
-}
-
-/** An address in the one form that records and searches have it in, without a zone; undefined for what is none. */
-export function plainAddress(text: string): string | undefined {
-  const address = text.replace(/%.*$/, '');
-  return addressBytes(address) && canonicalBlock(address);
 }
 
 /** A request as the app looks at it: what is read of Hono's context, and all that a path without parameters needs. */

@@ -2,6 +2,7 @@
 
 import type { Tenant } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
+import { type Authority, readAuthority } from '../model/hosts.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Store } from '../store/port.ts';
 import { type AppContext, headerOf } from './request.ts';
@@ -13,7 +14,7 @@ export interface TenantHandle {
   readonly baseUrl?: string;
 }
 
-/** The tenants that are being served. Names and hosts are in lower case. */
+/** The tenants that are being served. Names are in lower case, hosts as `canonicalHost` has them. */
 export interface TenantDirectory {
   /** The tenant that lists the host (no port), or the one that lists `*`. */
   byHost(host: string): TenantHandle | undefined;
@@ -25,7 +26,8 @@ export interface TenantDirectory {
 export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
   if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
   const named = c.env?.tenant;
-  const handle = named === undefined ? tenants.byHost(hostName(hostOf(c))) : tenants.byName(named.toLowerCase());
+  const host = named === undefined ? hostOf(c)?.host : undefined;
+  const handle = named === undefined ? host && tenants.byHost(host) : tenants.byName(named.toLowerCase());
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
 }
@@ -42,16 +44,9 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   });
 }
 
-/** The host that was asked, in lower case, with its port where it has one. */
-export function hostOf(c: AppContext): string {
-  return (headerOf(c, 'host') ?? authority(c.req.url)).toLowerCase();
-}
-
-/** The host without its port, in lower case; `[::1]:8080` is `[::1]`. */
-export function hostName(host: string): string {
-  const bracket = host.lastIndexOf(']');
-  const colon = host.indexOf(':', bracket + 1);
-  return (colon < 0 ? host : host.slice(0, colon)).toLowerCase();
+/** The host that was asked, in the form in which hosts are compared; undefined where what stands there is none. */
+export function hostOf(c: AppContext): Authority | undefined {
+  return readAuthority(headerOf(c, 'host') ?? authority(c.req.url));
 }
 
 function authority(url: string): string {

@@ -12,6 +12,13 @@ export function addressBytes(text: string): Uint8Array | undefined {
   return text.includes(':') ? ipv6Bytes(text) : ipv4Bytes(text);
 }
 
+/** An address in the one form that records and searches have it in, without a zone; undefined for what is none. */
+export function plainAddress(text: string): string | undefined {
+  const zone = text.indexOf('%');
+  const address = zone > 0 && text.includes(':') ? text.slice(0, zone) : text;
+  return addressBytes(address) && canonicalBlock(address);
+}
+
 /** The one form of an address or block: host bits are zero, and a block of one address is the address. */
 export function canonicalBlock(text: string): string | undefined {
   const block = parseBlock(text);
@@ -39,7 +46,7 @@ export function addressSet(blocks: readonly string[]): AddressSet {
   const verdicts = new Map<string, boolean>();
 
   function look(address: string): boolean {
-    const bytes = addressBytes(address.replace(/%.*$/, ''));
+    const bytes = addressBytes(plainAddress(address) ?? '');
     return bytes !== undefined && parsed.some((block) => isIn(block, bytes));
   }
 
@@ -149,9 +156,4 @@ function partBytes(text: string, isLast: boolean): readonly number[] | undefined
     bytes.push(...ipv4);
   }
   return bytes;
-}
-
-/** Whether a URL's host name stands for this very machine. */
-export function isLoopbackHost(hostname: string): boolean {
-  return /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }

@@ -3,6 +3,7 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { systemCode } from '../errors.ts';
+import { readAuthority } from '../model/hosts.ts';
 
 /** What the clients of a server understand. */
 export interface Dialect {
@@ -27,7 +28,7 @@ export const vaultDialect: Dialect = {
 
 export const tangDialect: Dialect = { ...ownDialect, methods: 'GET, POST' };
 
-interface Refusal {
+export interface Refusal {
   readonly status: number;
   readonly message: string;
   /** Whether it is about methods: those that there are stand behind it. */
@@ -47,11 +48,31 @@ const late: Refusal = { status: 408, message: 'the request took too long to arri
 const tooLarge: Refusal = { status: 431, message: 'the headers of the request are too large' };
 const noHost: Refusal = { status: 400, message: 'the header Host is missing' };
 const coded: Refusal = { status: 501, message: 'the header Transfer-Encoding: only chunked is understood' };
-const severalHosts: Refusal = { status: 400, message: 'the header Host is there more than once' };
+const wrongHost: Refusal = { status: 400, message: 'the header Host: expected a host, and perhaps a port' };
+const otherHost: Refusal = {
+  status: 400,
+  message: 'the target of the request names another host than the header Host',
+};
+
+/** Headers that say who asks, whom, and for what: two of one would be two requests to two programs. */
+const single = [
+  ...['Host', 'Authorization', 'Content-Type', 'Origin', 'Sec-Fetch-Site', 'Kms-Tenant', 'Kms-Console'],
+  ...['X-Vault-Token', 'X-Vault-Namespace', 'X-Vault-Wrap-TTL'],
+];
+const singleByName = new Map(single.map((name, index) => [name.toLowerCase(), { name, bit: 1 << index }]));
+const singleLengths = new Set(single.map(({ length }) => length));
 
 /** Why the app is not asked; undefined where it is. */
 export function headerRefusal(incoming: IncomingMessage): Refusal | undefined {
-  return hostRefusal(incoming) ?? expectationRefusal(incoming) ?? codingRefusal(incoming);
+  return hostRefusal(incoming) ?? repeatRefusal(incoming) ?? expectationRefusal(incoming) ?? codingRefusal(incoming);
+}
+
+/** Why a target with a host in it is refused (RFC 9112 §3.2.2): proxies differ in which of the two they go by. */
+export function targetRefusal({ url = '', headers }: IncomingMessage): Refusal | undefined {
+  const first = url.charAt(0);
+  if (first === '/' || first === '*' || headers.host === undefined) return undefined;
+  const named = URL.canParse(url) ? readAuthority(new URL(url).host)?.host : undefined;
+  return named !== undefined && named === readAuthority(headers.host)?.host ? undefined : otherHost;
 }
 
 /** HTTP/1.0 knows no expectations (RFC 9110 §10.1.1). */
@@ -68,15 +89,23 @@ function codingRefusal({ headers }: IncomingMessage): Refusal | undefined {
   return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? undefined : coded;
 }
 
-/** A tenant is found by its Host, so there must be one, and two would be two tenants to two programs. */
-function hostRefusal({ headers, rawHeaders }: IncomingMessage): Refusal | undefined {
-  if (!headers.host) return noHost;
-  let hosts = 0;
+/** A tenant is found by its Host, so there must be one. */
+function hostRefusal({ headers: { host } }: IncomingMessage): Refusal | undefined {
+  if (!host) return noHost;
+  return readAuthority(host) ? undefined : wrongHost;
+}
+
+/** Node takes the first of some, and joins others. */
+function repeatRefusal({ rawHeaders }: IncomingMessage): Refusal | undefined {
+  let seen = 0;
   for (let n = 0; n < rawHeaders.length; n += 2) {
-    const name = rawHeaders[n];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts++;
+    const given = rawHeaders[n] ?? '';
+    const known = singleLengths.has(given.length) ? singleByName.get(given.toLowerCase()) : undefined;
+    if (!known) continue;
+    if (seen & known.bit) return { status: 400, message: `the header ${known.name} is there more than once` };
+    seen |= known.bit;
   }
-  return hosts > 1 ? severalHosts : undefined;
+  return undefined;
 }
 
 /** Of what Node's parser could not read. */

@@ -8,9 +8,11 @@ import type { Duplex } from 'node:stream';
 import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import type { Straight } from '../http/app.ts';
-import { plainAddress, type RequestEnv } from '../http/request.ts';
+import type { RequestEnv } from '../http/request.ts';
 import type { Reply } from '../http/request-log.ts';
 import { respond, textOf } from '../http/respond.ts';
+import { plainAddress } from '../model/addresses.ts';
+import { readAuthority } from '../model/hosts.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
 import {
@@ -20,9 +22,11 @@ import {
   ownDialect,
   packetOf,
   parserRefusal,
+  type Refusal,
   refusalAnswer,
   refuseInResponse,
   refuseOnSocket,
+  targetRefusal,
   tunnel,
   unreadable,
 } from './http-refusals.ts';
@@ -196,9 +200,10 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     else answerLong(incoming, outgoing);
   };
   const handle: Handle = (incoming, outgoing, begin) => {
+    const target = targetRefusal(incoming);
     prepare?.(incoming);
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) nameHost(incoming);
-    if (!isForApp(incoming, outgoing, dialect, letGo)) return;
+    if (!isForApp(incoming, outgoing, dialect, letGo, target)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     // A connection that breaks off meanwhile knows its address no more.
     peerAddress(incoming.socket);
@@ -327,7 +332,10 @@ function nameHost({ headers, rawHeaders, socket }: IncomingMessage): void {
 /** Puts X-Forwarded-Host in the place of Host, since a request's tenant goes by that. */
 export function takeForwardedHost(incoming: IncomingMessage): void {
   const host = lastOf(incoming.headers['x-forwarded-host']);
-  if (host === undefined) return;
+  if (host !== undefined) setHost(incoming, host);
+}
+
+function setHost(incoming: IncomingMessage, host: string): void {
   incoming.headers.host = host;
   for (let i = 0; i < incoming.rawHeaders.length; i += 2) {
     if (incoming.rawHeaders[i]?.toLowerCase() === 'host') incoming.rawHeaders[i + 1] = host;
@@ -374,10 +382,21 @@ function answerOn(socket: Socket): ServerResponse | undefined {
 }
 
 /** Whether the request is one for the app; one that is not is answered. */
-function isForApp(incoming: IncomingMessage, outgoing: ServerResponse, dialect: Dialect, letGo: LetGo): boolean {
-  const refusal = headerRefusal(incoming);
+function isForApp(
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  dialect: Dialect,
+  letGo: LetGo,
+  target: Refusal | undefined,
+): boolean {
+  const refusal = target ?? headerRefusal(incoming);
   const isAboutServer = incoming.url === '*' && incoming.method === 'OPTIONS';
-  if (!refusal && !isAboutServer) return true;
+  if (!refusal && !isAboutServer) {
+    // In the form in which the app, and the adapter before it, compare hosts.
+    const host = readAuthority(incoming.headers.host ?? '')?.text;
+    if (host !== undefined && host !== incoming.headers.host) setHost(incoming, host);
+    return true;
+  }
   letGo(incoming, outgoing);
   if (refusal) refuseInResponse(outgoing, refusal, dialect);
   else onServerItself(outgoing, dialect);

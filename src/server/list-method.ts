@@ -7,6 +7,10 @@ import { failedAt, packetOf } from './http-refusals.ts';
 /** Bytes that such a connection may still bring once its LIST was found: the rest of its headers. */
 const mostBehind = 64 * 1024;
 
+/** Bytes of a first line: as many as all headers may have. */
+const longestLine = 16 * 1024;
+const versionEnd = /^HTTP\/1\.[01]\r\n$/;
+
 /** What came of a request to list, at which the parser failed; undefined where it failed at another. */
 export function listingOf(error: Error): Buffer | undefined {
   const packet = packetOf(error);
@@ -21,11 +25,14 @@ export function listingOf(error: Error): Buffer | undefined {
 /** With the GET that stands for it as its first line; undefined where that line is none. */
 function asGet(came: Buffer): Buffer | undefined {
   const end = came.indexOf('\n') + 1;
-  const line = came.toString('latin1', 0, end);
-  const [, path, query, version] = /^LIST ([^ ?#]+)\??([^ ]*) (HTTP\/1\.[01])\r\n$/.exec(line) ?? [];
-  if (path === undefined) return undefined;
+  const [method, given = '', version = '', ...more] = came.toString('latin1', 0, Math.min(end, longestLine)).split(' ');
+  if (method !== 'LIST' || more.length > 0 || !versionEnd.test(version) || given.includes('#')) return undefined;
+  const question = given.indexOf('?');
+  const path = question < 0 ? given : given.slice(0, question);
+  const query = question < 0 ? '' : given.slice(question + 1);
+  if (path === '') return undefined;
   const target = `${path}?list=true${query ? `&${query}` : ''}`;
-  const head = Buffer.from(`GET ${target} ${version}\r\nConnection: close\r\n`, 'latin1');
+  const head = Buffer.from(`GET ${target} ${version}Connection: close\r\n`, 'latin1');
   return Buffer.concat([head, came.subarray(end)]);
 }
 

@@ -28,6 +28,7 @@ import { openSystemStore } from '../../src/appliance/stores.ts';
 import { KmsError } from '../../src/errors.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
+import { authority } from '../support/certificates.ts';
 import { smallDisks } from '../support/small-disk.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-doctor-'));
@@ -256,6 +257,16 @@ const faults: readonly [name: string, plant: Plant, ...expected: readonly string
       return { tlsCert: join(dir, 'cert.pem') };
     },
     'certificate-expiring DIR/cert.pem',
+  ],
+  [
+    'a certificate without that of its issuer',
+    async ({ dir }) => {
+      const issuing = await (await authority('root')).below('issuing');
+      const { cert } = await issuing.sign({ names: ['localhost'], issuerUrl: 'http://ca.example/issuing.der' });
+      writeFileSync(join(dir, 'cert.pem'), cert);
+      return { tlsCert: join(dir, 'cert.pem') };
+    },
+    'certificate-chain DIR/cert.pem',
   ],
 ];
 

@@ -104,9 +104,11 @@ test('what is no name, no host, no limit is 400 with the field', async () => {
       'c..example',
       '-c',
       '.c',
-      'c.',
+      'c..',
       '[::1',
       '[nope]',
+      '[127.0.0.1]',
+      ...['256.1.1.1', '127.1', '0x7f.1', '1.2.3.4.5', 'c.1', '1'],
       `${'x'.repeat(64)}.example`,
       `${'x.'.repeat(130)}y`,
       'c\u0000',
@@ -141,13 +143,23 @@ test('what is no name, no host, no limit is 400 with the field', async () => {
 
 test('hosts are kept in the form in which clients send them', async () => {
   await using p = await place();
-  const hosts = ['Bücher.example', '127.0.0.1:80', '[0:0:0:0:0:0:0:1]:443', 'a_b.example', 'A_B.example'];
+  const names = ['Bücher.example', 'a_b.example', 'A_B.example', 'Bücher.example.', 'A_B.example.:80'];
+  const addresses = [
+    '127.0.0.1:80',
+    '[::ffff:127.0.0.1]',
+    '::FFFF:7f00:1',
+    '[0:0:0:0:0:0:0:1]:443',
+    '::1',
+    '[fe80::1%eth0]',
+  ];
+  const hosts = [...names, ...addresses, 'fe80:0::1'];
   await p.local('POST', '/local/tenants', { name: 'c', hosts });
   assert.deepEqual((await p.local('GET', '/local/tenants/c')).body.hosts, [
     'xn--bcher-kva.example',
+    'a_b.example',
     '127.0.0.1',
     '[::1]',
-    'a_b.example',
+    '[fe80::1]',
   ]);
 });
 

@@ -76,7 +76,12 @@ test('without room for the backup nothing is changed', async () => {
   const before = await readdir(join(data, systemDir));
   // A directory where the file's draft would be.
   const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
-  const world = { now: () => clock, random: (length: number) => new Uint8Array(length), newId: () => 'x' };
+  const world = {
+    now: () => clock,
+    elapsed: () => 0,
+    random: (length: number) => new Uint8Array(length),
+    newId: () => 'x',
+  };
   await nodeFiles(data).makeDir('before-migration-20260102T030405Z.kms-backup.tmp');
   await assert.rejects(
     openAppliance({ data, world }),

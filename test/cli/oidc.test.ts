@@ -39,6 +39,7 @@ test('a provider is set, shown, replaced and removed; its secret is never shown'
     scope: 'openid email profile',
     userClaim: 'email',
     createUsers: true,
+    trustEmail: false,
     flagsClaim: 'groups',
     claimFlags: { 'a=b': ['user.read', 'x.y'] },
     hasCa: false,

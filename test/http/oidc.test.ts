@@ -38,7 +38,9 @@ interface Place extends AsyncDisposable {
 /** The client's clock is `skew` milliseconds away from the provider's. */
 async function place(settings: object = {}, skew = () => 0): Promise<Place> {
   const p = await testProvider({ redirectUris, people });
-  const a = await testAppliance({ people: { oidc: oidcClient({ now: () => Date.now() + skew() }) } });
+  const a = await testAppliance({
+    people: { oidc: oidcClient({ now: () => Date.now() + skew(), elapsed: () => Date.now() + skew() }) },
+  });
   const set = { issuer: p.issuer, clientId, clientSecret, ...settings };
   assert.equal((await a.call('PUT', '/local/oidc', set, local)).status, 200);
   const begin = async (subject = 'ada') => {
@@ -57,7 +59,7 @@ async function place(settings: object = {}, skew = () => 0): Promise<Place> {
   };
 }
 
-const ada = { username: 'lovelace', email: 'Ada@Example.org', firstName: 'Ada', lastName: 'Lovelace' };
+const ada = { username: 'lovelace', email: 'ada@Example.org', firstName: 'Ada', lastName: 'Lovelace' };
 
 test('a user is found by the verified address, logs in, and is known by the subject from then on', async () => {
   await using o = await place();
@@ -302,6 +304,80 @@ test('an address that is not verified leads to nobody', async () => {
   assert.deepEqual([status, body.message], [403, 'the identity provider gives no verified e-mail address']);
 });
 
+/** What the provider says of whoever logs in, in place of the claims of its own. */
+function claiming(o: Place, claims: object): void {
+  o.p.change = (path, body) => (path === '/token' ? { ...body, id_token: o.p.signed(body.id_token, claims) } : body);
+}
+
+test('a user is found letter for letter, or not at all', async () => {
+  const users = [
+    { username: 'kate', email: 'kate@bücher.example', firstName: 'K', lastName: 'A' },
+    { username: 'Zoë', email: 'Zoe@example.org', firstName: 'Z', lastName: 'O' },
+  ];
+  for (const createUsers of [false, true]) {
+    for (const [userClaim, found, others] of [
+      ['preferred_username', ['kate', 'Zoë'], ['KATE', 'Kate', '\u212aate', 'kate ', 'zoë', 'Zoe\u0308', 'ZOË']],
+      [
+        'email',
+        [
+          'kate@bücher.example',
+          'kate@xn--bcher-kva.example',
+          'kate@BÜCHER.example',
+          'Zoe@EXAMPLE.org',
+          'Zoe@example.org.',
+        ],
+        ['KATE@bücher.example', '\u212aate@bücher.example', 'zoe@example.org', 'Zoe@example.or', 'Zoe@example.org@x.y'],
+      ],
+    ] as const) {
+      await using o = await place({ userClaim, createUsers });
+      for (const user of users) assert.equal((await o.a.call('POST', '/auth/users', user)).status, 200);
+      for (const text of others) {
+        // Another address where the name is what is claimed, so that only the name stands in the way of a new user.
+        const claims = { email: 'new@example.org', preferred_username: 'new', email_verified: true, [userClaim]: text };
+        claiming(o, claims);
+        const { status, body } = await o.logIn();
+        const known = users.some(({ username }) => username === body.user?.username);
+        assert.ok(!known, `${userClaim} ${text}: ${status}`);
+        if (!createUsers) assert.equal(status, 403, text);
+        for (const each of ['new', text]) await o.a.call('DELETE', `/auth/users/${encodeURIComponent(each)}`);
+        for (const user of users) await o.a.call('POST', '/auth/users', user);
+      }
+      for (const text of found) {
+        claiming(o, { email_verified: true, [userClaim]: text });
+        const { status, body } = await o.logIn();
+        assert.equal(status, 200, `${userClaim} ${text}: ${JSON.stringify(body)}`);
+        assert.ok(
+          users.some(({ username }) => username === body.user.username),
+          text,
+        );
+        for (const { username } of users) await o.a.call('POST', '/local/oidc/unlink', { username }, local);
+      }
+    }
+  }
+});
+
+test('an address counts that the provider says it verified; one of which it says nothing where that is trusted', async () => {
+  for (const trustEmail of [false, true]) {
+    for (const [said, counts] of [
+      [true, true],
+      ['true', true],
+      [undefined, trustEmail],
+      [null, trustEmail],
+      [false, false],
+      ['false', false],
+      ['TRUE', false],
+      [1, false],
+      ['', false],
+      [[true], false],
+    ] as const) {
+      await using o = await place({ createUsers: true, trustEmail });
+      claiming(o, { email_verified: said });
+      assert.equal((await o.logIn()).status, counts ? 200 : 403, `${JSON.stringify(said)} ${trustEmail}`);
+      assert.equal((await o.a.call('GET', '/auth/users')).body.data.length, counts ? 1 : 0);
+    }
+  }
+});
+
 test('who has no user gets one only where users are made, once, without a password', async () => {
   await using without = await place();
   assert.equal((await without.logIn()).status, 403);
@@ -450,7 +526,7 @@ async function logInWithPassword(a: Appliance, fields?: object) {
 
 test('another person at the provider does not get a user by its name, until it is unlinked', async () => {
   await using o = await place({ userClaim: 'preferred_username' });
-  const { user } = (await o.a.call('POST', '/auth/users', { ...ada, username: 'Bob' })).body;
+  const { user } = (await o.a.call('POST', '/auth/users', { ...ada, username: 'bob' })).body;
   assert.equal((await o.logIn('bob')).body.user.id, user.id);
   people.bob.preferred_username = 'robert';
   people.ada.preferred_username = 'bob';
@@ -459,8 +535,8 @@ test('another person at the provider does not get a user by its name, until it i
     assert.equal((await o.logIn('ada')).status, 403);
     const [record] = await o.a.activity();
     assert.deepEqual([record?.action, record?.keyid, record?.validAction], ['session.create', user.id, false]);
-    const unlinked = await o.a.call('POST', '/local/oidc/unlink', { username: 'bob' }, local);
-    assert.deepEqual([unlinked.status, unlinked.body], [200, { username: 'Bob' }]);
+    const unlinked = await o.a.call('POST', '/local/oidc/unlink', { username: 'Bob' }, local);
+    assert.deepEqual([unlinked.status, unlinked.body], [200, { username: 'bob' }]);
     assert.equal((await o.a.call('POST', '/local/oidc/unlink', { username: 'bob' }, local)).status, 404);
     assert.equal((await o.logIn('ada')).body.user.id, user.id);
   } finally {

@@ -179,3 +179,25 @@ test('users and tokens of one tenant are unknown in another', async () => {
   assert.equal(await statusOf(a.call('GET', '/auth/users/ada', undefined, elsewhere)), 404);
   assert.equal(await statusOf(a.call('POST', '/auth/users', ada, elsewhere)), 200);
 });
+
+test('an address and a name with one are unique in whatever form their domain is written', async () => {
+  const a = await testAppliance();
+  const person = { firstName: 'A', lastName: 'L' };
+  const forms = ['ada@bücher.example', 'ada@xn--bcher-kva.example', 'ADA@BÜCHER.example', 'ada@bücher.example.'];
+  for (const [n, first] of forms.entries()) {
+    const { status, body } = await a.call('POST', '/auth/users', { ...person, username: `u${n}`, email: first });
+    assert.equal(status, 200);
+    for (const form of forms) {
+      const taken = await a.call('POST', '/auth/users', { ...person, username: 'other', email: form });
+      assert.deepEqual([taken.status, Object.keys(taken.body.errors)], [400, ['email']], `${first} ${form}`);
+      const named = await a.call('POST', '/auth/users', { ...person, username: form, email: 'other@example.org' });
+      assert.deepEqual([named.status, Object.keys(named.body.errors)], [400, ['username']], `${first} ${form}`);
+      const found = await a.call('GET', `/auth/users/${encodeURIComponent(form)}?email=true`);
+      assert.equal(found.body.username, `u${n}`, form);
+      const login = { username: form, password: body.password };
+      assert.equal(await statusOf(a.call('POST', '/auth/basic/login', login, { key: null })), 200, form);
+    }
+    assert.equal((await a.call('GET', `/auth/users/u${n}`)).body.email, first, 'kept as it was given');
+    assert.equal(await statusOf(a.call('DELETE', `/auth/users/u${n}`)), 200);
+  }
+});

@@ -8,7 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { selfSigned } from '../../src/appliance/self-signed.ts';
 import { type Dialect, ownDialect, tangDialect, vaultDialect } from '../../src/server/http-refusals.ts';
-import { type Certificate, clientAddress, httpServer, listen } from '../../src/server/http-server.ts';
+import {
+  type Certificate,
+  clientAddress,
+  httpServer,
+  listen,
+  takeForwardedHost,
+} from '../../src/server/http-server.ts';
 import { portOf } from '../../src/server/listen.ts';
 
 const longLength = 8 * 1024 * 1024;
@@ -28,7 +34,11 @@ const long = (): Response => {
 };
 
 /** Says what it was asked. */
-async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
+async function serving(
+  dialect: Dialect,
+  tls?: Certificate,
+  prepare?: (incoming: IncomingMessage) => void,
+): Promise<Server> {
   const env = (incoming: IncomingMessage) => {
     const remoteAddress = clientAddress(incoming, false);
     return remoteAddress === undefined ? {} : { remoteAddress };
@@ -39,7 +49,7 @@ async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
       if (pathname === '/long') return long();
       return Response.json({ served: request.method, target: pathname + search, remoteAddress, host });
     },
-    { env, dialect, tls },
+    { env, dialect, tls, ...(prepare && { prepare }) },
   );
   await listen(made, { port: 0, host: '127.0.0.1' });
   after(() => made.close());
@@ -49,6 +59,7 @@ async function serving(dialect: Dialect, tls?: Certificate): Promise<Server> {
 const server = await serving(ownDialect);
 const vault = await serving(vaultDialect);
 const tang = await serving(tangDialect);
+const proxied = await serving(ownDialect, undefined, takeForwardedHost);
 
 /** Sends bytes as they are, in as many packets as parts; answers all that comes back until the connection ends. */
 function raw(...parts: readonly string[]): Promise<string> {
@@ -77,11 +88,37 @@ function rawAt(at: Server, parts: readonly string[], isTls = false): Promise<str
 }
 
 const host = 'Host: kms.example\r\n';
+/** Also where both say the same, since of two programs one may see another order. */
+const twice = (name: string) =>
+  [
+    `two of ${name}`,
+    `GET / HTTP/1.1\r\n${host}${name}: a\r\nX: 1\r\n${name.toUpperCase()}: a\r\n\r\n`,
+    400,
+    new RegExp(`^the header ${name} is there more than once$`),
+  ] as const;
 const refusals: readonly (readonly [name: string, request: string, status: number, message: RegExp])[] = [
   ['no Host', 'GET /ks/keyrings HTTP/1.1\r\nAccept: */*\r\n\r\n', 400, /^the header Host is missing$/],
   ['an empty Host, HTTP/1.0', 'GET / HTTP/1.0\r\nHost:\r\n\r\n', 400, /^the header Host is missing$/],
   ['an empty Host', 'GET / HTTP/1.1\r\nHost:\r\n\r\n', 400, /^the header Host is missing$/],
   ['two Hosts', `GET / HTTP/1.1\r\n${host}hOST: b\r\n\r\n`, 400, /^the header Host is there more than once$/],
+  ...['Authorization', 'Content-Type', 'Origin', 'Sec-Fetch-Site', 'Kms-Tenant', 'Kms-Console'].map(twice),
+  ...['X-Vault-Token', 'X-Vault-Namespace', 'X-Vault-Wrap-TTL'].map(twice),
+  ...[
+    ['another host', 'http://other.example/', 'kms.example'],
+    ['another host with the port', 'http://other.example:80/', 'kms.example:80'],
+    ['another address', 'http://[::2]/', '[::1]'],
+    ['a host that the Host ends with', 'http://kms.example.evil.example/', 'kms.example'],
+    ['a user ahead of another host', 'http://kms.example@other.example/', 'kms.example'],
+    ['no host that is one', 'http://256.1.1.1/', 'kms.example'],
+  ].map(
+    ([what, target, host]) =>
+      [
+        `a target with ${what}`,
+        `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+        400,
+        /^the target of the request names another host/,
+      ] as const,
+  ),
   ['CONNECT', 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 405, /takes CONNECT/],
   ['an unknown method', `FOO /ks/keyrings HTTP/1.1\r\n${host}\r\n`, 405, /^no path takes this method/],
   ['one that begins like a known one', `GETX / HTTP/1.1\r\n${host}\r\n`, 405, /^no path takes this method/],
@@ -116,7 +153,12 @@ const refusals: readonly (readonly [name: string, request: string, status: numbe
     /not well-formed/,
   ],
   ['another coding alone', `POST / HTTP/1.1\r\n${host}Transfer-Encoding: gzip\r\n\r\n`, 501, /only chunked/],
-  ['a Host that is none', 'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400, /is malformed$/],
+  [
+    'a Host that is none',
+    'GET / HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n',
+    400,
+    /^the header Host: expected a host/,
+  ],
   ['long headers', `GET / HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /too large/],
 ];
 
@@ -159,6 +201,35 @@ test('HTTP/1.0 without a Host is for the address that it came to, at each listen
     const answer = await rawAt(at, ['GET /healthz HTTP/1.0\r\n\r\n']);
     assert.match(answer, /^HTTP\/1\.1 200 /);
     assert.match(answer, /"served":"GET","target":"\/healthz","remoteAddress":"127\.0\.0\.1","host":"127\.0\.0\.1"/);
+  }
+});
+
+test('a host has one form, however it is written, at each listener', async () => {
+  const forms: Readonly<Record<string, readonly string[]>> = {
+    'kms.example': ['kms.example', 'KMS.example', 'kms.example.', 'kms.example:', 'kms.example.:', 'kms.example:80'],
+    '[::1]': ['[::1]', '[::1]:', '[0:0:0:0:0:0:0:1]:8080', '[::1%25lo]', '[::1%lo]:1', '[0::0001]:65535'],
+    '127.0.0.1': ['127.0.0.1', '127.0.0.1.', '[::ffff:127.0.0.1]', '[::FFFF:7F00:1]:8080', '127.0.0.1:'],
+  };
+  for (const at of [server, vault, tang, proxied]) {
+    for (const [expected, given] of Object.entries(forms)) {
+      for (const form of given) {
+        const value = at === proxied ? `Host: inner\r\nX-Forwarded-Host: first.example, ${form}` : `Host: ${form}`;
+        const answer = await rawAt(at, [`GET /x HTTP/1.1\r\n${value}\r\nConnection: close\r\n\r\n`]);
+        assert.match(answer, /^HTTP\/1\.1 200 /, form);
+        assert.ok(answer.includes(`"host":"${expected}"`), `${form}: ${answer}`);
+      }
+    }
+    // A target with a host in it is the Host's own (RFC 9112 §3.2.2), in whatever form.
+    if (at === proxied) continue;
+    for (const [target, host] of [
+      ['http://kms.example/x', 'kms.example'],
+      ['http://KMS.example./x', 'kms.example:80'],
+      ['http://[0:0::1]:8080/x', '[::1]:8080'],
+      ['http://127.0.0.1/x', '[::ffff:127.0.0.1]'],
+    ]) {
+      const answer = await rawAt(at, [`GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`]);
+      assert.match(answer, /^HTTP\/1\.1 200 /, `${target} ${host} ${answer}`);
+    }
   }
 });
 

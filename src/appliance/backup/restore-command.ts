@@ -1,8 +1,9 @@
 // `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
 import { stat } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
+import { foreignFile } from '../../store/foreign-files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -85,8 +86,8 @@ export async function findSource(
         hint: 'leave --to out, or give the directory of `kms serve --ship-to`',
       });
     }
-    const files = nodeFiles(dirname(path));
-    const backup = await openBackup(files, basename(path));
+    const { files, name } = await foreignFile(path);
+    const backup = await openBackup(files, name);
     const unsealed = await unseal(await sealOf(files, backup), `the seal in ${from}`, { ...keys, data });
     return { unsealed, source: await sourceOf(files, backup, unsealed.seal) };
   } catch (error) {

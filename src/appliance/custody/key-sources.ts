@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
-import { type ErrorDetails, KmsError, systemCode, systemError } from '../../errors.ts';
+import { type ErrorDetails, KmsError, systemCode, systemError, systemRefusal } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
@@ -265,15 +265,13 @@ function failure(command: string, error: Error, timeout: number): KmsError {
   const what =
     code === 'ENOENT'
       ? 'there is no such command'
-      : code === 'EACCES'
-        ? 'permission denied'
-        : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
-          ? `it printed more than ${most} bytes`
-          : killed
-            ? `it took more than ${timeout / 1000} s`
-            : exit !== undefined
-              ? `it ended with exit code ${exit}`
-              : 'it could not be run';
+      : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
+        ? `it printed more than ${most} bytes`
+        : killed
+          ? `it took more than ${timeout / 1000} s`
+          : exit !== undefined
+            ? `it ended with exit code ${exit}`
+            : (systemRefusal(error)?.[0] ?? 'it could not be run');
   return new KmsError('sealed', `the command ${command} gave no master key: ${what}`, {
     hint: 'run it by hand as the user of the appliance',
   });

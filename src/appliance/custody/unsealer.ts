@@ -171,8 +171,8 @@ export class UnsealBackoff {
   readonly #queue = new SerialQueue();
 
   /** `nodes`: how many are there that the same can be tried on. */
-  constructor({ now, random }: Pick<World, 'now' | 'random'>, nodes?: () => number) {
-    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most, sharers: nodes });
+  constructor({ elapsed, random }: Pick<World, 'elapsed' | 'random'>, nodes?: () => number) {
+    this.#backoff = new Backoff({ thresholds, what: 'tries', elapsed, random, waiting: most, sharers: nodes });
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */

@@ -7,6 +7,7 @@ import { resolve, sep } from 'node:path';
 import { KmsError } from '../../errors.ts';
 import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
+import { type MissingIssuer, missingIssuer } from '../authorities.ts';
 import { readPair, validityOf, whyNotValid } from '../certificate.ts';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
 import { exposureOf, modeText, refusePipe } from '../data-dir.ts';
@@ -112,12 +113,21 @@ async function examinePair(tlsCert: string, tlsKey: string, find: Find): Promise
 async function examineCertificate(file: string, now: number, find: Find): Promise<boolean> {
   const renew = 'renew it, then send the server SIGHUP';
   let validity: ReturnType<typeof validityOf>;
+  let issuer: MissingIssuer | undefined;
   try {
     refusePipe(file, await stat(file), 'a certificate');
-    validity = validityOf(await readFile(file));
+    const pem = await readFile(file);
+    validity = validityOf(pem);
+    issuer = missingIssuer(pem.toString());
   } catch {
     find('error', 'certificate-unreadable', file, 'there is no certificate that can be read', renew);
     return false;
+  }
+  if (issuer !== undefined) {
+    const message = `the certificate of its issuer is not with it: ${issuer.name}`;
+    const advice =
+      'put that one behind it in the file: clients that are not given it as an authority refuse to connect';
+    find(issuer.isPublic ? 'warning' : 'advice', 'certificate-chain', file, message, advice);
   }
   const { to } = validity;
   const wrong = whyNotValid(validity, now);

@@ -3,6 +3,7 @@
 // never a query or anything else that may be a secret.
 import { fileURLToPath } from 'node:url';
 import { KmsError } from '../../errors.ts';
+import { isLoopbackHost } from '../../model/hosts.ts';
 import { secretLines } from '../../model/secret-text.ts';
 
 export type ActivityTarget = SyslogTarget | WebhookTarget | DirectoryTarget;
@@ -33,7 +34,6 @@ export interface DirectoryTarget {
 const longest = 2048;
 const forms = 'syslog+tcp://host:port, syslog+tls://host:port, https://host/path, or a directory';
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])$/;
-const loopback = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
 
 /** `pathFrom` makes a path absolute. Throws `usage`; no message repeats what may hold a secret. */
 export function parseTarget(text: string, pathFrom: (path: string) => string): ActivityTarget {
@@ -80,7 +80,7 @@ function syslogOf(url: URL): SyslogTarget {
 }
 
 function webhookOf(url: URL): WebhookTarget {
-  if (url.protocol === 'http:' && !loopback.test(url.hostname)) {
+  if (url.protocol === 'http:' && !isLoopbackHost(url.hostname)) {
     throw wrong('plain http is for this machine alone: expected https://');
   }
   return { kind: 'webhook', name: `${url.origin}${url.pathname}`, url: url.href };

@@ -25,6 +25,7 @@ import { isJsonObject } from '../../model/json.ts';
 import { lockFile, pidFile } from '../../store/lock.ts';
 import { inDir, sealFile, socketFile, upgradeCopy, upgradeJournal, upgradeLock } from '../data-dir.ts';
 import { actingAs } from '../environment.ts';
+import { isWithoutLinks } from '../file-system.ts';
 import { inUnits } from '../space/disk.ts';
 import type { Journal } from './journal.ts';
 
@@ -164,12 +165,16 @@ export async function forgetStaged(executable: string): Promise<void> {
   }
 }
 
-/** `name` becomes another name of `path`, at once. */
+/** `name` becomes another name of `path`, at once; where there are no hard links, that of a copy. */
 async function linkOver(path: string, name: string, reached: Reached): Promise<void> {
   const temporary = `${name}.tmp`;
   await rm(temporary, { force: true });
   await reached('link an executable');
-  await link(path, temporary);
+  await link(path, temporary).catch(async (error) => {
+    if (!isWithoutLinks(error)) throw error;
+    await copyFile(path, temporary, constants.COPYFILE_EXCL);
+    await syncFile(temporary);
+  });
   await reached('rename an executable');
   await rename(temporary, name);
   // Where both were names of one file already, the system leaves both.

@@ -145,7 +145,8 @@ export class ServiceControl {
   }
 
   async #isFree(within: number): Promise<boolean> {
-    for (const until = Date.now() + within; await this.#isHeld(); await delay(50)) if (Date.now() > until) return false;
+    for (const until = performance.now() + within; await this.#isHeld(); await delay(50))
+      if (performance.now() > until) return false;
     return true;
   }
 

@@ -23,7 +23,7 @@ import { sentenceOf } from '../exit.ts';
 import { answers } from '../fetch.ts';
 import { fileError } from '../files.ts';
 import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
-import { say, write } from '../io.ts';
+import { pathFrom, say, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
 import { isOfFile, keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
@@ -104,7 +104,7 @@ export async function install(cli: CliOf<typeof agePlugin.install>): Promise<voi
       hint: 'run `kms age-plugin install` with the executable',
     });
   }
-  const executable = process.execPath;
+  const executable = pathFrom(cli.io, process.execPath);
   const directory = cli.get('--dir') ?? dirname(executable);
   const path = join(directory, 'age-plugin-kms');
   try {

@@ -8,6 +8,7 @@ import type { RetentionSettings } from '../../appliance/retention.ts';
 import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
 import { secretOf } from '../../model/secret-text.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
   codeOf,
@@ -19,7 +20,7 @@ import {
   secretPairs,
   showKit,
 } from '../custodians.ts';
-import { isNoDirectory, isWithin, readPem } from '../files.ts';
+import { isNoDirectory, isWithin } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
@@ -261,7 +262,7 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
-  await checkPlace(to);
+  await checkPlace(to, await dataDirectory(cli));
   return { to, schedule, keep };
 }
 
@@ -285,11 +286,11 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
   };
 }
 
-/** What the server is to write goes to a directory, and to none of the appliance's own. */
+/** The server's output goes to a directory that is apart from the data directory: neither lies in the other. */
 async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
-  if (await isWithin(path, await dataDirectory(cli))) {
-    throw cli.wrong(`${option}: the data directory is for the appliance alone`);
-  }
+  const data = await dataDirectory(cli);
+  if (await isWithin(path, data)) throw cli.wrong(`${option}: the data directory is for the appliance alone`);
+  if (await isWithin(data, path)) throw cli.wrong(`${option}: ${path} holds the data directory: name another one`);
   if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
 }
 
@@ -324,7 +325,7 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
   return {
     targets,
     from: cli.get('--activity-from'),
-    ca: ca === undefined ? undefined : await readPem(ca, 'certificates'),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
     secrets:
       secret === undefined
         ? undefined
@@ -357,7 +358,7 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
   const { parseSmtpUrl } = await import('../../appliance/mail.ts');
   try {
     const settings = parseSmtpUrl(url, from);
-    return caFile === undefined ? settings : { ...settings, ca: await readPem(caFile, 'certificates') };
+    return caFile === undefined ? settings : { ...settings, ca: await readAuthorities(cli.io, caFile) };
   } catch (error) {
     // Its message repeats nothing of the address, which may hold a password.
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;

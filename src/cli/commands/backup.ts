@@ -11,7 +11,7 @@ import { type Connection, localOf, openConnection, send, withLocal } from '../co
 import { isNoDirectory } from '../files.ts';
 import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
-import { pathFrom, say, write } from '../io.ts';
+import { mustReachStdout, pathFrom, say, write } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
 import { givenPassphrase, readSecret } from '../secrets.ts';
 import { byteCount, toFile, transfer, withProgress } from '../streams.ts';
@@ -60,6 +60,7 @@ async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<vo
   if (stdout.isTTY) {
     throw new KmsError('usage', 'a backup is nothing for a terminal', { hint: 'give a file, or send it on' });
   }
+  mustReachStdout(cli.io);
   for await (const piece of pieces) await write(stdout, piece);
 }
 

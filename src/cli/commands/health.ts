@@ -6,6 +6,7 @@ import type { StandbyAnswer } from '../../api/local/copies.ts';
 import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
+import { boundedText } from '../../client/bounded.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
@@ -288,12 +289,15 @@ async function show(cli: Cli, { findings, stores, activities, dropped, crypto }:
   );
 }
 
+/** Bytes: some hundred for each of very many tenants. */
+const longestMetrics = 64 * 1024 * 1024;
+
 export async function metrics(cli: CliOf<typeof health.metrics>): Promise<void> {
   await withClient(cli, async (_client, connection) => {
     const { baseUrl, headers, way } = connection;
     const own = way === 'network' ? headers : localHeaders(cli);
     const response = await send(cli, connection, { method: 'GET', path: '/metrics', headers: own });
-    const text = await response.text().catch((cause: unknown) => {
+    const text = await boundedText(response, longestMetrics, baseUrl).catch((cause: unknown) => {
       throw errorOfFailure(cause, baseUrl, cli.io.signal);
     });
     if (!response.headers.get('content-type')?.startsWith('text/plain')) throw notOurs(baseUrl, 'metrics');

@@ -1,9 +1,9 @@
 // Logins with an identity provider, set up on the machine of the appliance.
 import type { OidcProviderAnswer } from '../../api/local/people.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
-import { readPem } from '../files.ts';
 import type { oidc } from '../grammar/oidc.ts';
 import { type Pair, printLine, printThing } from '../output.ts';
 import { readSecretFile } from '../secrets.ts';
@@ -20,10 +20,11 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
     scope: cli.get('--scope'),
     userClaim: cli.get('--user-claim'),
     createUsers: cli.get('--create-users'),
+    trustEmail: cli.get('--trust-email'),
     flagsClaim: cli.get('--flags-claim'),
     claimFlags: claimFlags(cli),
     allowRoot: cli.get('--allow-root'),
-    ca: ca === undefined ? undefined : await readPem(ca, 'certificates'),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
   });
   await ofTenant(cli, async ({ ask }) => printProvider(cli, await ask('setOidc', { body })));
 }
@@ -78,6 +79,7 @@ async function printProvider(cli: Cli, provider: OidcProviderAnswer): Promise<vo
     ['scope', provider.scope],
     ['user claim', provider.userClaim],
     ['makes users', provider.createUsers ? 'yes' : 'no'],
+    ['trusts addresses', provider.trustEmail ? 'yes' : 'no'],
     ['own authorities', provider.hasCa ? 'yes' : 'no'],
     ['flags claim', provider.flagsClaim],
     ...flags,

@@ -170,7 +170,7 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
       await say(cli.io, `checking version ${expected}`);
       const isNew = expected === journal.to.version && journal.reason === undefined;
       // What is known to work is not given up for being slow.
-      const until = Date.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
+      const until = performance.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
       await check(cli, { data, journal, expected, until, ...(isNew && { signal: cli.io.signal }) }, () =>
         control.failure(journal.service),
       );
@@ -259,7 +259,7 @@ async function check(cli: Cli, checked: Checked, failure: () => Promise<string |
     isSaid ||= answer !== undefined;
     const failed = answer ? undefined : await failure();
     if (failed !== undefined) throw new KmsError('refused', `version ${expected} does not serve: ${failed}`);
-    if (Date.now() > until) {
+    if (performance.now() > until) {
       const what = answer ? 'it is sealed' : last;
       const { service } = journal;
       const hint = service.kind === 'systemd' ? { hint: `journalctl -u ${service.unit} says more` } : {};
@@ -290,7 +290,7 @@ async function asked<T>(
   tenant?: string,
 ): Promise<T> {
   const { upgradeHeader } = await import('../../appliance/upgrade/journal.ts');
-  const late = AbortSignal.timeout(Math.max(1, until - Date.now()));
+  const late = AbortSignal.timeout(Math.max(1, until - performance.now()));
   const request = new Request(localUrl + path, {
     method,
     headers: {

@@ -1,5 +1,6 @@
 // Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
 // the hash is asked for by itself.
+import { sameDomain } from '../../model/hosts.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
@@ -32,9 +33,9 @@ interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword' | 'lastLogin
 
 type UserChange = Pick<User, 'email' | 'firstName' | 'lastName' | 'displayName' | 'flagsText' | 'props' | 'updatedAt'>;
 
-/** What a user name or an e-mail address is compared by. */
-export function withoutCase(name: string): string {
-  return name.normalize('NFC').toLowerCase();
+/** What a user name or an e-mail address is compared by: no case, and one form of a domain behind an @. */
+export function nameKey(name: string): string {
+  return sameDomain(name.normalize('NFC')).toLowerCase();
 }
 
 interface UserRow extends Row {
@@ -73,9 +74,9 @@ export function userTable(sql: Sql) {
           password_hash, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         user.id,
         user.username,
-        withoutCase(user.username),
+        nameKey(user.username),
         user.email,
-        withoutCase(user.email),
+        nameKey(user.email),
         user.firstName,
         user.lastName,
         user.displayName,
@@ -93,12 +94,12 @@ export function userTable(sql: Sql) {
     },
 
     async byUsername(username: string): Promise<User | undefined> {
-      const row = await sql.get<UserRow>(`${select} WHERE username_key = ?`, withoutCase(username));
+      const row = await sql.get<UserRow>(`${select} WHERE username_key = ?`, nameKey(username));
       return row && fromRow(row);
     },
 
     async byEmail(email: string): Promise<User | undefined> {
-      const row = await sql.get<UserRow>(`${select} WHERE email_key = ?`, withoutCase(email));
+      const row = await sql.get<UserRow>(`${select} WHERE email_key = ?`, nameKey(email));
       return row && fromRow(row);
     },
 
@@ -135,7 +136,7 @@ export function userTable(sql: Sql) {
         `UPDATE users SET email = ?, email_key = ?, first_name = ?, last_name = ?, display_name = ?, flags = ?, props = ?,
           updated_at = ? WHERE id = ?`,
         change.email,
-        withoutCase(change.email),
+        nameKey(change.email),
         change.firstName,
         change.lastName,
         change.displayName,
