@@ -118,7 +118,7 @@ export async function readApiKey(cli: Cli): Promise<string | undefined> {
 
 export function checkedApiKey(key: string, source: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key;
-  throw new KmsError('invalid', `${source} does not hold an API key: expected one word, and no blank around it`, {
+  throw new KmsError('invalid', `${source} does not hold an API key: expected one word`, {
     hint: 'an API key looks like kms_ and 49 letters and digits',
   });
 }
