@@ -37,7 +37,12 @@ export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<Bod
 
 function unread(error: unknown): BodyRead {
   if (error instanceof KmsError) return { problem: error };
-  return { problem: new KmsError('invalid', 'the body could not be read to its end') };
+  throw error;
+}
+
+/** The error of a body that breaks off: its sender's doing, so no failure of the server. */
+export function brokenBody(): KmsError {
+  return new KmsError('invalid', 'the body could not be read to its end');
 }
 
 function parsed(bytes: Uint8Array | undefined, { limit, kept }: BodyRules): BodyRead {
@@ -94,10 +99,14 @@ async function readStream(body: ReadableStream<Uint8Array> | null, limit: number
   if (!body) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
+  try {
+    for await (const chunk of body) {
+      length += chunk.length;
+      if (length > limit) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw brokenBody();
   }
   const bytes = new Uint8Array(length);
   let offset = 0;

@@ -6,8 +6,8 @@ import type { JsonObject } from '../model/json.ts';
 export interface BodySource {
   /**
    * All of them; undefined when there are more than `limit`. `holder` is the id of who sends them, absent where no
-   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and whatever kept it
-   * from being read to its end.
+   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and `invalid` where it
+   * could not be read to its end.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
   /** The same as the JSON value of the body, where whoever calls makes one of what came. */

@@ -34,7 +34,7 @@ export function tangAddresses(blocks: readonly string[] = privateBlocks): Addres
 }
 
 export function tangSurface({ world }: Appliance, queue: FairQueue, log: Log) {
-  const limits = new TangLimits(world.now);
+  const limits = new TangLimits(world.elapsed);
 
   /** Bodies are read before it is anybody's turn, so that a slow one keeps nobody waiting. */
   function served<B>(
@@ -191,18 +191,18 @@ interface Bucket {
  * How often clients of Tang may ask, each address and all of them; of IPv6 what a network gives to one place, a /64.
  */
 export class TangLimits {
-  readonly #now: () => number;
+  readonly #elapsed: () => number;
   readonly #all: Bucket;
   readonly #addresses = new Map<string, Bucket>();
 
-  constructor(now: () => number) {
-    this.#now = now;
-    this.#all = { left: ofAll.burst, at: now() };
+  constructor(elapsed: () => number) {
+    this.#elapsed = elapsed;
+    this.#all = { left: ofAll.burst, at: elapsed() };
   }
 
   /** Seconds to wait; 0 for a request that is counted. */
   wait(address: string): number {
-    const now = this.#now();
+    const now = this.#elapsed();
     const bytes = addressBytes(address);
     const key = bytes?.length === 16 ? groupsOf(bytes).slice(0, 4).join(':') : address;
     const one = this.#addresses.get(key) ?? this.#newcomer(key, now);

@@ -7,8 +7,7 @@ import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { readAuthority } from '../../model/hosts.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { version } from '../../version.ts';
-import { bearerToken, knownAsker, longestCredential, sealedError } from '../admission.ts';
+import { knownAsker, sealedError } from '../admission.ts';
 import type { Appliance, OpenState } from '../appliance.ts';
 import { bodySource, publicBodyLimit } from '../body.ts';
 import type { FairQueue } from '../fair-queue.ts';
@@ -20,16 +19,18 @@ import type { TenantHandle } from '../tenants.ts';
 import {
   bodyOf,
   envelopeIds,
-  hasNoBody,
   invalid,
   isSealed,
+  noSuchRoute,
   nothing,
   permissionDenied,
   problem,
   type Told,
 } from './answers.ts';
+import { headerOf, namespaceOf, refusedHeader, tokenOf } from './headers.ts';
 import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
-import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
+import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
 type Handler = (c: AppContext) => Promise<Reply>;
 type Straight = (env: RequestEnv) => Promise<Reply>;
@@ -69,6 +70,15 @@ interface Asked {
   readonly token: string | undefined;
 }
 
+/** Whose a request is, and what of its path is left then. */
+interface TenantAsked {
+  /** Undefined where there is no such tenant. */
+  readonly handle: TenantHandle | undefined;
+  /** The tenant's name or host, as the request has it. */
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
 const plainTarget = /^([A-Z]+) \/v1((?:\/[\w-][\w.-]*)+)$/;
 const noQuery = new URLSearchParams();
 
@@ -87,13 +97,18 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   async function told(asked: Asked): Promise<Outcome> {
     const { parts, method, query, operation: ofWhole } = asked.place;
     const [root] = parts;
-    if (root === 'sys') return outcomeOf(aboutServer(asked));
     const { state } = appliance;
+    const answer = root === 'sys' ? serverState(asked.place, state.sealed, world.now()) : undefined;
+    if (answer) return outcomeOf(answer);
     if (state.sealed) return outcomeOf(isSealed);
     const tenant = tenantAsked(asked, state);
-    if (!tenant) return outcomeOf(permissionDenied);
     const { handle, path } = tenant;
-    if (path[0] === 'auth') return aboutToken(asked, state, handle, path).then(outcomeOf);
+    const refusal = refusedHeader(asked.env);
+    if (isLogin(method, path)) return loggedIn(asked, state, tenant, refusal).then(outcomeOf);
+    if (!handle) return outcomeOf(permissionDenied);
+    if (refusal !== undefined) return toHolder(asked, handle, problem(400, refusal)).then(outcomeOf);
+    if (path[0] === 'sys') return aboutSystem(asked, handle, path).then(outcomeOf);
+    if (path[0] === 'auth') return aboutToken(asked, handle, path).then(outcomeOf);
     if (path.length < 2 || asked.token === undefined) return noRoute(asked, handle).then(outcomeOf);
     const operation = path === parts ? ofWhole() : operationOf(method, path, isList(query));
     if (operation === undefined) return unsupported(asked, handle, path).then(outcomeOf);
@@ -108,25 +123,24 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   /** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
-  function tenantAsked(asked: Asked, state: OpenState): { handle: TenantHandle; path: readonly string[] } | undefined {
+  function tenantAsked(asked: Asked, state: OpenState): TenantAsked {
     const { env, place } = asked;
     const { parts, method, query } = place;
-    const namespace = namespaceIn(headerOf(env, 'x-vault-namespace') ?? '');
+    const namespace = namespaceOf(env);
     if (namespace !== '' && namespace !== 'root') {
-      const handle = state.tenants.byName(namespace);
-      return handle && { handle, path: parts };
+      return { handle: state.tenants.byName(namespace), name: namespace, path: parts };
     }
     const tail = parts.slice(1);
     const lists = isList(query);
     // Of three parts the first is the mount, but where the last asks for a list.
     const mayName = parts.length > 3 || tail[0] === 'auth' || (lists && tail[1] === 'keys');
-    const first = mayName ? state.tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
-    if (first && (tail[0] === 'auth' || operationOf(method, tail, lists) !== undefined)) {
-      return { handle: first, path: tail };
+    const name = parts[0]?.toLowerCase() ?? '';
+    const first = mayName ? state.tenants.byName(name) : undefined;
+    if (first ? tail[0] === 'auth' || operationOf(method, tail, lists) !== undefined : isLogin(method, tail)) {
+      return { handle: first, name, path: tail };
     }
-    const host = readAuthority(headerOf(env, 'host') ?? '')?.host;
-    const handle = host === undefined ? undefined : state.tenants.byHost(host);
-    return handle && { handle, path: parts };
+    const host = readAuthority(headerOf(env, 'host') ?? '')?.host ?? '';
+    return { handle: state.tenants.byHost(host), name: host, path: parts };
   }
 
   /** Has our endpoint do it, with the body in our words, and its answer in theirs. */
@@ -154,21 +168,21 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   /** What none of our endpoints does. */
-  async function own(asked: Asked, handle: TenantHandle, action: string, work: (asked: TokenAsked) => Promise<Told>) {
+  async function own(asked: Asked, handle: TenantHandle | undefined, action: string, work: () => Promise<Told>) {
     let answer: Told | undefined;
     const serve: ServedPath['serve'] = async () => {
-      const tenant = handle.tenant.id;
+      const counted = { action, ...(handle && { tenant: handle.tenant.id }) };
       try {
-        answer = await work({ token: asked.token, env: asked.env, handle, world });
+        answer = await work();
       } catch (error) {
-        return { outcome: refused(error), action, tenant };
+        return { outcome: refused(error), ...counted };
       }
       const { status } = answer;
-      return { outcome: { status, body: {} }, action, tenant, granted: status < 400 };
+      return { outcome: { status, body: {} }, ...counted, granted: status < 400 };
     };
     const handler = logged({ path: '/v1', counted: action, serve });
-    const { outcome } = await handler(contextOf(asked, envOf(asked, handle), {}));
-    return answer ?? refusalTo(handle, outcome);
+    const { outcome } = await handler(contextOf(asked, asked.env, {}));
+    return answer ?? (handle ? refusalTo(handle, outcome) : refusalOf(outcome, undefined));
   }
 
   /** Where its tenant was deleted while the request was on its way, what the next one is told. */
@@ -178,27 +192,52 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
     return isGone ? permissionDenied : refusalOf(outcome, missing);
   }
 
-  async function aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]) {
+  function aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
     const { method } = asked.place;
     const whole = path.slice(1).join('/');
     if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
       return byToken(asked, handle, 'session.read', lookUpSelf);
     }
     if (whole === 'token/renew-self' && isWrite(method)) return byToken(asked, handle, 'session.refresh', renewSelf);
-    if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) return noRoute(asked, handle);
-    const read = async () => bodyOfBytes(await asked.source.read(publicBodyLimit, undefined), publicBodyLimit);
-    return own(asked, handle, 'session.create', (token) => logIn(token, open.people.appRoleBackoff, read));
+    return noRoute(asked, handle);
+  }
+
+  function aboutSystem(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
+    const { place, source } = asked;
+    if (!isAboutCapabilities(place.method, path)) {
+      return toHolder(asked, handle, mounts(place.method, path) ?? noSuchRoute(place.parts));
+    }
+    return byToken(asked, handle, 'none', async (token) => {
+      const flags = await flagsOf(token);
+      if (!flags) {
+        await holderOf(token, 'none', 403);
+        return permissionDenied;
+      }
+      const bytes = await source.read(publicBodyLimit, undefined);
+      const answer = toldOf(() => capabilities(bodyOfBytes(bytes, publicBodyLimit), flags));
+      return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
+    });
+  }
+
+  /** A tenant that there is not is answered as one where nobody has that role. */
+  function loggedIn(asked: Asked, open: OpenState, { handle, name }: TenantAsked, refusal: string | undefined) {
+    const { token, env, source } = asked;
+    const read = async () => bodyOfBytes(await source.read(publicBodyLimit, undefined), publicBodyLimit);
+    return own(asked, handle, 'session.create', async () => {
+      if (refusal !== undefined) return problem(400, refusal);
+      return logIn({ token, env, handle, unknownTenant: name, world }, open.people.appRoleBackoff, read);
+    });
   }
 
   /** In its turn among all requests: who sends tokens that nobody holds waits with the others who do. */
   function byToken(asked: Asked, handle: TenantHandle, action: string, work: (asked: TokenAsked) => Promise<Told>) {
     const { token, env } = asked;
-    return own(asked, handle, action, async (tokenAsked) => {
+    return own(asked, handle, action, async () => {
       if (token === undefined) return permissionDenied;
       const asker = knownAsker(handle, new Bearer(token), env, world.now());
       const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
       if (turn) await turn;
-      return work(tokenAsked).finally(() => queue.leave());
+      return work({ token, env, handle, world }).finally(() => queue.leave());
     });
   }
 
@@ -210,46 +249,13 @@ export function transitSurface(appliance: Appliance, { handlers, queue, logged }
   }
 
   function noRoute(asked: Asked, handle: TenantHandle): Promise<Told> {
-    return toHolder(asked, handle, noSuchRoute(asked));
+    return toHolder(asked, handle, noSuchRoute(asked.place.parts));
   }
 
   function unsupported(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Told> {
     const isKnown = !isList(asked.place.query) && isKnownPath(path);
     const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
     return toHolder(asked, handle, problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`));
-  }
-
-  function aboutServer(asked: Asked): Told {
-    const { method, query, parts } = asked.place;
-    const place = parts.slice(1).join('/');
-    if (method !== 'GET' && method !== 'HEAD') return noSuchRoute(asked);
-    const { sealed } = appliance.state;
-    if (place === 'init') return { status: 200, bare: { initialized: true } };
-    if (place === 'health') {
-      const wanted = Number(query.get('sealedcode') ?? 503);
-      const status = sealed ? (Number.isInteger(wanted) && wanted >= 200 && wanted <= 599 ? wanted : 400) : 200;
-      const bare = {
-        initialized: true,
-        sealed,
-        standby: sealed,
-        replication_performance_mode: sealed ? 'unknown' : 'primary',
-        replication_dr_mode: sealed ? 'unknown' : 'disabled',
-        server_time_utc: Math.floor(world.now() / 1000),
-        version,
-      };
-      return hasNoBody(status) ? { status } : { status, bare };
-    }
-    if (place === 'seal-status') {
-      const threshold = { t: 1, n: 1, progress: 0, nonce: '' };
-      const rest = { version, migration: false, recovery_seal: false, storage_type: 'kms' };
-      return { status: 200, bare: { type: 'kms', initialized: true, sealed, ...threshold, ...rest } };
-    }
-    // `bao status` and `vault status` ask for it.
-    if (place === 'leader') {
-      const bare = { ha_enabled: false, is_self: false, leader_address: '', leader_cluster_address: '' };
-      return sealed ? isSealed : { status: 200, bare };
-    }
-    return noSuchRoute(asked);
   }
 
   /** Never fails. `understand` answers undefined for a path that is not under /v1. */
@@ -303,16 +309,20 @@ function placeOf(method: string, parts: readonly string[], query: URLSearchParam
   return { method, parts, query, operation };
 }
 
+/** An answer, or the refusal that making it threw. */
+function toldOf(make: () => Told): Told {
+  try {
+    return make();
+  } catch (error) {
+    return refusalOf(refused(error), undefined);
+  }
+}
+
 const noBody: BodySource = { read: async () => new Uint8Array() };
 
 /** As Go reads truth values: hvac asks with `list=True`. */
 function isList(query: URLSearchParams): boolean {
   return query !== noQuery && /^(?:1|t|T|true|TRUE|True)$/.test(query.get('list') ?? '');
-}
-
-function noSuchRoute({ place }: Asked): Told {
-  const path = place.parts.join('/').slice(0, 200);
-  return problem(404, `no handler for route "${path}". route entry not found.`);
 }
 
 /** What a refusal of ours is in their words. */
@@ -326,24 +336,8 @@ function refusalOf({ status, headers, body }: Outcome, missing: string | undefin
   return { ...problem(status, text), headers };
 }
 
-function headerOf({ headers = {} }: RequestEnv, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'object' ? value.join(', ') : value;
-}
-
-function tokenOf(env: RequestEnv): string | undefined {
-  const token = headerOf(env, 'x-vault-token');
-  if (!token) return bearerToken(headerOf(env, 'authorization'));
-  return token.length > longestCredential ? undefined : token;
-}
-
-/** A tenant's name without the slashes around it; empty for none. */
-function namespaceIn(header: string): string {
-  let start = 0;
-  let end = header.length;
-  while (header[start] === '/') start++;
-  while (end > start && header[end - 1] === '/') end--;
-  return header.slice(start, end).toLowerCase();
+function isLogin(method: string, path: readonly string[]): boolean {
+  return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
 }
 
 const tooLong = invalid(`the path is longer than ${longestPath} characters, or has more than ${mostParts} parts`);
