@@ -85,8 +85,8 @@ export async function readPem(
 }
 
 /**
- * The bytes of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is read of it.
- * Throws `refused` for a pipe that has a name, `invalid` for a large file.
+ * The bytes of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is
+ * read of it. Throws `refused` for a pipe that has a name, `invalid` for a large file.
  */
 export async function readSmallFile(
   path: string,

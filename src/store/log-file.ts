@@ -243,7 +243,7 @@ export class LogWriter {
     await this.#file.trim();
   }
 
-  /** Takes away what was not acknowledged, after a failed append, from a log that is there; answers whether it is gone. */
+  /** After a failed append takes away what was not acknowledged, if the log is there; answers whether it is gone. */
   async takeBack(): Promise<boolean> {
     const { generation, place } = this;
     const isGone = await needEnd(this.#context, { generation, place })
