@@ -65,14 +65,14 @@ function insert(into: { store: Store; next: number }, count: number): Promise<vo
     for (let at = first; at < first + count; at++) {
       const number = String(at).padStart(26, '0');
       tx.assets.insert({
-                id: `asset_${number}`,
-                ringId: `ring_${at % 100}`,
-                data: { file: `report-${at}.pdf` },
-                parents: [],
-                apikeyId: `apik_${at % 1000}`,
-                accountId: `acct_${at % 50}`,
-                createdAt: 1_700_000_000_000 + at,
-              });
+        id: `asset_${number}`,
+        ringId: `ring_${at % 100}`,
+        data: { file: `report-${at}.pdf` },
+        parents: [],
+        apikeyId: `apik_${at % 1000}`,
+        accountId: `acct_${at % 50}`,
+        createdAt: 1_700_000_000_000 + at,
+      });
     }
     tx.record({
       id: `act_${String(first).padStart(26, '0')}`,

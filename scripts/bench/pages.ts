@@ -117,22 +117,22 @@ async function add(tx: Transaction<Tables>, addition: Addition): Promise<void> {
   const userId = await addUser(tx, addition);
   await addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: first.keyringName });
   tx.accounts.insert({
-        id: newId('acct'),
-        uid: `account-${at}`,
-        notes: 'made by the bench',
-        props: {},
-        createdAt: now,
-        updatedAt: now,
-      });
+    id: newId('acct'),
+    uid: `account-${at}`,
+    notes: 'made by the bench',
+    props: {},
+    createdAt: now,
+    updatedAt: now,
+  });
   tx.assets.insert({
-        id: newId('asset'),
-        ringId: first.keyringId,
-        data: { kind: 'report', file: `report-${at}.pdf`, owner: { name: 'Ada', desk: at } },
-        parents: [],
-        apikeyId: 'apik_bench',
-        accountId: appliance.accountId,
-        createdAt: now,
-      });
+    id: newId('asset'),
+    ringId: first.keyringId,
+    data: { kind: 'report', file: `report-${at}.pdf`, owner: { name: 'Ada', desk: at } },
+    parents: [],
+    apikeyId: 'apik_bench',
+    accountId: appliance.accountId,
+    createdAt: now,
+  });
 }
 
 type Numbered = Pick<Addition, 'at' | 'now' | 'newId'>;
@@ -144,49 +144,49 @@ export async function addRing(
 ): Promise<void> {
   const keyId = newId('key');
   tx.rings.insert({
-        id,
-        service: 'ks',
-        name: `ring-${at}`,
-        displayName: `Ring-${at}`,
-        algorithm: 'aes256',
-        activeKey: keyId,
-        kem: 'x25519',
-        publicKey: toBase64(systemRandom(44)),
-        props: { team: `team-${at % 50}` },
-        keyProps: {},
-        maxEncryptCount: 2 ** 32,
-        createdAt: now,
-        updatedAt: now,
-      });
+    id,
+    service: 'ks',
+    name: `ring-${at}`,
+    displayName: `Ring-${at}`,
+    algorithm: 'aes256',
+    activeKey: keyId,
+    kem: 'x25519',
+    publicKey: toBase64(systemRandom(44)),
+    props: { team: `team-${at % 50}` },
+    keyProps: {},
+    maxEncryptCount: 2 ** 32,
+    createdAt: now,
+    updatedAt: now,
+  });
   tx.ringKeys.insert({
-        id: keyId,
-        ringId: keysTo,
-        algorithm: 'aes256',
-        kem: 'x25519',
-        pair: 0,
-        wrapped: toBase64(systemRandom(80)),
-        iv: toBase64(systemRandom(12)),
-        props: {},
-        createdAt: now,
-      });
+    id: keyId,
+    ringId: keysTo,
+    algorithm: 'aes256',
+    kem: 'x25519',
+    pair: 0,
+    wrapped: toBase64(systemRandom(80)),
+    iv: toBase64(systemRandom(12)),
+    props: {},
+    createdAt: now,
+  });
 }
 
 /** Answers the user's id. */
 export async function addUser(tx: Transaction<Tables>, { at, now, newId }: Numbered): Promise<string> {
   const id = newId('user');
   tx.users.insert({
-        id,
-        username: `user-${at}`,
-        email: `user-${at}@example.com`,
-        firstName: 'Ada',
-        lastName: `Example ${at}`,
-        displayName: `Ada Example ${at}`,
-        flagsText: JSON.stringify({ [`keyring.ring-${at}.encrypt`]: true, 'asset.search': true }),
-        props: { desk: at },
-        passwordHash: undefined,
-        createdAt: now,
-        updatedAt: now,
-      });
+    id,
+    username: `user-${at}`,
+    email: `user-${at}@example.com`,
+    firstName: 'Ada',
+    lastName: `Example ${at}`,
+    displayName: `Ada Example ${at}`,
+    flagsText: JSON.stringify({ [`keyring.ring-${at}.encrypt`]: true, 'asset.search': true }),
+    props: { desk: at },
+    passwordHash: undefined,
+    createdAt: now,
+    updatedAt: now,
+  });
   return id;
 }
 
@@ -202,19 +202,19 @@ export async function addApiKey(
   { at, now, newId, userId, accountId, keyringName }: KeyAddition,
 ): Promise<void> {
   tx.apiKeys.insert({
-        name: `key ${at}`,
-        expiresAt: undefined,
-        addresses: [],
-        createdBy: userId,
-        id: newId('apik'),
-        secretHash: toBase64Url(systemRandom(32)),
-        active: true,
-        accountId,
-        userId,
-        flagsText: JSON.stringify({ [`keyring.${keyringName}.encrypt`]: true, 'keyring.list': true }),
-        rings: [keyringName],
-        props: { program: `program-${at % 100}` },
-        createdAt: now,
-        updatedAt: now,
-      });
+    name: `key ${at}`,
+    expiresAt: undefined,
+    addresses: [],
+    createdBy: userId,
+    id: newId('apik'),
+    secretHash: toBase64Url(systemRandom(32)),
+    active: true,
+    accountId,
+    userId,
+    flagsText: JSON.stringify({ [`keyring.${keyringName}.encrypt`]: true, 'keyring.list': true }),
+    rings: [keyringName],
+    props: { program: `program-${at % 100}` },
+    createdAt: now,
+    updatedAt: now,
+  });
 }
