@@ -89,10 +89,10 @@ async function fill(appliance: BenchAppliance): Promise<{ keyringName: string; k
   const keyring = { keyringName: 'ring-0', keyringId: world.newId('ring') };
   const past = history({ id: '', keyids: [] });
   for (let from = 0; from < size + 500; from += 500) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       for (let at = from; at < from + 500; at++) {
         const ringId = at === 0 ? keyring.keyringId : world.newId('ring');
-        await add(tx, { at, now: world.now(), newId: world.newId, ringId, first: keyring, appliance });
+        add(tx, { at, now: world.now(), newId: world.newId, ringId, first: keyring, appliance });
         tx.record(past.record(at));
       }
     });
@@ -111,11 +111,11 @@ interface Addition {
 }
 
 /** One of each kind, of the size that real ones have; no one will open their keys. */
-async function add(tx: Transaction<Tables>, addition: Addition): Promise<void> {
+function add(tx: Transaction<Tables>, addition: Addition): void {
   const { at, now, newId, ringId, first, appliance } = addition;
-  await addRing(tx, { ...addition, id: ringId, keysTo: first.keyringId });
-  const userId = await addUser(tx, addition);
-  await addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: first.keyringName });
+  addRing(tx, { ...addition, id: ringId, keysTo: first.keyringId });
+  const userId = addUser(tx, addition);
+  addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: first.keyringName });
   tx.accounts.insert({
     id: newId('acct'),
     uid: `account-${at}`,
@@ -138,10 +138,10 @@ async function add(tx: Transaction<Tables>, addition: Addition): Promise<void> {
 type Numbered = Pick<Addition, 'at' | 'now' | 'newId'>;
 
 /** A ring, and a key of the ring `keysTo`. */
-export async function addRing(
+export function addRing(
   tx: Transaction<Tables>,
   { at, now, newId, id, keysTo }: Numbered & { readonly id: string; readonly keysTo: string },
-): Promise<void> {
+): void {
   const keyId = newId('key');
   tx.rings.insert({
     id,
@@ -172,7 +172,7 @@ export async function addRing(
 }
 
 /** Answers the user's id. */
-export async function addUser(tx: Transaction<Tables>, { at, now, newId }: Numbered): Promise<string> {
+export function addUser(tx: Transaction<Tables>, { at, now, newId }: Numbered): string {
   const id = newId('user');
   tx.users.insert({
     id,
@@ -197,10 +197,10 @@ interface KeyAddition extends Numbered {
   readonly keyringName: string;
 }
 
-export async function addApiKey(
+export function addApiKey(
   tx: Transaction<Tables>,
   { at, now, newId, userId, accountId, keyringName }: KeyAddition,
-): Promise<void> {
+): void {
   tx.apiKeys.insert({
     name: `key ${at}`,
     expiresAt: undefined,

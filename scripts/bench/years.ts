@@ -56,13 +56,13 @@ async function addThings(
   const { newId, now } = systemWorld();
   await addAccount(store, account);
   for (let from = 0; from < things; from += 500) {
-    await store.transaction(async (tx) => {
+    await store.transaction((tx) => {
       for (let at = from; at < Math.min(from + 500, things); at++) {
         const id = newId('ring');
         const addition = { at, now: now(), newId };
-        await addRing(tx, { ...addition, id, keysTo: id });
-        const userId = await addUser(tx, addition);
-        await addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: `ring-${at}` });
+        addRing(tx, { ...addition, id, keysTo: id });
+        const userId = addUser(tx, addition);
+        addApiKey(tx, { ...addition, userId, accountId: appliance.accountId, keyringName: `ring-${at}` });
       }
     });
   }
