@@ -5,6 +5,7 @@ import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import { createUserBody, user } from './users.ts';
 import {
+  accessTokenPattern,
   count,
   idOf,
   pastTime,
@@ -13,7 +14,6 @@ import {
   secretText,
   timestamp,
   trueParam,
-  wordPattern,
 } from './values.ts';
 
 /** A count that a password must reach, and the one that it has. */
@@ -43,7 +43,7 @@ export const passwordValidation = z
 export type PasswordValidation = z.output<typeof passwordValidation>;
 
 const accessToken = z.string().meta({
-  pattern: wordPattern,
+  pattern: accessTokenPattern,
   description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the User',
   examples: [sample.accessToken],
 });

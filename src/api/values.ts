@@ -62,6 +62,9 @@ export const base64urlPattern = '^[A-Za-z0-9_-]+$';
 /** What secrets, ciphertexts and signatures are written in: one word. */
 export const wordPattern = '^[!-~]+$';
 
+/** The same of an access token, which is empty in the console's answers: its browser keeps the token in a cookie. */
+export const accessTokenPattern = '^[!-~]*$';
+
 /** What each IP address and each block of them is written in, and other texts too. */
 export const addressPattern = '^[0-9A-Fa-f:.]+(?:/[0-9]{1,3})?$';
 

@@ -12,6 +12,8 @@ const ulid = '[0-9a-hjkmnp-tv-z]{26}';
 export const textKinds: Readonly<Record<string, RegExp>> = {
   base32: /^[A-Z2-7]+$/,
   base64: /^[A-Za-z0-9+/]+={0,2}$/,
+  /** Empty where the console's browser keeps it. */
+  accessToken: /^[!-~]*$/,
   base64url: /^[A-Za-z0-9_-]+$/,
   caller: new RegExp(`^(?:(?:apik|user)_${ulid}|[a-z-]+)$`),
   day: /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/,

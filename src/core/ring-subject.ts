@@ -22,7 +22,7 @@ interface SubjectContext {
 }
 
 /** The subject, and what was read of a hash or header to find it. */
-export interface RingAsked {
+interface RingAsked {
   readonly subject: RingSubject;
   readonly sealed?: SealedInput;
 }

@@ -276,9 +276,9 @@ export interface Store<T extends object = Tables> {
   /** The same for what is too long for one go: other transactions of this store wait, everybody else is served. */
   transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R>;
   /**
-   * Runs `fn` on the state in memory, which may be ahead of the disk, in the midst of a transaction in slices, or behind
-   * what another node wrote: for looking before a transaction, never for answering. Throws `unavailable` while nothing
-   * is in service.
+   * Runs `fn` on the state in memory, which may be ahead of the disk, amid a transaction in slices, or behind what
+   * another node wrote: for looking before a transaction, never for answering. Throws `unavailable` while nothing is in
+   * service.
    */
   read<R>(fn: (tables: T) => R): R;
   readonly activity: StoreActivity;

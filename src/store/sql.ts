@@ -1,5 +1,5 @@
-// What a table file needs of a driver, and nothing more: constant statements with parameters, answered at once, since the
-// state is in memory.
+// The part of a driver that a table file needs: constant statements with parameters, answered at once, since the state
+// is in memory.
 
 /**
  * A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and

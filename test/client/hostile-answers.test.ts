@@ -44,6 +44,7 @@ const rightFor: Readonly<Record<string, readonly unknown[]>> = {
   ring: ['x'],
   ringOrNone: ['', 'x'],
   text: ['', '\n', 'a\nb', 'a\u001b[31m', '../../x', '/etc/passwd', 'a b', 'x\0', '\u202e', 'x'],
+  accessToken: ['', '../../x', '/etc/passwd', 'x'],
   token: ['../../x', '/etc/passwd', 'x'],
   word: ['x'],
 };

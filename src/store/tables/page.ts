@@ -59,8 +59,9 @@ interface SliceRow extends Row {
 }
 
 /**
- * Calls `work` with one slice after the other until it answers true, yields between two, and answers whether it did. `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to
- * start after and a limit, are added here. `work` gets the places before the first row and of the last one.
+ * Calls `work` with one slice after the other until it answers true, yields between two, and answers whether it did.
+ * `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to start after and a limit,
+ * are added here. `work` gets the places before the first row and of the last one.
  */
 export function* inSlices(
   sql: Sql,

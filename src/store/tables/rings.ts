@@ -47,7 +47,7 @@ interface RingChange {
 }
 
 /** What an encrypt looks at. */
-export interface ActiveKey {
+interface ActiveKey {
   readonly ringId: string;
   readonly keyId: string;
   readonly maxEncryptCount: number;
