@@ -12,8 +12,8 @@ import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
-import { type AppContext, headerOf } from './request.ts';
-import { type TenantDirectory, type TenantHandle, tenantOf } from './tenants.ts';
+import { type ApiRequest, headerOf } from './request.ts';
+import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenants.ts';
 
 /**
  * What a request is told whose tenant was deleted while it was on its way: what the next one will be. Undefined while
@@ -21,11 +21,11 @@ import { type TenantDirectory, type TenantHandle, tenantOf } from './tenants.ts'
  */
 export function goneMeanwhile(
   open: { readonly tenants: TenantDirectory },
-  c: AppContext,
+  request: ApiRequest,
   { tenant }: TenantHandle,
 ): KmsError | undefined {
   try {
-    return tenantOf(open, c).tenant.id === tenant.id ? undefined : unknownCredential;
+    return resolveTenant(open, request).tenant.id === tenant.id ? undefined : unknownCredential;
   } catch (error) {
     if (error instanceof KmsError) return error;
     throw error;
@@ -53,9 +53,9 @@ export const unknownCredential = new KmsError(
 );
 
 /** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
-export function credentialOf(c: AppContext): Credential | undefined {
-  const header = headerOf(c, 'authorization');
-  if (header === undefined && c.env?.local) return 'local';
+export function credentialOf(request: ApiRequest): Credential | undefined {
+  const header = headerOf(request, 'authorization');
+  if (header === undefined && request.local) return 'local';
   const token = bearerToken(header);
   return token === undefined ? undefined : new Bearer(token);
 }

@@ -11,8 +11,9 @@ import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { BodyRead } from './body.ts';
-import type { AppContext } from './request.ts';
+import { type ApiRequest, queryOf } from './request.ts';
 import { mostFields } from './respond.ts';
+import type { PathParams } from './route.ts';
 import type { TenantHandle } from './tenants.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -22,7 +23,7 @@ export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   /** Undefined where the endpoint takes none, and until it is read. */
-  body: BodyRead | undefined;
+  readonly body: BodyRead | undefined;
 }
 
 interface Parts {
@@ -41,9 +42,16 @@ export type Checked = { readonly input: CheckedInput; readonly error?: undefined
 const none: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Path and query of a request; work is done only for endpoints that have them. */
-export function rawInput(endpoint: Pick<Endpoint, 'params' | 'query'>, c: AppContext): RawInput {
-  const hasQuery = endpoint.query !== undefined && c.req.url.includes('?');
-  return { params: endpoint.params ? c.req.param() : none, query: hasQuery ? c.req.query() : none, body: undefined };
+export function rawInput(
+  endpoint: Pick<Endpoint, 'params' | 'query'>,
+  request: Pick<ApiRequest, 'search'>,
+  params: PathParams,
+): RawInput {
+  return {
+    params: endpoint.params ? params : none,
+    query: endpoint.query ? queryOf(request) : none,
+    body: undefined,
+  };
 }
 
 /** Path, query and body, each against its schema. */

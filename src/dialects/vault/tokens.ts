@@ -2,18 +2,17 @@
 // the key's id and that secret.
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
-import { Bearer } from '../../core/credential.ts';
+import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
+import { identify } from '../../http/admission.ts';
+import type { TenantHandle } from '../../http/tenants.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { identify } from '../admission.ts';
-import type { RequestEnv } from '../request.ts';
-import type { TenantHandle } from '../tenants.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';
 
 /** A token that came, and to whom. */
 export interface TokenAsked {
   readonly token: string | undefined;
-  readonly env: RequestEnv;
+  readonly from: Origin;
   readonly handle: TenantHandle;
   readonly world: World;
 }
@@ -27,14 +26,14 @@ interface Holder {
 
 /** Who holds the token, which is recorded; undefined where nobody does that is let in. */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
-  const { token, env, handle, world } = asked;
+  const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
   return handle.store.transaction((tx) => {
-    const known = identify(tx, new Bearer(token), env, world.now());
+    const known = identify(tx, new Bearer(token), from, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
     const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
-    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
     if (!usable) return undefined;
     const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
     return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
@@ -80,8 +79,8 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
  * other logins. Throws `rate-limited`, for whoever comes from there before the body is read.
  */
 export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
-  const { handle, env } = asked;
-  const origin = { tenant: handle.tenant.id, address: env.remoteAddress ?? 'local' };
+  const { handle, from } = asked;
+  const origin = { tenant: handle.tenant.id, address: from.remoteAddress ?? 'local' };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
   const { role_id: role, secret_id: secret } = await read();
@@ -100,15 +99,15 @@ export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () =
 
 /** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
-  const { handle, env, world } = asked;
-  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), env, world.now()));
+  const { handle, from, world } = asked;
+  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
   if (known?.caller.kind === 'apikey' && known.caller.id === role) {
     return holderOf({ ...asked, token: secret }, 'session.create', 200);
   }
   await handle.store.transaction((tx) => {
     if (!tx.apiKeys.byId(role)) return;
     const told = { keyid: role, action: 'session.create', validAction: false, status: 400 };
-    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
   });
   return undefined;
 }

@@ -1,0 +1,229 @@
+// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of
+// tokens and AppRole logins, and of the state of the server. Endpoints of our own decide who may ask, do it and record
+// it; a request is matched with one of them, or answered here. What clients insist on: docs/guide-transit.md.
+import { Bearer } from '../../core/credential.ts';
+import { KmsError } from '../../errors.ts';
+import { knownAsker } from '../../http/admission.ts';
+import type { Appliance, OpenState } from '../../http/appliance.ts';
+import type { Codec } from '../../http/codec.ts';
+import { type ApiRequest, headerOf } from '../../http/request.ts';
+import type { Handler, Reply } from '../../http/request-log.ts';
+import { failed, type Outcome, refused } from '../../http/respond.ts';
+import type { Surface, Ways } from '../../http/surface.ts';
+import type { TenantHandle } from '../../http/tenants.ts';
+import { readAuthority } from '../../model/hosts.ts';
+import { envelopeIds, isSealed, permissionDenied, problem, type Told } from './answers.ts';
+import { codecOf, outcomeOf, readObject, refusalOf } from './codec.ts';
+import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
+import { serverState } from './server-state.ts';
+import { namespaceOf, type Target, Targets, tokenOf } from './target.ts';
+import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+
+/** One request, as far as it is understood. */
+interface Asked {
+  readonly request: ApiRequest;
+  readonly target: Target;
+  readonly token: string | undefined;
+}
+
+/** What none of our endpoints does, for the tenant of this id. */
+interface OwnWork {
+  readonly tenant: string;
+  work(): Promise<Told>;
+}
+
+const noParams: Readonly<Record<string, string>> = Object.freeze({});
+
+export function vaultSurface(appliance: Appliance, ways: Ways): Surface {
+  const surface = new VaultSurface(appliance, ways);
+  return (request) => surface.answer(request);
+}
+
+class VaultSurface {
+  readonly #appliance: Appliance;
+  readonly #ways: Ways;
+  readonly #targets = new Targets();
+  readonly #nextId: () => string;
+  readonly #codecs = new WeakMap<Operation, Codec>();
+  /** By the action that they are counted as. */
+  readonly #own = new Map<string, Handler<OwnWork>>();
+
+  constructor(appliance: Appliance, ways: Ways) {
+    this.#appliance = appliance;
+    this.#ways = ways;
+    this.#nextId = envelopeIds(appliance.world.random);
+  }
+
+  /** Never fails. */
+  async answer(request: ApiRequest): Promise<Reply> {
+    try {
+      const target = this.#targets.of(request);
+      if (!target) return { outcome: this.#tell(problem(404, 'no handler for this path: all are under /v1/')) };
+      return { outcome: await this.#answerTo({ request, target, token: tokenOf(request) }) };
+    } catch (error) {
+      const isMeant = error instanceof KmsError && refused(error).status < 500;
+      if (!isMeant) this.#appliance.logger.error({ err: error, route: '/v1' }, 'request failed');
+      return { outcome: this.#tell(refusalOf(isMeant ? refused(error) : failed(error), undefined)) };
+    }
+  }
+
+  #tell(told: Told): Outcome {
+    return outcomeOf(told, this.#nextId);
+  }
+
+  #answerTo(asked: Asked): Promise<Outcome> {
+    const { target, token } = asked;
+    const { parts, method, isList } = target;
+    const { state, world } = this.#appliance;
+    if (parts[0] === 'sys') {
+      const told = serverState(target, state.sealed, world.now()) ?? noSuchRoute(target);
+      return Promise.resolve(this.#tell(told));
+    }
+    if (state.sealed) return Promise.resolve(this.#tell(isSealed));
+    const tenant = matchTenant(asked, state);
+    if (!tenant) return Promise.resolve(this.#tell(permissionDenied));
+    const { handle, path } = tenant;
+    if (path[0] === 'auth') return this.#aboutToken(asked, state, handle, path);
+    if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target));
+    const operation = path === parts ? target.operation() : operationOf(method, path, isList);
+    if (operation === undefined) return this.#toHolder(asked, handle, unsupported(target, path));
+    if (typeof operation === 'string') return this.#toHolder(asked, handle, problem(400, operation));
+    return this.#run(asked.request, handle, operation, new Bearer(token));
+  }
+
+  /** By an endpoint of ours. */
+  async #run(request: ApiRequest, handle: TenantHandle, operation: Operation, credential: Bearer): Promise<Outcome> {
+    const { id, params = noParams, query = noParams, missing } = operation;
+    const way = this.#ways.endpoints.get(id);
+    if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
+    const ofTenant = { ...request, tenant: handle.tenant.name };
+    const { outcome } = await way(ofTenant, { credential, params, query, codec: this.#codecOf(operation) });
+    return this.#sent(handle, outcome, missing);
+  }
+
+  #codecOf(operation: Operation): Codec {
+    const known = this.#codecs.get(operation);
+    if (known) return known;
+    const codec = codecOf(operation, this.#nextId);
+    this.#codecs.set(operation, codec);
+    return codec;
+  }
+
+  /** An outcome as it goes out: a refusal of ours in their words. */
+  #sent({ tenant }: TenantHandle, outcome: Outcome, missing?: string): Outcome {
+    const { sentStatus: status } = outcome;
+    if (status !== undefined) return { ...outcome, status };
+    const { state } = this.#appliance;
+    // Where its tenant was deleted meanwhile, it is told what the next request will be.
+    const isGone = !state.sealed && state.tenants.byName(tenant.name)?.tenant.id !== tenant.id;
+    return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
+  }
+
+  #aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+    const { target, request } = asked;
+    const { method } = target;
+    const whole = path.slice(1).join('/');
+    if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
+      return this.#byToken(asked, handle, 'session.read', lookUpSelf);
+    }
+    if (whole === 'token/renew-self' && isWrite(method)) {
+      return this.#byToken(asked, handle, 'session.refresh', renewSelf);
+    }
+    if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) {
+      return this.#toHolder(asked, handle, noSuchRoute(target));
+    }
+    return this.#ownWork(asked, handle, 'session.create', (token) =>
+      logIn(token, open.people.appRoleBackoff, () => readObject(request)),
+    );
+  }
+
+  /** In its turn among all requests: senders of unknown tokens wait with the holders of known ones. */
+  #byToken(
+    asked: Asked,
+    handle: TenantHandle,
+    action: string,
+    work: (asked: TokenAsked) => Promise<Told>,
+  ): Promise<Outcome> {
+    const { token, request } = asked;
+    const { queue } = this.#ways;
+    return this.#ownWork(asked, handle, action, async (tokenAsked) => {
+      if (token === undefined) return permissionDenied;
+      const asker = knownAsker(handle, new Bearer(token), request, this.#appliance.world.now());
+      const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
+      if (turn) await turn;
+      return work(tokenAsked).finally(() => queue.leave());
+    });
+  }
+
+  async #ownWork(
+    { request, token }: Asked,
+    handle: TenantHandle,
+    action: string,
+    work: (asked: TokenAsked) => Promise<Told>,
+  ): Promise<Outcome> {
+    const { world } = this.#appliance;
+    const asked: TokenAsked = { token, from: request, handle, world };
+    const { outcome } = await this.#ownHandler(action)(request, { tenant: handle.tenant.id, work: () => work(asked) });
+    return this.#sent(handle, outcome);
+  }
+
+  #ownHandler(action: string): Handler<OwnWork> {
+    const known = this.#own.get(action);
+    if (known) return known;
+    const handler = this.#ways.logged<OwnWork>(
+      { path: '/v1', counted: action },
+      async (_request, _state, { tenant, work }) => {
+        try {
+          const told = await work();
+          const outcome = { ...this.#tell(told), sentStatus: told.status };
+          return { outcome, action, tenant, granted: told.status < 400 };
+        } catch (error) {
+          return { outcome: refused(error), action, tenant };
+        }
+      },
+    );
+    this.#own.set(action, handler);
+    return handler;
+  }
+
+  /** An answer for holders of a token alone. */
+  #toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Outcome> {
+    return this.#byToken(asked, handle, 'none', async (token) =>
+      (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
+    );
+  }
+}
+
+/** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
+function matchTenant(
+  { request, target }: Asked,
+  { tenants }: OpenState,
+): { handle: TenantHandle; path: readonly string[] } | undefined {
+  const { parts, method, isList } = target;
+  const namespace = namespaceOf(request);
+  if (namespace !== '' && namespace !== 'root') {
+    const handle = tenants.byName(namespace);
+    return handle && { handle, path: parts };
+  }
+  const tail = parts.slice(1);
+  // Of three parts the first is the mount, but where the last asks for a list.
+  const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
+  const first = mayName ? tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
+  if (first && (tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined)) {
+    return { handle: first, path: tail };
+  }
+  const host = readAuthority(headerOf(request, 'host') ?? '')?.host;
+  const handle = host === undefined ? undefined : tenants.byHost(host);
+  return handle && { handle, path: parts };
+}
+
+function noSuchRoute({ parts }: Target): Told {
+  const path = parts.join('/').slice(0, 200);
+  return problem(404, `no handler for route "${path}". route entry not found.`);
+}
+
+function unsupported({ isList }: Target, path: readonly string[]): Told {
+  const isKnown = !isList && isKnownPath(path);
+  const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
+  return problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`);
+}

@@ -1,0 +1,479 @@
+// The way of every request to a declared endpoint, from top to bottom: tenant, credential, permission, body,
+// operation, record, reply. All that reads or writes the tenant's data happens in one transaction with the activity
+// record, and the answer waits until it is durable.
+import { actionOf, type Endpoint } from '../api/endpoint.ts';
+import type { Kept } from '../api/exact-json.ts';
+import { activityRecord } from '../core/activity.ts';
+import { byOperator } from '../core/authorization.ts';
+import type { Caller } from '../core/context.ts';
+import { Bearer, localCaller } from '../core/credential.ts';
+import type { WrittenPage } from '../core/pages.ts';
+import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
+import { KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
+import { type JsonObject, longestPage } from '../model/json.ts';
+import { ownRecordHeader } from '../model/names.ts';
+import type { ActivityInput, Transaction } from '../store/port.ts';
+import type { Page, Slices } from '../store/sql.ts';
+import {
+  type Admission,
+  admit,
+  admitByHeaders,
+  credentialOf,
+  goneMeanwhile,
+  knownAsker,
+  noCredential,
+  sealedError,
+  unknownCredential,
+} from './admission.ts';
+import { answeredList, answeredListText, answeredText } from './answer-text.ts';
+import type { Appliance, State } from './appliance.ts';
+import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
+import type { Codec } from './codec.ts';
+import { consoleCookieOf } from './console-cookie.ts';
+import { EndpointInput, type KnownRequest } from './endpoint-input.ts';
+import type { FairQueue } from './fair-queue.ts';
+import { pageBody, rawInput } from './input.ts';
+import { OperationContext } from './operation-context.ts';
+import type { AnswerRoom, ApiRequest, Holder } from './request.ts';
+import { brokenOff } from './request-log.ts';
+import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
+import { baseUrlOf, type PathParams, type ServedPath } from './route.ts';
+import type { EndpointCall } from './surface.ts';
+import { resolveTenant, type TenantHandle } from './tenants.ts';
+
+const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
+
+/** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
+export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
+
+type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
+
+interface PlainPreparation {
+  prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
+}
+
+/** An operation that is too long for one go. */
+interface PlainSlices {
+  slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
+}
+
+type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
+
+export class EndpointWay {
+  /** As the router has it. */
+  readonly served: ServedPath;
+  readonly #appliance: Appliance;
+  readonly #endpoint: Endpoint;
+  readonly #route: PlainRoute;
+  readonly #queue: FairQueue;
+  readonly #action: string;
+  readonly #isPublic: boolean;
+  readonly #backsOff: boolean;
+  readonly #changes: boolean;
+  /** Routes that wait for more than the store have limits of their own, and would keep others from their turn. */
+  readonly #isQueued: boolean;
+  readonly #isActOfOperator: boolean;
+  readonly #bodyLimit: number;
+  readonly #kept: Kept;
+
+  /** @param queue where requests wait for those that are worked on. */
+  constructor(appliance: Appliance, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
+    const { method, path, access, changes = method !== 'GET' } = endpoint;
+    const isPublic = access.kind === 'public';
+    this.#appliance = appliance;
+    this.#endpoint = endpoint;
+    this.#route = route;
+    this.#queue = queue;
+    this.#action = actionOf(access);
+    this.#isPublic = isPublic;
+    this.#backsOff = access.kind !== 'flag' && access.backoff === true;
+    this.#changes = changes;
+    this.#isQueued = !isPublic && !('prepare' in route) && !endpoint.paginated;
+    this.#isActOfOperator = access.kind === 'flag' && access.operator === 'act';
+    this.#bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
+    this.#kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
+    this.served = {
+      method,
+      path,
+      counted: isPublic ? endpoint.id : this.#action,
+      noHead: method === 'GET' && changes,
+      serve: (request, state, params) => this.#answer(request, state, params, undefined),
+    };
+  }
+
+  /** A request that came from a surface in other words. */
+  readonly answerCall = (request: ApiRequest, state: State, call: EndpointCall): Promise<Served> =>
+    this.#answer(request, state, call.params, call);
+
+  #answer(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): Promise<Served> {
+    const known = this.#know(request, open, params, call);
+    return 'outcome' in known ? Promise.resolve(known) : this.#run(known);
+  }
+
+  /** What is told before anything is read, or what is known then. */
+  #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
+    const action = this.#action;
+    if (open.sealed) return { outcome: refused(sealedError), action };
+    let handle: TenantHandle;
+    try {
+      handle = resolveTenant(open, request);
+    } catch (error) {
+      return { outcome: refused(error), action };
+    }
+    const tenant = handle.tenant.id;
+    const { credential, cookie } = authenticate(request, call, baseUrlOf({ open, handle }));
+    if (!credential && !this.#isPublic) return { outcome: refused(noCredential), action, tenant, granted: false };
+    const refusal = this.#changes ? open.refuseWrites() : undefined;
+    // Not recorded: the remaining disk space is reserved for requests that are still served.
+    if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
+    const { remoteAddress: address = 'local' } = request;
+    const wait = this.#backsOff ? open.people.backoff.refusal({ tenant, address }) : undefined;
+    if (wait) return { outcome: refused(wait), action, tenant };
+    const raw = call
+      ? { params: call.params, query: call.query, body: undefined }
+      : rawInput(this.#endpoint, request, params);
+    return { request, open, handle, credential, cookie, codec: call?.codec, raw };
+  }
+
+  /** One function, since each that is waited for costs a hundredth of an encrypt. */
+  async #run(known: KnownRequest): Promise<Served> {
+    const { handle, credential, request } = known;
+    const endpoint = this.#endpoint;
+    const route = this.#route;
+    const { room } = request;
+    const [action, tenant] = [this.#action, handle.tenant.id];
+    let asker: string | undefined;
+    let body: BodyRead | undefined;
+    let operation = typeof route === 'function' ? route : undefined;
+    if (endpoint.body || (endpoint.paginated && room)) {
+      try {
+        asker = this.#authorizeNow(known) ?? (await this.#authorizeForCertain(known));
+        if (endpoint.body) body = await this.#readBody(known, asker);
+        if (endpoint.paginated && room) operation = (await takeRoom(room, tenant, asker)) ?? operation;
+      } catch (error) {
+        return this.#reply({ outcome: failed(error), action, tenant }, known);
+      }
+    }
+    const hasTurn = this.#isQueued && credential !== 'local';
+    if (hasTurn) {
+      asker ??= credential && knownAsker(handle, credential, request, this.#appliance.world.now());
+      try {
+        const turn = this.#queue.enter(tenant, asker ?? 'unknown');
+        if (turn) await turn;
+      } catch (error) {
+        return this.#reply({ outcome: { ...refused(error), cause: undefined }, action, tenant }, known);
+      }
+    }
+    const input = new EndpointInput(this.#appliance, endpoint, known, body);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress);
+    let served: Served;
+    try {
+      if ('prepare' in route) operation ??= await this.#prepare(input, route);
+      const rest = this.#appliance.requestTurn();
+      if (rest) await rest;
+      served = await this.#transact(input, ctx, operation);
+      if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
+    } catch (error) {
+      served = { outcome: failed(error), action, tenant };
+    } finally {
+      if (hasTurn) this.#queue.leave();
+    }
+    if (endpoint.paginated) served.outcome = await this.#listed(served.outcome, known);
+    return this.#reply(served, known, ctx.stream);
+  }
+
+  /**
+   * The id of a caller who may ask, as far as cached data, headers and path tell. Undefined where they don't, or where
+   * none is asked for.
+   */
+  #authorizeNow({ handle, credential, request, raw }: KnownRequest): string | undefined {
+    if (credential === 'local') return localCaller.id;
+    if (!credential || this.#isPublic) return undefined;
+    const now = this.#appliance.world.now();
+    try {
+      const admission = handle.store.read((tables) =>
+        admitByHeaders(this.#endpoint, handle, tables, credential, request, raw, now),
+      );
+      return admission?.refusal ? undefined : admission?.caller.id;
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'unavailable') return undefined;
+      throw error;
+    }
+  }
+
+  /** The same in a transaction: another node may have let the caller in since. */
+  async #authorizeForCertain({ handle, credential, request, raw }: KnownRequest): Promise<string | undefined> {
+    if (!credential || this.#isPublic) return undefined;
+    const admission = await handle.store.transaction((tables) =>
+      admitByHeaders(this.#endpoint, handle, tables, credential, request, raw, this.#appliance.world.now()),
+    );
+    return admission?.refusal ? undefined : admission?.caller.id;
+  }
+
+  #readBody({ request, codec }: KnownRequest, asker: string | undefined): Promise<BodyRead> {
+    // The transaction decides, and should it decide otherwise, there is nothing to do it with.
+    if (asker === undefined && !this.#isPublic) return Promise.resolve({ problem: changedMeanwhile });
+    const rules = { limit: this.#bodyLimit, kept: this.#kept, holder: asker };
+    return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
+  }
+
+  /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
+  async #prepare(input: EndpointInput, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
+    const { handle, raw } = input;
+    const { credential, request } = input.known;
+    let caller: Caller | undefined;
+    if (!this.#isPublic) {
+      if (!credential) return undefined;
+      const admission = await handle.store.transaction((tables) =>
+        admit(this.#endpoint, handle, tables, credential, request, raw, this.#appliance.world.now()),
+      );
+      if (!admission || admission.refusal) return undefined;
+      caller = admission.caller;
+    }
+    if (input.problem) return undefined;
+    try {
+      return await prepare(input, caller);
+    } catch (error) {
+      return throwing(error);
+    }
+  }
+
+  /** The transaction in which the request is decided upon, done and recorded. */
+  #transact(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Promise<Served> {
+    const { store } = input.handle;
+    const route = this.#route;
+    if (this.#isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
+    if (typeof route === 'object' && 'slices' in route) {
+      return store.transactionInSlices((tx) => this.#decideInSlices(tx, input, ctx, route));
+    }
+    return store.transaction((tx) => this.#decide(tx, input, ctx, operation));
+  }
+
+  #decide(tx: Transaction, input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Served {
+    const admission = this.#authorize(tx, input);
+    if (!admission) return this.#unknown(input);
+    ctx.enter(tx, admission);
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : this.#operate(tx, input, ctx, operation);
+    return this.#recordActivity(tx, ctx, admission, outcome);
+  }
+
+  *#decideInSlices(tx: Transaction, input: EndpointInput, ctx: OperationContext, route: PlainSlices): Slices<Served> {
+    const admission = this.#authorize(tx, input);
+    if (!admission) return this.#unknown(input);
+    ctx.enter(tx, admission);
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(tx, input, ctx, route);
+    return this.#recordActivity(tx, ctx, admission, outcome);
+  }
+
+  #decidePublic(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+  ): Served {
+    ctx.enter(tx);
+    const outcome = this.#operate(tx, input, ctx, operation);
+    const served = { outcome, action: this.#action, tenant: ctx.tenant.id };
+    const { identified } = ctx;
+    if (!identified) return served;
+    const { userId: keyid } = identified;
+    if (keyid !== undefined) {
+      this.#record(tx, ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
+      return { ...served, keyid };
+    }
+    // A record takes a write, and the time must not tell whether there is such a user.
+    purgeSessions(ctx);
+    return { ...served, byNobody: true };
+  }
+
+  /** Undefined for a credential that nobody has. */
+  #authorize(tx: Transaction, { handle, known, raw }: EndpointInput): Admission | undefined {
+    const { credential, request } = known;
+    const { world } = this.#appliance;
+    if (!credential) return undefined;
+    const admission = admit(this.#endpoint, handle, tx, credential, request, raw, world.now());
+    if (!admission) return undefined;
+    const { caller, refusal } = admission;
+    const address = request.remoteAddress;
+    if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
+    else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
+    return admission;
+  }
+
+  #unknown({ handle }: EndpointInput): Served {
+    const { id: tenant } = handle.tenant;
+    return { outcome: refused(unknownCredential), action: this.#action, tenant, granted: false };
+  }
+
+  /** Where there is no room for the answer, nothing is done. */
+  #operate(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+  ): Outcome {
+    const { problem } = input;
+    if (problem) return refused(problem, this.#endpoint.silent400);
+    try {
+      if (!operation) throw changedMeanwhile;
+      return tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
+    } catch (error) {
+      ctx.failed(error);
+      return refused(error, this.#endpoint.silent400);
+    }
+  }
+
+  *#operateInSlices(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    { slices }: PlainSlices,
+  ): Slices<Outcome> {
+    const { problem } = input;
+    if (problem) return refused(problem, this.#endpoint.silent400);
+    const encode = (given: unknown): Outcome => this.#encode(input, ctx, given);
+    try {
+      return yield* tx.savepointInSlices(function* () {
+        return encode(yield* slices(ctx, input));
+      });
+    } catch (error) {
+      ctx.failed(error);
+      return refused(error, this.#endpoint.silent400);
+    }
+  }
+
+  #encode(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
+    const { handle, known } = input;
+    const { binary, lines, paginated, path, text } = this.#endpoint;
+    const { world, logger } = this.#appliance;
+    const { room } = known.request;
+    const answer = known.cookie?.taken(given, world.random) ?? given;
+    // Cast: the types of the routes see to it that lists answer pages and all others objects.
+    const body = paginated
+      ? pageBody(this.#endpoint, handle, world, input, answer as Page<unknown> | WrittenPage<unknown>)
+      : (answer as JsonObject);
+    if (known.codec) return this.#encodeBy(known.codec, input, ctx, body);
+    if (paginated) return answered(body);
+    if (binary || lines) {
+      const pieces = answer as AsyncIterable<string | Uint8Array>;
+      const outcome = streamed(lines ?? 'application/octet-stream', pieces, brokenOff(logger, path, room));
+      ctx.stream = outcome.stream;
+      return outcome;
+    }
+    const holder = { tenant: handle.tenant.id, caller: ctx.callerId };
+    if (!text) return answeredText(JSON.stringify(body), room, holder);
+    const made = answeredText(answer as string, room, holder);
+    return { ...made, headers: { ...made.headers, 'Content-Type': text } };
+  }
+
+  /** In the words of a surface; the endpoint's own status is recorded. */
+  #encodeBy(codec: Codec, { handle, known, raw }: EndpointInput, ctx: OperationContext, answer: JsonObject): Outcome {
+    const { room } = known.request;
+    const came = raw.body?.problem ? undefined : raw.body?.came;
+    const { status: sentStatus, text } = codec.encode(answer, came ?? {});
+    if (text === undefined) return { status: 200, body: {}, content: null, sentStatus };
+    const holder: Holder = { tenant: handle.tenant.id, caller: ctx.callerId };
+    const made = this.#endpoint.paginated ? answeredListText(text, room) : answeredText(text, room, holder);
+    return { ...made, sentStatus };
+  }
+
+  #recordActivity(tx: Transaction, ctx: OperationContext, admission: Admission, outcome: Outcome): Served {
+    const { handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
+    const { ringname, caller, refusal } = admission;
+    const granted = refusal === undefined && !isDenied;
+    // Here, since a refusal may hand out a key too, while all else that it did is taken back.
+    if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
+    const recorded = { keyid: caller.id, ringname, validAction: granted };
+    let id = '';
+    const statuses = did ?? [outcome.status];
+    for (const [n, status] of statuses.entries()) id = this.#record(tx, ctx, recorded, status, deeds[n]);
+    const tellsRecord = this.#endpoint.id === 'searchActivity';
+    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
+    return { outcome: told, action: this.#action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
+  }
+
+  /** Answers the record's id. */
+  #record(tx: Transaction, ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
+    const { deed = one, address, identified, world } = ctx;
+    const how = identified?.how;
+    const props = this.#isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
+    const made = activityRecord(world, { ...recorded, action: this.#action, status, props, deed, address });
+    tx.record(made);
+    return made.id;
+  }
+
+  /** A list's answer is made outside the transaction, in the room that was taken for it. */
+  async #listed(outcome: Outcome, { request: { room }, codec }: KnownRequest): Promise<Outcome> {
+    if (outcome.status !== 200) {
+      room?.left(0);
+      return outcome;
+    }
+    if (codec) return outcome;
+    // Cast: the types of the routes see to it that lists answer pages.
+    const body = outcome.body as ReturnType<typeof pageBody>;
+    const made = await answeredList(body, room, this.#appliance.turn);
+    return { ...made, headers: { ...outcome.headers, ...made.headers } };
+  }
+
+  /** What goes out. `stream` is the answer that the operation began, which may not be it. */
+  #reply(served: Served, known: KnownRequest, stream?: Outcome['stream']): Served {
+    const { open, handle, request, cookie, codec } = known;
+    if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
+    // Authenticated callers get `Kms-State`, so that they notice a rollback.
+    if (!this.#isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
+    // Nothing that it holds may be kept for an answer that nobody gets.
+    if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
+    const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
+    return gone ? { ...served, outcome: refused(gone) } : served;
+  }
+}
+
+/** By what a surface found, by the header Authorization, or for a page of the console by its cookie. */
+function authenticate(
+  request: ApiRequest,
+  call: EndpointCall | undefined,
+  baseUrl: string,
+): Pick<KnownRequest, 'credential' | 'cookie'> {
+  const credential = call ? call.credential : credentialOf(request);
+  if (credential || call) return { credential, cookie: undefined };
+  const cookie = consoleCookieOf(request, baseUrl);
+  return { credential: cookie?.token === undefined ? undefined : new Bearer(cookie.token), cookie };
+}
+
+/**
+ * Room for the longest list, before anything is read for it. Answers what stands in for the operation where there is
+ * none, so that this is the request's outcome, recorded as any other.
+ */
+async function takeRoom(
+  room: AnswerRoom,
+  tenant: string,
+  asker: string | undefined,
+): Promise<PlainOperation | undefined> {
+  try {
+    // The transaction decides, and should it decide otherwise, there is no room to do it in.
+    if (asker === undefined) throw changedMeanwhile;
+    await room.take(longestPage, { tenant, caller: asker });
+    return undefined;
+  } catch (error) {
+    return throwing(error);
+  }
+}
+
+function throwing(error: unknown): PlainOperation {
+  return () => {
+    throw error;
+  };
+}
+
+/** What is to be done once it is durable; the refusal where that fails. */
+async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return refused(error);
+  }
+}
