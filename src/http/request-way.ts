@@ -7,14 +7,13 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller } from '../core/credential.ts';
-import type { WrittenPage } from '../core/pages.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
-import { type JsonObject, longestPage } from '../model/json.ts';
+import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Transaction } from '../store/port.ts';
-import type { Page, Slices } from '../store/sql.ts';
+import type { Slices } from '../store/sql.ts';
 import {
   type Admission,
   admit,
@@ -26,18 +25,16 @@ import {
   sealedError,
   unknownCredential,
 } from './admission.ts';
-import { answeredList, answeredListText, answeredText } from './answer-text.ts';
 import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
-import type { Codec } from './codec.ts';
 import { consoleCookieOf } from './console-cookie.ts';
+import { encodeAnswer, listAnswer } from './endpoint-answer.ts';
 import { EndpointInput, type KnownRequest } from './endpoint-input.ts';
 import type { FairQueue } from './fair-queue.ts';
-import { pageBody, rawInput } from './input.ts';
+import { rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
-import type { AnswerRoom, ApiRequest, Holder } from './request.ts';
-import { brokenOff } from './request-log.ts';
-import { answered, failed, type Outcome, refused, type Served, streamed } from './respond.ts';
+import type { AnswerRoom, ApiRequest } from './request.ts';
+import { failed, type Outcome, refused, type Served } from './respond.ts';
 import { baseUrlOf, type PathParams, type ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { resolveTenant, type TenantHandle } from './tenants.ts';
@@ -142,7 +139,8 @@ export class EndpointWay {
     const endpoint = this.#endpoint;
     const route = this.#route;
     const { room } = request;
-    const [action, tenant] = [this.#action, handle.tenant.id];
+    const action = this.#action;
+    const { id: tenant } = handle.tenant;
     let asker: string | undefined;
     let body: BodyRead | undefined;
     let operation = typeof route === 'function' ? route : undefined;
@@ -179,7 +177,7 @@ export class EndpointWay {
     } finally {
       if (hasTurn) this.#queue.leave();
     }
-    if (endpoint.paginated) served.outcome = await this.#listed(served.outcome, known);
+    if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
   }
 
@@ -255,8 +253,8 @@ export class EndpointWay {
     if (!admission) return this.#unknown(input);
     ctx.enter(tx, admission);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : this.#operate(tx, input, ctx, operation);
-    return this.#recordActivity(tx, ctx, admission, outcome);
+    const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
+    return this.#recordActivity(ctx, admission, outcome);
   }
 
   *#decideInSlices(tx: Transaction, input: EndpointInput, ctx: OperationContext, route: PlainSlices): Slices<Served> {
@@ -264,8 +262,8 @@ export class EndpointWay {
     if (!admission) return this.#unknown(input);
     ctx.enter(tx, admission);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(tx, input, ctx, route);
-    return this.#recordActivity(tx, ctx, admission, outcome);
+    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, route);
+    return this.#recordActivity(ctx, admission, outcome);
   }
 
   #decidePublic(
@@ -275,13 +273,13 @@ export class EndpointWay {
     operation: PlainOperation | undefined,
   ): Served {
     ctx.enter(tx);
-    const outcome = this.#operate(tx, input, ctx, operation);
+    const outcome = this.#operate(input, ctx, operation);
     const served = { outcome, action: this.#action, tenant: ctx.tenant.id };
     const { identified } = ctx;
     if (!identified) return served;
     const { userId: keyid } = identified;
     if (keyid !== undefined) {
-      this.#record(tx, ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
+      this.#record(ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
       return { ...served, keyid };
     }
     // A record takes a write, and the time must not tell whether there is such a user.
@@ -309,35 +307,24 @@ export class EndpointWay {
   }
 
   /** Where there is no room for the answer, nothing is done. */
-  #operate(
-    tx: Transaction,
-    input: EndpointInput,
-    ctx: OperationContext,
-    operation: PlainOperation | undefined,
-  ): Outcome {
+  #operate(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Outcome {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
       if (!operation) throw changedMeanwhile;
-      return tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
+      return ctx.tx.savepoint(() => encodeAnswer(input, ctx, operation(ctx, input)));
     } catch (error) {
       ctx.failed(error);
       return refused(error, this.#endpoint.silent400);
     }
   }
 
-  *#operateInSlices(
-    tx: Transaction,
-    input: EndpointInput,
-    ctx: OperationContext,
-    { slices }: PlainSlices,
-  ): Slices<Outcome> {
+  *#operateInSlices(input: EndpointInput, ctx: OperationContext, { slices }: PlainSlices): Slices<Outcome> {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
-    const encode = (given: unknown): Outcome => this.#encode(input, ctx, given);
     try {
-      return yield* tx.savepointInSlices(function* () {
-        return encode(yield* slices(ctx, input));
+      return yield* ctx.tx.savepointInSlices(function* () {
+        return encodeAnswer(input, ctx, yield* slices(ctx, input));
       });
     } catch (error) {
       ctx.failed(error);
@@ -345,43 +332,8 @@ export class EndpointWay {
     }
   }
 
-  #encode(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
-    const { handle, known } = input;
-    const { binary, lines, paginated, path, text } = this.#endpoint;
-    const { world, logger } = this.#appliance;
-    const { room } = known.request;
-    const answer = known.cookie?.taken(given, world.random) ?? given;
-    // Cast: the types of the routes see to it that lists answer pages and all others objects.
-    const body = paginated
-      ? pageBody(this.#endpoint, handle, world, input, answer as Page<unknown> | WrittenPage<unknown>)
-      : (answer as JsonObject);
-    if (known.codec) return this.#encodeBy(known.codec, input, ctx, body);
-    if (paginated) return answered(body);
-    if (binary || lines) {
-      const pieces = answer as AsyncIterable<string | Uint8Array>;
-      const outcome = streamed(lines ?? 'application/octet-stream', pieces, brokenOff(logger, path, room));
-      ctx.stream = outcome.stream;
-      return outcome;
-    }
-    const holder = { tenant: handle.tenant.id, caller: ctx.callerId };
-    if (!text) return answeredText(JSON.stringify(body), room, holder);
-    const made = answeredText(answer as string, room, holder);
-    return { ...made, headers: { ...made.headers, 'Content-Type': text } };
-  }
-
-  /** In the words of a surface; the endpoint's own status is recorded. */
-  #encodeBy(codec: Codec, { handle, known, raw }: EndpointInput, ctx: OperationContext, answer: JsonObject): Outcome {
-    const { room } = known.request;
-    const came = raw.body?.problem ? undefined : raw.body?.came;
-    const { status: sentStatus, text } = codec.encode(answer, came ?? {});
-    if (text === undefined) return { status: 200, body: {}, content: null, sentStatus };
-    const holder: Holder = { tenant: handle.tenant.id, caller: ctx.callerId };
-    const made = this.#endpoint.paginated ? answeredListText(text, room) : answeredText(text, room, holder);
-    return { ...made, sentStatus };
-  }
-
-  #recordActivity(tx: Transaction, ctx: OperationContext, admission: Admission, outcome: Outcome): Served {
-    const { handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
+  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): Served {
+    const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
     // Here, since a refusal may hand out a key too, while all else that it did is taken back.
@@ -389,33 +341,20 @@ export class EndpointWay {
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
     const statuses = did ?? [outcome.status];
-    for (const [n, status] of statuses.entries()) id = this.#record(tx, ctx, recorded, status, deeds[n]);
+    for (const [n, status] of statuses.entries()) id = this.#record(ctx, recorded, status, deeds[n]);
     const tellsRecord = this.#endpoint.id === 'searchActivity';
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action: this.#action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
   }
 
   /** Answers the record's id. */
-  #record(tx: Transaction, ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
+  #record(ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
     const { deed = one, address, identified, world } = ctx;
     const how = identified?.how;
     const props = this.#isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
     const made = activityRecord(world, { ...recorded, action: this.#action, status, props, deed, address });
-    tx.record(made);
+    ctx.tx.record(made);
     return made.id;
-  }
-
-  /** A list's answer is made outside the transaction, in the room that was taken for it. */
-  async #listed(outcome: Outcome, { request: { room }, codec }: KnownRequest): Promise<Outcome> {
-    if (outcome.status !== 200) {
-      room?.left(0);
-      return outcome;
-    }
-    if (codec) return outcome;
-    // Cast: the types of the routes see to it that lists answer pages.
-    const body = outcome.body as ReturnType<typeof pageBody>;
-    const made = await answeredList(body, room, this.#appliance.turn);
-    return { ...made, headers: { ...outcome.headers, ...made.headers } };
   }
 
   /** What goes out. `stream` is the answer that the operation began, which may not be it. */
