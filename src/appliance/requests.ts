@@ -28,7 +28,7 @@ export class Requests {
   }
 
   /** Never fails. */
-  answer(request: ApiRequest): Promise<Reply> {
+  handle(request: ApiRequest): Promise<Reply> {
     const { path } = request;
     if (this.#stopped && path !== '/healthz') return Promise.resolve({ outcome: refused(this.#stopped) });
     if (this.#isSealed() || path === uncounted) return this.#app.handle(request);
@@ -38,7 +38,7 @@ export class Requests {
     return reply;
   }
 
-  readonly fetch: AppFetch = fetchFrom((request) => this.answer(request));
+  readonly fetch: AppFetch = fetchFrom((request) => this.handle(request));
 
   readonly #done = (): void => {
     this.#underWay--;

@@ -77,26 +77,25 @@ export function identify(tables: Tables, credential: Credential, from: Origin, n
   return authenticate(tables, credential, from, now);
 }
 
-/** Undefined when the credential is nobody's. */
-export function admit(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  tables: Tables,
-  credential: Credential,
-  from: Origin,
-  raw: RawInput,
-  now: number,
-): Admission | undefined {
-  const found = identify(tables, credential, from, now);
+/** What the decision about a request rests on. */
+interface Asking {
+  readonly handle: TenantHandle;
+  readonly credential: Credential | undefined;
+  readonly request: Origin;
+  readonly raw: RawInput;
+}
+
+/** Undefined when there is no credential, or it is nobody's. */
+export function admit(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
+  const { credential, request } = asking;
+  const found = credential && identify(tables, credential, request, now);
+  const { handle, raw } = asking;
   return found && decide({ endpoint, handle, tables, raw }, found);
 }
 
-/** What the decision about a request rests on, beside who makes it. */
-interface Asked {
+interface Asked extends Pick<Asking, 'handle' | 'raw'> {
   readonly endpoint: Endpoint;
-  readonly handle: TenantHandle;
   readonly tables: Tables;
-  readonly raw: RawInput;
 }
 
 interface Identified {
@@ -152,17 +151,10 @@ export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Or
 }
 
 /** As `admit`, as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
-export function admitByHeaders(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  tables: Tables,
-  credential: Credential,
-  from: Origin,
-  raw: RawInput,
-  now: number,
-): Admission | undefined {
-  if (!isAboutRingInBody(endpoint)) return admit(endpoint, handle, tables, credential, from, raw, now);
-  const found = identify(tables, credential, from, now);
+export function admitByHeaders(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
+  if (!isAboutRingInBody(endpoint)) return admit(endpoint, asking, tables, now);
+  const { credential, request } = asking;
+  const found = credential && identify(tables, credential, request, now);
   return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 

@@ -10,8 +10,7 @@ import { FairQueue } from './fair-queue.ts';
 import { type AppFetch, fetchFrom } from './fetch.ts';
 import { serveLocal } from './local.ts';
 import { consolePaths, descriptionPaths } from './pages.ts';
-import type { ApiRequest } from './request.ts';
-import { type Handler, logged, type Reply, requestIds } from './request-log.ts';
+import { type Answer, type Handler, logged, requestIds } from './request-log.ts';
 import { EndpointWay, type PlainRoute } from './request-way.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import { Router } from './router.ts';
@@ -23,8 +22,7 @@ import { serveUnmatched } from './unmatched.ts';
 export interface App {
   /** What it serves, in the order of declaration. */
   readonly paths: readonly Pick<ServedPath, 'method' | 'path'>[];
-  /** Answers any request. Never fails. */
-  handle(request: ApiRequest): Promise<Reply>;
+  handle: Answer;
   /** The same in other words. */
   fetch: AppFetch;
 }
@@ -53,11 +51,11 @@ export function createApp(appliance: Appliance, surfaces: Surfaces): App {
   };
   const vault = surfaces.vault(appliance, fromSurfaces);
   const tang = surfaces.tang(appliance, fromSurfaces);
-  const native = (request: ApiRequest): Promise<Reply> => {
+  const native: Answer = (request) => {
     const found = router.find(request.method, request.path);
     return found ? found.served.handle(request, found.params) : unmatched(request, noParams);
   };
-  const handle = (request: ApiRequest): Promise<Reply> => {
+  const handle: Answer = (request) => {
     switch (request.surface) {
       case undefined:
         return native(request);

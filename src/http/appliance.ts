@@ -11,10 +11,12 @@ import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
-import type { Turn } from './answer-text.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
+
+/** What is to be awaited between the parts of long work. */
+export type Turn = () => Promise<void> | undefined;
 
 export interface Appliance {
   readonly world: World;

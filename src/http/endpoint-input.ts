@@ -51,6 +51,14 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
     return this.known.handle;
   }
 
+  get request(): ApiRequest {
+    return this.known.request;
+  }
+
+  get credential(): Credential | undefined {
+    return this.known.credential;
+  }
+
   /** What is wrong with the input. To be asked once it is known that the caller may ask, and before the parts below. */
   get problem(): KmsError | undefined {
     this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
@@ -83,11 +91,11 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
   }
 
   get address(): string {
-    return this.known.request.remoteAddress ?? 'local';
+    return this.request.remoteAddress ?? 'local';
   }
 
   get origin(): string {
-    return originOf(this.known.request, baseUrlOf(this));
+    return originOf(this.request, baseUrlOf(this));
   }
 
   get isConsole(): boolean {

@@ -1,7 +1,7 @@
 // Fetch is the adapter between Request and Response and the app, for calls from within the process and for tests. What
 // a Request does not carry comes beside it.
 import type { ApiRequest, BodySource } from './request.ts';
-import type { Reply } from './request-log.ts';
+import type { Answer } from './request-log.ts';
 import { respond } from './respond.ts';
 
 /** Given with each request to `fetch(request, env)`. */
@@ -13,7 +13,7 @@ export interface RequestEnv
 
 export type AppFetch = (request: Request, env: RequestEnv) => Promise<Response>;
 
-export function fetchFrom(handle: (request: ApiRequest) => Promise<Reply>): AppFetch {
+export function fetchFrom(handle: Answer): AppFetch {
   return async (request, env) => {
     const { outcome, state } = await handle(requestOf(request, env));
     const response = respond(outcome, state);

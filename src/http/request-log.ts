@@ -13,6 +13,9 @@ export interface Reply {
   readonly state?: string | undefined;
 }
 
+/** Answers any request. Never fails. */
+export type Answer = (request: ApiRequest) => Promise<Reply>;
+
 /** Answers requests, of which `found` is known beside what came. Never fails. */
 export type Handler<Found> = (request: ApiRequest, found: Found) => Promise<Reply>;
 

@@ -2,7 +2,6 @@
 // operation, record, reply. All that reads or writes the tenant's data happens in one transaction with the activity
 // record, and the answer waits until it is durable.
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
-import type { Kept } from '../api/exact-json.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
@@ -12,7 +11,7 @@ import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
 import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
-import type { ActivityInput, Transaction } from '../store/port.ts';
+import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import {
   type Admission,
@@ -25,10 +24,10 @@ import {
   sealedError,
   unknownCredential,
 } from './admission.ts';
+import { encodeAnswer, listAnswer } from './answer.ts';
 import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
-import { encodeAnswer, listAnswer } from './endpoint-answer.ts';
 import { EndpointInput, type KnownRequest } from './endpoint-input.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { rawInput } from './input.ts';
@@ -57,6 +56,23 @@ interface PlainSlices {
 
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
+/** What a declaration says of its requests. */
+function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
+  const { method, access, changes = method !== 'GET' } = endpoint;
+  const isPublic = access.kind === 'public';
+  return {
+    action: actionOf(access),
+    isPublic,
+    changes,
+    backsOff: access.kind !== 'flag' && access.backoff === true,
+    isActOfOperator: access.kind === 'flag' && access.operator === 'act',
+    /** Routes that wait for more than the store have limits of their own, and would keep others from their turn. */
+    isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
+    bodyLimit: Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY),
+    kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
+  };
+}
+
 export class EndpointWay {
   /** As the router has it. */
   readonly served: ServedPath;
@@ -64,37 +80,22 @@ export class EndpointWay {
   readonly #endpoint: Endpoint;
   readonly #route: PlainRoute;
   readonly #queue: FairQueue;
-  readonly #action: string;
-  readonly #isPublic: boolean;
-  readonly #backsOff: boolean;
-  readonly #changes: boolean;
-  /** Routes that wait for more than the store have limits of their own, and would keep others from their turn. */
-  readonly #isQueued: boolean;
-  readonly #isActOfOperator: boolean;
-  readonly #bodyLimit: number;
-  readonly #kept: Kept;
+  readonly #traits: ReturnType<typeof traitsOf>;
 
   /** @param queue where requests wait for those that are worked on. */
   constructor(appliance: Appliance, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
-    const { method, path, access, changes = method !== 'GET' } = endpoint;
-    const isPublic = access.kind === 'public';
+    const { method, path, id } = endpoint;
+    const traits = traitsOf(appliance, endpoint, route);
     this.#appliance = appliance;
     this.#endpoint = endpoint;
     this.#route = route;
     this.#queue = queue;
-    this.#action = actionOf(access);
-    this.#isPublic = isPublic;
-    this.#backsOff = access.kind !== 'flag' && access.backoff === true;
-    this.#changes = changes;
-    this.#isQueued = !isPublic && !('prepare' in route) && !endpoint.paginated;
-    this.#isActOfOperator = access.kind === 'flag' && access.operator === 'act';
-    this.#bodyLimit = Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY);
-    this.#kept = (endpoint.body && keptNumbers(endpoint.body)) ?? new Map();
+    this.#traits = traits;
     this.served = {
       method,
       path,
-      counted: isPublic ? endpoint.id : this.#action,
-      noHead: method === 'GET' && changes,
+      counted: traits.isPublic ? id : traits.action,
+      noHead: method === 'GET' && traits.changes,
       serve: (request, state, params) => this.#answer(request, state, params, undefined),
     };
   }
@@ -110,7 +111,7 @@ export class EndpointWay {
 
   /** What is told before anything is read, or what is known then. */
   #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
-    const action = this.#action;
+    const action = this.#traits.action;
     if (open.sealed) return { outcome: refused(sealedError), action };
     let handle: TenantHandle;
     try {
@@ -120,12 +121,13 @@ export class EndpointWay {
     }
     const tenant = handle.tenant.id;
     const { credential, cookie } = authenticate(request, call, baseUrlOf({ open, handle }));
-    if (!credential && !this.#isPublic) return { outcome: refused(noCredential), action, tenant, granted: false };
-    const refusal = this.#changes ? open.refuseWrites() : undefined;
+    if (!credential && !this.#traits.isPublic)
+      return { outcome: refused(noCredential), action, tenant, granted: false };
+    const refusal = this.#traits.changes ? open.refuseWrites() : undefined;
     // Not recorded: the remaining disk space is reserved for requests that are still served.
     if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
     const { remoteAddress: address = 'local' } = request;
-    const wait = this.#backsOff ? open.people.backoff.refusal({ tenant, address }) : undefined;
+    const wait = this.#traits.backsOff ? open.people.backoff.refusal({ tenant, address }) : undefined;
     if (wait) return { outcome: refused(wait), action, tenant };
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
@@ -139,7 +141,7 @@ export class EndpointWay {
     const endpoint = this.#endpoint;
     const route = this.#route;
     const { room } = request;
-    const action = this.#action;
+    const action = this.#traits.action;
     const { id: tenant } = handle.tenant;
     let asker: string | undefined;
     let body: BodyRead | undefined;
@@ -153,7 +155,7 @@ export class EndpointWay {
         return this.#reply({ outcome: failed(error), action, tenant }, known);
       }
     }
-    const hasTurn = this.#isQueued && credential !== 'local';
+    const hasTurn = this.#traits.isQueued && credential !== 'local';
     if (hasTurn) {
       asker ??= credential && knownAsker(handle, credential, request, this.#appliance.world.now());
       try {
@@ -185,15 +187,11 @@ export class EndpointWay {
    * The id of a caller who may ask, as far as cached data, headers and path tell. Undefined where they don't, or where
    * none is asked for.
    */
-  #authorizeNow({ handle, credential, request, raw }: KnownRequest): string | undefined {
-    if (credential === 'local') return localCaller.id;
-    if (!credential || this.#isPublic) return undefined;
-    const now = this.#appliance.world.now();
+  #authorizeNow(known: KnownRequest): string | undefined {
+    if (known.credential === 'local') return localCaller.id;
+    if (!known.credential || this.#traits.isPublic) return undefined;
     try {
-      const admission = handle.store.read((tables) =>
-        admitByHeaders(this.#endpoint, handle, tables, credential, request, raw, now),
-      );
-      return admission?.refusal ? undefined : admission?.caller.id;
+      return known.handle.store.read((tables) => this.#authorizeByHeaders(tables, known));
     } catch (error) {
       if (error instanceof KmsError && error.code === 'unavailable') return undefined;
       throw error;
@@ -201,31 +199,29 @@ export class EndpointWay {
   }
 
   /** The same in a transaction: another node may have let the caller in since. */
-  async #authorizeForCertain({ handle, credential, request, raw }: KnownRequest): Promise<string | undefined> {
-    if (!credential || this.#isPublic) return undefined;
-    const admission = await handle.store.transaction((tables) =>
-      admitByHeaders(this.#endpoint, handle, tables, credential, request, raw, this.#appliance.world.now()),
-    );
+  async #authorizeForCertain(known: KnownRequest): Promise<string | undefined> {
+    if (!known.credential || this.#traits.isPublic) return undefined;
+    return known.handle.store.transaction((tables) => this.#authorizeByHeaders(tables, known));
+  }
+
+  #authorizeByHeaders(tables: Tables, known: KnownRequest): string | undefined {
+    const admission = admitByHeaders(this.#endpoint, known, tables, this.#appliance.world.now());
     return admission?.refusal ? undefined : admission?.caller.id;
   }
 
   #readBody({ request, codec }: KnownRequest, asker: string | undefined): Promise<BodyRead> {
     // The transaction decides, and should it decide otherwise, there is nothing to do it with.
-    if (asker === undefined && !this.#isPublic) return Promise.resolve({ problem: changedMeanwhile });
-    const rules = { limit: this.#bodyLimit, kept: this.#kept, holder: asker };
+    if (asker === undefined && !this.#traits.isPublic) return Promise.resolve({ problem: changedMeanwhile });
+    const rules = { limit: this.#traits.bodyLimit, kept: this.#traits.kept, holder: asker };
     return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
   }
 
   /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
   async #prepare(input: EndpointInput, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
-    const { handle, raw } = input;
-    const { credential, request } = input.known;
     let caller: Caller | undefined;
-    if (!this.#isPublic) {
-      if (!credential) return undefined;
-      const admission = await handle.store.transaction((tables) =>
-        admit(this.#endpoint, handle, tables, credential, request, raw, this.#appliance.world.now()),
-      );
+    if (!this.#traits.isPublic) {
+      const { world } = this.#appliance;
+      const admission = await input.handle.store.transaction((tx) => admit(this.#endpoint, input, tx, world.now()));
       if (!admission || admission.refusal) return undefined;
       caller = admission.caller;
     }
@@ -241,7 +237,7 @@ export class EndpointWay {
   #transact(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Promise<Served> {
     const { store } = input.handle;
     const route = this.#route;
-    if (this.#isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
+    if (this.#traits.isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
     if (typeof route === 'object' && 'slices' in route) {
       return store.transactionInSlices((tx) => this.#decideInSlices(tx, input, ctx, route));
     }
@@ -274,7 +270,7 @@ export class EndpointWay {
   ): Served {
     ctx.enter(tx);
     const outcome = this.#operate(input, ctx, operation);
-    const served = { outcome, action: this.#action, tenant: ctx.tenant.id };
+    const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id };
     const { identified } = ctx;
     if (!identified) return served;
     const { userId: keyid } = identified;
@@ -288,14 +284,12 @@ export class EndpointWay {
   }
 
   /** Undefined for a credential that nobody has. */
-  #authorize(tx: Transaction, { handle, known, raw }: EndpointInput): Admission | undefined {
-    const { credential, request } = known;
+  #authorize(tx: Transaction, input: EndpointInput): Admission | undefined {
     const { world } = this.#appliance;
-    if (!credential) return undefined;
-    const admission = admit(this.#endpoint, handle, tx, credential, request, raw, world.now());
+    const admission = admit(this.#endpoint, input, tx, world.now());
     if (!admission) return undefined;
     const { caller, refusal } = admission;
-    const address = request.remoteAddress;
+    const address = input.request.remoteAddress;
     if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
     else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
     return admission;
@@ -303,7 +297,7 @@ export class EndpointWay {
 
   #unknown({ handle }: EndpointInput): Served {
     const { id: tenant } = handle.tenant;
-    return { outcome: refused(unknownCredential), action: this.#action, tenant, granted: false };
+    return { outcome: refused(unknownCredential), action: this.#traits.action, tenant, granted: false };
   }
 
   /** Where there is no room for the answer, nothing is done. */
@@ -344,15 +338,15 @@ export class EndpointWay {
     for (const [n, status] of statuses.entries()) id = this.#record(ctx, recorded, status, deeds[n]);
     const tellsRecord = this.#endpoint.id === 'searchActivity';
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    return { outcome: told, action: this.#action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
+    return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
   }
 
   /** Answers the record's id. */
   #record(ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
     const { deed = one, address, identified, world } = ctx;
     const how = identified?.how;
-    const props = this.#isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
-    const made = activityRecord(world, { ...recorded, action: this.#action, status, props, deed, address });
+    const props = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
+    const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);
     return made.id;
   }
@@ -362,7 +356,7 @@ export class EndpointWay {
     const { open, handle, request, cookie, codec } = known;
     if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
     // Authenticated callers get `Kms-State`, so that they notice a rollback.
-    if (!this.#isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
+    if (!this.#traits.isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
     // Nothing that it holds may be kept for an answer that nobody gets.
     if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;

@@ -47,7 +47,6 @@ export interface ApiRequest {
   readonly path: string;
   /** The query with its question mark; empty without one. */
   readonly search: string;
-  /** With `host` always. */
   readonly headers: RequestHeaders;
   /**
    * Came through the local socket or from within the process: without a credential of its own it acts as the local

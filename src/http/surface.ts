@@ -6,15 +6,12 @@ import type { Appliance, State } from './appliance.ts';
 import type { Codec } from './codec.ts';
 import type { FairQueue } from './fair-queue.ts';
 import type { ApiRequest, SurfaceName } from './request.ts';
-import type { Handler, Reply } from './request-log.ts';
+import type { Answer, Handler } from './request-log.ts';
 import type { Served } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 
-/** Answers any request to the surface. Never fails. */
-export type Surface = (request: ApiRequest) => Promise<Reply>;
-
 /** The surfaces of an appliance by the names of their listeners. */
-export type Surfaces = Readonly<Record<SurfaceName, (appliance: Appliance, ways: Ways) => Surface>>;
+export type Surfaces = Readonly<Record<SurfaceName, (appliance: Appliance, ways: Ways) => Answer>>;
 
 /** The ways that a request can take from a surface. */
 export interface Ways {

@@ -8,7 +8,7 @@ import type { Duplex } from 'node:stream';
 import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
 import type { AnswerRoom, ApiRequest, BodySource } from '../http/request.ts';
-import type { Reply } from '../http/request-log.ts';
+import type { Answer, Reply } from '../http/request-log.ts';
 import { headersOf, respond, wholeOf } from '../http/respond.ts';
 import { plainAddress } from '../model/addresses.ts';
 import { readAuthority } from '../model/hosts.ts';
@@ -91,7 +91,7 @@ interface ServerOptions {
   readonly dialect?: Dialect;
 }
 
-export function httpServer(answer: (request: ApiRequest) => Promise<Reply>, options: ServerOptions): Server {
+export function httpServer(answer: Answer, options: ServerOptions): Server {
   const { tls, origin, prepare, limits: given, ahead = aheadBudget(), dialect = ownDialect } = options;
   const { bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
   // Of a request without a body nothing is to be read: it needs no stream that ends.

@@ -18,7 +18,7 @@ import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/
 import { tangAddresses } from '../dialects/tang/limits.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { type ApiRequest, emptyBody } from '../http/request.ts';
-import type { Reply } from '../http/request-log.ts';
+import type { Answer, Reply } from '../http/request-log.ts';
 import type { Outcome } from '../http/respond.ts';
 import { AnswerBudget } from './answer-room.ts';
 import { BodyBudget } from './body-budget.ts';
@@ -145,8 +145,6 @@ function keysOf({ keyFile, sources }: ServeOptions): KeySources {
   return { ...sources, ...(keyFile !== undefined && { keyFile }) };
 }
 
-type Answer = (request: ApiRequest) => Promise<Reply>;
-
 /** The sockets, and what is to answer on them. */
 interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
   readonly onEvent: (event: ApplianceEvent) => void;
@@ -189,7 +187,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   }
   const address = where.addressOf(portOf(network));
   const url = where.urlOf(portOf(network));
-  const socket = httpServer(gate.answer, {
+  const socket = httpServer(gate.handle, {
     origin: () => ({ local: true }),
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
@@ -280,7 +278,7 @@ async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | u
   const [only, another] = (await opened.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
   const target = { method: 'POST', path: '/local/set-up-link', search: '' };
-  const { outcome } = await requests.answer({ ...target, headers: {}, local: true, body: emptyBody });
+  const { outcome } = await requests.handle({ ...target, headers: {}, local: true, body: emptyBody });
   const { url }: { readonly url?: unknown } = outcome.body;
   return typeof url === 'string' ? url : undefined;
 }
@@ -311,12 +309,12 @@ interface SharedLimits extends Pick<ServeOptions, 'limits'> {
 }
 
 function networkServer(
-  { answer }: Gate,
+  { handle }: Gate,
   { tls, behindProxy }: Listening,
   { limits, ...budgets }: SharedLimits,
   surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
 ): Server {
-  return httpServer(answer, {
+  return httpServer(handle, {
     tls,
     origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
@@ -387,14 +385,14 @@ class Gate {
     });
   }
 
-  readonly answer: Answer = (request) => {
+  readonly handle: Answer = (request) => {
     if (this.#standby) return this.#standby(request);
     const hold = this.#hold;
     if (hold && !mayPass(hold, request)) {
       const { message, retryAfter = 1 } = hold.refusal;
       return Promise.resolve(unavailable(message, { 'Retry-After': String(retryAfter) }));
     }
-    return this.#appliance ? this.#appliance.requests.answer(request) : this.#answerLater(request);
+    return this.#appliance ? this.#appliance.requests.handle(request) : this.#answerLater(request);
   };
 
   /** Requests are answered so until it opens, and not held: it may take long. */
@@ -420,7 +418,7 @@ class Gate {
 
   async #answerLater(request: ApiRequest): Promise<Reply> {
     await this.#decided.promise;
-    if (this.#standby || this.#appliance) return this.answer(request);
+    if (this.#standby || this.#appliance) return this.handle(request);
     if (this.#reason !== undefined) return unavailable(this.#reason, { 'Retry-After': '1' });
     return unavailable('the appliance could not start');
   }

@@ -46,13 +46,13 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'sql.js': ['store'],
   // Loaded where a shared database is configured.
   pg: ['store'],
-  hono: ['http', 'server'],
+  hono: ['http'],
   // HTML from templates; a part of Hono that knows no server.
   'hono/html': ['description'],
   // Runs in the browser; likewise.
   'hono/jsx/dom': ['console'],
   '@dagrejs/dagre': ['console'],
-  '@hono/node-server': ['http', 'server'],
+  '@hono/node-server': ['server'],
   commander: ['cli'],
   zod: ['api', 'description', 'http'],
   pino: ['server'],

@@ -5,7 +5,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answeredList } from '../../src/http/answer-text.ts';
+import { answeredList } from '../../src/http/answer.ts';
 import { refused } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';

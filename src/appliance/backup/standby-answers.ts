@@ -6,12 +6,10 @@ import { KmsError, reasonOf } from '../../errors.ts';
 import { defaultBodyLimit, tooLarge } from '../../http/body.ts';
 import { checkParts } from '../../http/input.ts';
 import type { ApiRequest } from '../../http/request.ts';
-import type { Reply } from '../../http/request-log.ts';
+import type { Answer } from '../../http/request-log.ts';
 import { answered, type Outcome, refused } from '../../http/respond.ts';
 import { version } from '../../version.ts';
 import type { Standby } from './standby.ts';
-
-type Answer = (request: ApiRequest) => Promise<Reply>;
 
 const message = 'this is a standby: it serves nobody until it takes over';
 

@@ -7,9 +7,9 @@ import { sealedError } from '../../http/admission.ts';
 import type { Appliance, OpenState, State } from '../../http/appliance.ts';
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { ApiRequest } from '../../http/request.ts';
-import type { Handler } from '../../http/request-log.ts';
+import type { Answer, Handler } from '../../http/request-log.ts';
 import { type Outcome, refused, type Served, unknownPath } from '../../http/respond.ts';
-import type { Surface, Ways } from '../../http/surface.ts';
+import type { Ways } from '../../http/surface.ts';
 import { resolveTenant, type TenantHandle } from '../../http/tenants.ts';
 import { TangLimits } from './limits.ts';
 
@@ -30,7 +30,7 @@ interface Place {
   readonly context: Omit<TangContext, 'tx'>;
 }
 
-export function tangSurface(appliance: Appliance, ways: Ways): Surface {
+export function tangSurface(appliance: Appliance, ways: Ways): Answer {
   const { world } = appliance;
   const limits = new TangLimits(world.now);
 

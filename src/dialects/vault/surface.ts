@@ -7,9 +7,9 @@ import { knownAsker } from '../../http/admission.ts';
 import type { Appliance, OpenState } from '../../http/appliance.ts';
 import type { Codec } from '../../http/codec.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
-import type { Handler, Reply } from '../../http/request-log.ts';
+import type { Answer, Handler, Reply } from '../../http/request-log.ts';
 import { failed, type Outcome, refused } from '../../http/respond.ts';
-import type { Surface, Ways } from '../../http/surface.ts';
+import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenants.ts';
 import { readAuthority } from '../../model/hosts.ts';
 import { envelopeIds, isSealed, permissionDenied, problem, type Told } from './answers.ts';
@@ -34,9 +34,9 @@ interface OwnWork {
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
 
-export function vaultSurface(appliance: Appliance, ways: Ways): Surface {
+export function vaultSurface(appliance: Appliance, ways: Ways): Answer {
   const surface = new VaultSurface(appliance, ways);
-  return (request) => surface.answer(request);
+  return (request) => surface.handle(request);
 }
 
 class VaultSurface {
@@ -55,7 +55,7 @@ class VaultSurface {
   }
 
   /** Never fails. */
-  async answer(request: ApiRequest): Promise<Reply> {
+  async handle(request: ApiRequest): Promise<Reply> {
     try {
       const target = this.#targets.of(request);
       if (!target) return { outcome: this.#tell(problem(404, 'no handler for this path: all are under /v1/')) };

@@ -1,15 +1,21 @@
-// What an operation answers becomes what is sent: in its transaction as a text in room that it has, or for a list after
-// it, in the room that was taken for that.
-import type { WrittenPage } from '../core/pages.ts';
+// The answer of an operation as it is sent. A short text is a string; a long one is made in pieces, between which others
+// have their turn, and goes out piece by piece as it is read, in room that was taken for it beforehand.
+import { pieceLength, WrittenItems, type WrittenPage } from '../core/pages.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Page } from '../store/sql.ts';
-import { answeredList, answeredListText, answeredText, type Turn } from './answer-text.ts';
+import type { Turn } from './appliance.ts';
 import type { Codec } from './codec.ts';
 import type { EndpointInput, KnownRequest } from './endpoint-input.ts';
 import { pageBody } from './input.ts';
 import type { OperationContext } from './operation-context.ts';
+import type { AnswerRoom, Holder } from './request.ts';
 import { brokenOff } from './request-log.ts';
-import { answered, type Outcome, streamed } from './respond.ts';
+import { answered, inPieces, type Outcome, streamed } from './respond.ts';
+
+/** In characters; what is longer takes room. */
+const longestShort = 16 * 1024;
+
+const encoder = new TextEncoder();
 
 /** Throws `unavailable` where there is no room for it. */
 export function encodeAnswer(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
@@ -63,4 +69,55 @@ export async function listAnswer(
   const body = outcome.body as ReturnType<typeof pageBody>;
   const made = await answeredList(body, room, turn);
   return { ...made, headers: { ...outcome.headers, ...made.headers } };
+}
+
+/** As an answer of status 200. Throws `unavailable` where it is long, and there is no room for it. */
+function answeredText(text: string, room: AnswerRoom | undefined, holder: Holder): Outcome {
+  if (text.length <= longestShort) return { status: 200, body: {}, content: text };
+  const bytes = encoder.encode(text);
+  room?.takeNow(bytes.length, holder);
+  return sentInPieces(piecesOf(bytes), room);
+}
+
+/** The same of a list, for which room was taken. */
+function answeredListText(text: string, room: AnswerRoom | undefined): Outcome {
+  if (text.length > longestShort) return sentInPieces(piecesOf(encoder.encode(text)), room);
+  room?.left(0);
+  return { status: 200, body: {}, content: text };
+}
+
+/** Copies: a part of an array would keep the whole of it. */
+function piecesOf(bytes: Uint8Array): Uint8Array[] {
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
+  return pieces;
+}
+
+/** The same of one whose items are written, or are to be. */
+export async function answeredList(
+  { data, ...rest }: { readonly data: readonly unknown[] | WrittenItems<unknown> },
+  room: AnswerRoom | undefined,
+  turn: Turn | undefined,
+): Promise<Outcome> {
+  await turn?.();
+  const items = data instanceof WrittenItems ? data : await written(data, turn);
+  const made = items.between('{"data":[', `],${JSON.stringify(rest).slice(1)}`);
+  return typeof made === 'string' ? answeredListText(made, room) : sentInPieces(made, room);
+}
+
+async function written(data: readonly unknown[], turn: Turn | undefined): Promise<WrittenItems<unknown>> {
+  const items = new WrittenItems();
+  for (const item of data) if (items.add(item)) await turn?.();
+  return items;
+}
+
+function sentInPieces(pieces: readonly Uint8Array[], room: AnswerRoom | undefined): Outcome {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  room?.left(length);
+  let left = length;
+  const stream = inPieces(pieces, (sent) => {
+    left -= sent;
+    room?.left(left);
+  });
+  return { status: 200, body: {}, stream, headers: { 'Content-Length': String(length) } };
 }
