@@ -87,7 +87,10 @@ export interface Context {
   readonly sealed?: SealedInput | undefined;
   readonly tenant: Tenant;
   readonly world: World;
-  /** Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. */
+  /**
+   * Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. Like the
+   * methods below, to be called on the context, which keeps it.
+   */
   note(this: Pick<Context, 'note'>, deed: Deed): void;
   /** Says that the answer hands out a key, which is counted as its use, also in the body of a refusal. */
   handsOut(this: Pick<Context, 'handsOut'>, key: KeyHandedOut): void;

@@ -51,7 +51,7 @@ export class WrittenItems<T> {
   #count = 0;
   #length = 0;
 
-  /** @param shown what is written of an item; absent: all of it. */
+  /** @param shown the part of an item that is written. Default: all of it. */
   constructor(shown?: (item: T) => unknown) {
     // Cast: nothing but items of that type is added.
     this.#shown = shown as ((item: unknown) => unknown) | undefined;
@@ -78,7 +78,7 @@ export class WrittenItems<T> {
     return true;
   }
 
-  /** All of them as they were written: parsed again. */
+  /** The items as they were written, parsed. */
   parsed(): unknown[] {
     const text = this.between('[', ']');
     return JSON.parse(typeof text === 'string' ? text : Buffer.concat(text).toString());
@@ -100,7 +100,7 @@ export interface WrittenPage<T> {
 
 /**
  * The page that `read` makes, part by part, behind what was looked at before.
- * @param shown what is written of an item; absent: all of it.
+ * @param shown the part of an item that is written. Default: all of it.
  */
 export async function readInParts<T>(
   looks: Looks,

@@ -66,7 +66,7 @@ export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>
 interface RingsInput {
   readonly deleted: boolean;
   readonly page: PageRequest;
-  /** What is written of a ring; absent: all of it. */
+  /** The part of a ring that is written. Default: all of it. */
   readonly item?: ((ring: RingAnswer) => unknown) | undefined;
 }
 

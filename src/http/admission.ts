@@ -77,7 +77,7 @@ export function identify(tables: Tables, credential: Credential, from: Origin, n
   return authenticate(tables, credential, from, now);
 }
 
-/** What the decision about a request rests on. */
+/** The request that is decided about. */
 interface Asking {
   readonly handle: TenantHandle;
   readonly credential: Credential | undefined;
@@ -85,7 +85,7 @@ interface Asking {
   readonly raw: RawInput;
 }
 
-/** Undefined when there is no credential, or it is nobody's. */
+/** Undefined for no credential, and for an unknown one. */
 export function admit(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
   const { credential, request } = asking;
   const found = credential && identify(tables, credential, request, now);

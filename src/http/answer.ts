@@ -1,5 +1,5 @@
-// The answer of an operation as it is sent. A short text is a string; a long one is made in pieces, between which others
-// have their turn, and goes out piece by piece as it is read, in room that was taken for it beforehand.
+// The answer of an operation as it is sent. A short text is a string; a long one is made in pieces, between which
+// others have their turn, and goes out piece by piece as it is read, in room that was taken for it beforehand.
 import { pieceLength, WrittenItems, type WrittenPage } from '../core/pages.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Page } from '../store/sql.ts';

@@ -20,7 +20,7 @@ import type { EndpointCall, Surfaces, Ways } from './surface.ts';
 import { serveUnmatched } from './unmatched.ts';
 
 export interface App {
-  /** What it serves, in the order of declaration. */
+  /** All served paths, in the order of declaration. */
   readonly paths: readonly Pick<ServedPath, 'method' | 'path'>[];
   handle: Answer;
   /** The same in other words. */

@@ -15,7 +15,7 @@ import type { FairLimits } from './fair-queue.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
 
-/** What is to be awaited between the parts of long work. */
+/** Awaited between the parts of long work; undefined where others need no turn. */
 export type Turn = () => Promise<void> | undefined;
 
 export interface Appliance {

@@ -17,7 +17,7 @@ export type BodyRead =
   | {
       readonly value: unknown;
       readonly inexact: readonly string[];
-      /** What came, where a surface made the value of it. */
+      /** The body as it came, where a surface made the value of it. */
       readonly came?: JsonObject;
       readonly problem?: undefined;
     }

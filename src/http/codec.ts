@@ -9,7 +9,7 @@ export interface Codec {
    * `data`, as they were written. Throws `invalid`, with which the endpoint's operation fails.
    */
   encode(answer: JsonObject, came: JsonObject): Encoded;
-  /** What is written of a list's item; absent: all of it. */
+  /** The part of a list's item that is written. Default: all of it. */
   item?(item: never): unknown;
 }
 

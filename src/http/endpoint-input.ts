@@ -13,7 +13,7 @@ import type { ApiRequest } from './request.ts';
 import { baseUrlOf, type Input } from './route.ts';
 import type { TenantHandle } from './tenants.ts';
 
-/** What is known of a request before its body is read. */
+/** A request before its body is read. */
 export interface KnownRequest {
   readonly request: ApiRequest;
   readonly open: OpenState;
@@ -33,7 +33,7 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
   readonly endpoint: Endpoint;
   readonly known: KnownRequest;
   readonly raw: RawInput;
-  /** Looked at once somebody may ask: it takes longer than most operations. */
+  /** Made on demand: validation takes longer than most operations. */
   #checked: Checked | undefined = undefined;
 
   constructor(appliance: Appliance, endpoint: Endpoint, known: KnownRequest, body: BodyRead | undefined) {
@@ -59,7 +59,7 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
     return this.known.credential;
   }
 
-  /** What is wrong with the input. To be asked once it is known that the caller may ask, and before the parts below. */
+  /** The first fault of the input. To be asked once the caller may ask, and before the parts below. */
   get problem(): KmsError | undefined {
     this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
     return this.#checked.error;

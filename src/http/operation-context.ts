@@ -22,13 +22,13 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   readonly address: string | undefined;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
-  /** What the operation says that it does. */
+  /** The operation's note for the record of the request. */
   deed: Deed | undefined = undefined;
   /** The key that its answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
   /** The statuses of the things that it did, each of which has a record; absent for one that is the request itself. */
   statuses: readonly number[] | undefined = undefined;
-  /** What each of them was, where that was said. */
+  /** Notes for the records of these, where the operation gave any. */
   deeds: readonly Deed[] = [];
   /** Whether the operation itself denied the request. */
   isDenied = false;
@@ -45,7 +45,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.address = address;
   }
 
-  /** From now on it is in a transaction. `admission` is absent at a public endpoint. */
+  /** Begins its transaction. `admission` is absent at a public endpoint. */
   enter(tx: Transaction, admission?: Admission): void {
     this.#tx = tx;
     this.#admission = admission;
@@ -83,7 +83,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.deeds = deeds;
   }
 
-  /** Where a credential came, that says under whose id the request is recorded. */
+  /** Without effect where a credential came, which says under whose id the request is recorded. */
   identify(userId: string | undefined, how?: HowLoggedIn): void {
     if (!this.#admission) this.identified = { userId, how };
   }

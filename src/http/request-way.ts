@@ -56,7 +56,7 @@ interface PlainSlices {
 
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
-/** What a declaration says of its requests. */
+/** Properties of the endpoint that its declaration implies. */
 function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
   const { method, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
@@ -74,7 +74,7 @@ function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
 }
 
 export class EndpointWay {
-  /** As the router has it. */
+  /** Its path for the router. */
   readonly served: ServedPath;
   readonly #appliance: Appliance;
   readonly #endpoint: Endpoint;
@@ -109,7 +109,7 @@ export class EndpointWay {
     return 'outcome' in known ? Promise.resolve(known) : this.#run(known);
   }
 
-  /** What is told before anything is read, or what is known then. */
+  /** The request as it is known before anything is read, or the refusal that needs no more. */
   #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
     const action = this.#traits.action;
     if (open.sealed) return { outcome: refused(sealedError), action };
@@ -283,7 +283,7 @@ export class EndpointWay {
     return { ...served, byNobody: true };
   }
 
-  /** Undefined for a credential that nobody has. */
+  /** The decision that counts, which notes the use of the credential. Undefined for an unknown one. */
   #authorize(tx: Transaction, input: EndpointInput): Admission | undefined {
     const { world } = this.#appliance;
     const admission = admit(this.#endpoint, input, tx, world.now());
@@ -351,13 +351,13 @@ export class EndpointWay {
     return made.id;
   }
 
-  /** What goes out. `stream` is the answer that the operation began, which may not be it. */
+  /** The answer with the headers that depend on the caller. `stream` is the one that the operation began, if any. */
   #reply(served: Served, known: KnownRequest, stream?: Outcome['stream']): Served {
     const { open, handle, request, cookie, codec } = known;
     if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
     // Authenticated callers get `Kms-State`, so that they notice a rollback.
     if (!this.#traits.isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
-    // Nothing that it holds may be kept for an answer that nobody gets.
+    // A stream that is not sent must not keep its resources.
     if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
@@ -401,7 +401,7 @@ function throwing(error: unknown): PlainOperation {
   };
 }
 
-/** What is to be done once it is durable; the refusal where that fails. */
+/** Runs work that had to wait for the commit; answers the refusal where it fails. */
 async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
   try {
     await work();

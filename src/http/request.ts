@@ -13,7 +13,7 @@ export interface BodySource {
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
 }
 
-/** Who an answer is accounted to. */
+/** The tenant and caller that an answer is accounted to. */
 export interface Holder {
   /** The tenant's id. */
   readonly tenant: string;
@@ -43,7 +43,7 @@ export type SurfaceName = 'vault' | 'tang';
 
 export interface ApiRequest {
   readonly method: string;
-  /** As in the request's target, with escapes, but without dot segments: normalised as URLs are (WHATWG). */
+  /** The path as sent, with escapes, but without dot segments: normalised as URLs are (WHATWG). */
   readonly path: string;
   /** The query with its question mark; empty without one. */
   readonly search: string;
@@ -53,7 +53,7 @@ export interface ApiRequest {
    * administrator.
    */
   readonly local?: boolean | undefined;
-  /** As `plainAddress` has it; undefined where that is not known. */
+  /** In the form of `plainAddress`; undefined if unknown. */
   readonly remoteAddress?: string | undefined;
   /** The tenant's name, where it is known by other means than the host. */
   readonly tenant?: string | undefined;

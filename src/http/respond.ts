@@ -28,7 +28,7 @@ const internalError: ErrorBody = { message: 'internal error' };
 export interface Outcome {
   readonly status: number;
   readonly body: object;
-  /** What is sent in place of the status, where a surface has another word for what is recorded. */
+  /** The status that is sent, where a surface has another word for the one that is recorded. */
   readonly sentStatus?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent in place of the body. */

@@ -46,7 +46,7 @@ export interface Input<E> extends Around {
   readonly body: BodyOf<E>;
   /** For lists. */
   readonly page: PageRequest;
-  /** What a list has of an item, where a surface wants less than all of it. */
+  /** The part of a list's item that a surface wants. Default: all of it. */
   readonly item: ((item: ItemOf<AnswerOf<E>>) => unknown) | undefined;
   /** Where it comes from; `local` where that is no place on the network. */
   readonly address: string;
@@ -58,7 +58,7 @@ export interface Input<E> extends Around {
   readonly path: string;
 }
 
-/** What an operation of the routes is given beside what those of the core are. */
+/** An addition of the routes to the context of the core's operations. */
 export interface AfterCommit {
   /**
    * Has work done that must not be done unless what the operation did is durable. The answer waits for it, and what it

@@ -72,7 +72,7 @@ const strictTransport = 'max-age=31536000';
 /** How long requests under way may take once the server ends, in milliseconds. */
 const usualGrace = 15_000;
 
-/** What is known of where a request came from, beside what it says. */
+/** Where a request came from: everything that the request itself does not say. */
 export type RequestOrigin = Pick<ApiRequest, 'local' | 'remoteAddress' | 'surface' | 'tangClients'>;
 
 interface ServerOptions {
@@ -94,7 +94,7 @@ interface ServerOptions {
 export function httpServer(answer: Answer, options: ServerOptions): Server {
   const { tls, origin, prepare, limits: given, ahead = aheadBudget(), dialect = ownDialect } = options;
   const { bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
-  // Of a request without a body nothing is to be read: it needs no stream that ends.
+  // A request without a body needs no readable stream.
   const always = { requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: Incoming };
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, ...always };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();

@@ -1,4 +1,4 @@
-// Who may ask as a client of Tang, and how often: the protocol knows no credential, so addresses stand in for one.
+// Limits of Tang's clients: the addresses that may ask, and how often. The protocol knows no credential.
 import { KmsError } from '../../errors.ts';
 import {
   type AddressSet,
@@ -9,7 +9,7 @@ import {
   privateBlocks,
 } from '../../model/addresses.ts';
 
-/** Who may ask: those of the blocks, or where none are given, what is never routed on the Internet. */
+/** The addresses that may ask: those of the blocks. Default: the ranges that are never routed on the Internet. */
 export function tangAddresses(blocks: readonly string[] = privateBlocks): AddressSet {
   const wrong = blocks.find((block) => canonicalBlock(block) === undefined);
   if (wrong === undefined) return addressSet(blocks.flatMap((block) => canonicalBlock(block) ?? []));

@@ -45,7 +45,7 @@ export function tangSurface(appliance: Appliance, ways: Ways): Answer {
           const handle = resolveTenant(state, request);
           tenant = { tenant: handle.tenant.id };
           needAddress(limits, request);
-          // Before it is anybody's turn, so that a slow one keeps nobody waiting.
+          // Read before the turn: a slow body keeps no other request waiting.
           const body = await operation.read(request);
           const turn = ways.queue.enter(handle.tenant.id, 'tang');
           if (turn) await turn;

@@ -33,7 +33,7 @@ export function outcomeOf(told: Told, nextId: () => string): Outcome {
   return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
 }
 
-/** What a refusal of ours is in their words. */
+/** Puts a refusal of our endpoints in Vault's words. */
 export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): Told {
   const message: unknown = Reflect.get(body, 'message');
   const text = typeof message === 'string' ? message : 'the request was refused';

@@ -25,7 +25,7 @@ export interface Operation {
   readonly query?: Readonly<Record<string, string>>;
   /** Makes our body of the one that came. Throws `invalid`. */
   readonly body?: (given: JsonObject) => object;
-  /** What is written of a list's item. */
+  /** The part of a list's item that is written. */
   readonly item?: (item: TransitRing) => unknown;
   /** Makes their answer of ours. */
   readonly answer: (ours: JsonObject, given: JsonObject) => Told;

@@ -1,4 +1,4 @@
-// What Vault's clients ask about the server under sys/: whether it is initialised, sealed, and leads.
+// Answers about the server under sys/: whether it is initialised, sealed, and leads.
 import { version } from '../../version.ts';
 import { hasNoBody, isSealed, type Told } from './answers.ts';
 import type { Target } from './target.ts';

@@ -26,7 +26,7 @@ interface Asked {
   readonly token: string | undefined;
 }
 
-/** What none of our endpoints does, for the tenant of this id. */
+/** Work that is no endpoint's, for the tenant of this id. */
 interface OwnWork {
   readonly tenant: string;
   work(): Promise<Told>;
@@ -206,7 +206,7 @@ function matchTenant(
     return handle && { handle, path: parts };
   }
   const tail = parts.slice(1);
-  // Of three parts the first is the mount, but where the last asks for a list.
+  // The first of three parts is the mount, except where the last asks for a list.
   const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
   const first = mayName ? tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
   if (first && (tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined)) {

@@ -1,4 +1,4 @@
-// What a request of Vault's clients is for: its path, decoded and cut into parts, and the operation that these name.
+// The target of a request of Vault's clients: its path, decoded and cut into parts, and the operation that these name.
 import { bearerToken, longestCredential } from '../../http/admission.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import { invalid } from './answers.ts';
@@ -10,7 +10,7 @@ export interface Target {
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
   readonly isList: boolean;
-  /** What the whole path names, as `operationOf` has it. Looked up once, and for holders of a token alone. */
+  /** The operation that the whole path names, by `operationOf`. Looked up once, and only for holders of a token. */
   operation(): Operation | string | undefined;
 }
 
@@ -51,7 +51,7 @@ export class Targets {
 
 function targetOf(method: string, parts: readonly string[], query: URLSearchParams): Target {
   let found: { readonly operation: ReturnType<Target['operation']> } | undefined;
-  // As Go reads truth values: hvac asks with `list=True`.
+  // Go's truth values: hvac asks with `list=True`.
   const isList = query !== noQuery && /^(?:1|t|T|true|TRUE|True)$/.test(query.get('list') ?? '');
   const operation = () => {
     found ??= { operation: operationOf(method, parts, isList) };
