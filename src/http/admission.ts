@@ -12,7 +12,7 @@ import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
-import { type ApiRequest, headerOf } from './request.ts';
+import { type ApiRequest, type Credential, headerOf } from './request.ts';
 import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenants.ts';
 
 /**
@@ -31,9 +31,6 @@ export function goneMeanwhile(
     throw error;
   }
 }
-
-/** A credential as it came: the token, or that of whoever is at the machine. */
-export type Credential = Bearer | 'local';
 
 export interface Admission {
   readonly caller: Caller;

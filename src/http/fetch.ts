@@ -33,24 +33,10 @@ function requestOf(
 }
 
 function bodyOf(request: Request): BodySource {
-  return { read: (limit) => readStream(request.body, limit) };
-}
-
-/** Undefined when there are more than `limit`. */
-async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
-  if (!body) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of body) {
-    length += chunk.length;
-    if (length > limit) return undefined;
-    chunks.push(chunk);
-  }
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return bytes;
+  return {
+    async read(limit) {
+      const bytes = new Uint8Array(await request.arrayBuffer());
+      return bytes.length > limit ? undefined : bytes;
+    },
+  };
 }

@@ -28,15 +28,14 @@ import { encodeAnswer, listAnswer } from './answer.ts';
 import type { Appliance, State } from './appliance.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
-import { EndpointInput, type KnownRequest } from './endpoint-input.ts';
 import type { FairQueue } from './fair-queue.ts';
-import { rawInput } from './input.ts';
+import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
 import { failed, type Outcome, refused, type Served } from './respond.ts';
-import { baseUrlOf, type PathParams, type ServedPath } from './route.ts';
+import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
-import { resolveTenant, type TenantHandle } from './tenants.ts';
+import { baseUrlOf, resolveTenant, type TenantHandle } from './tenants.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 

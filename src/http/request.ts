@@ -1,6 +1,7 @@
 // ApiRequest is a request as the app looks at it: an immutable value, with its body unread. Sockets, `fetch` and tests
 // make it; nothing on its way changes it.
 import { getPath, getQueryParam } from 'hono/utils/url';
+import type { Bearer } from '../core/credential.ts';
 import type { AddressSet } from '../model/addresses.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
@@ -65,6 +66,9 @@ export interface ApiRequest {
   /** Absent where long answers share no room: they take what they need. */
   readonly room?: AnswerRoom | undefined;
 }
+
+/** A credential as it came: a token, or the right of the administrator at the machine. */
+export type Credential = Bearer | 'local';
 
 export const emptyBody: BodySource = { read: async () => new Uint8Array() };
 

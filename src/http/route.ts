@@ -34,11 +34,6 @@ export interface Around {
   readonly handle: TenantHandle;
 }
 
-/** Where people reach the tenant, without a slash at the end. */
-export function baseUrlOf({ open, handle }: Pick<Around, 'open' | 'handle'>): string {
-  return handle.baseUrl ?? open.baseUrl;
-}
-
 /** What a route is given of a request beside the transaction. */
 export interface Input<E> extends Around {
   readonly params: ParamsOf<E>;

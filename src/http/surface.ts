@@ -1,11 +1,10 @@
 // Surfaces are what the appliance speaks beside its own API: protocols of other systems. Each is a codec: it matches a
 // request with an operation, decodes its input and encodes what comes of it. It has no rule of its own.
 import type { EndpointId } from '../api/endpoints.ts';
-import type { Credential } from './admission.ts';
 import type { Appliance, State } from './appliance.ts';
 import type { Codec } from './codec.ts';
 import type { FairQueue } from './fair-queue.ts';
-import type { ApiRequest, SurfaceName } from './request.ts';
+import type { ApiRequest, Credential, SurfaceName } from './request.ts';
 import type { Answer, Handler } from './request-log.ts';
 import type { Served } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';

@@ -22,6 +22,11 @@ export interface TenantDirectory {
   names(): readonly string[];
 }
 
+/** Where people reach the tenant, without a slash at the end. */
+export function baseUrlOf({ open, handle }: { open: { readonly baseUrl: string }; handle: TenantHandle }): string {
+  return handle.baseUrl ?? open.baseUrl;
+}
+
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
 export function resolveTenant({ tenants }: { readonly tenants: TenantDirectory }, request: ApiRequest): TenantHandle {
   if (request.local) return localTenant(tenants, headerOf(request, tenantHeader));

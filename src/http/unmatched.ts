@@ -8,9 +8,9 @@ import { consoleCookieOf } from './console-cookie.ts';
 import { serveUnknownPage } from './pages.ts';
 import { type ApiRequest, decodedPath, headerOf } from './request.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
-import { baseUrlOf, type ServedPath } from './route.ts';
+import type { ServedPath } from './route.ts';
 import type { Router } from './router.ts';
-import { resolveTenant, type TenantHandle } from './tenants.ts';
+import { baseUrlOf, resolveTenant, type TenantHandle } from './tenants.ts';
 
 export function serveUnmatched(appliance: Appliance, router: Router<ServedPath>): ServedPath['serve'] {
   const { world } = appliance;

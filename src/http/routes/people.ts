@@ -46,15 +46,8 @@ import {
   updateUser,
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
-import {
-  type AfterCommit,
-  type Around,
-  baseUrlOf,
-  type Input,
-  listed,
-  type RoutesOf,
-  type TenantRoutes,
-} from '../route.ts';
+import { type AfterCommit, type Around, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
+import { baseUrlOf } from '../tenants.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
