@@ -49,21 +49,14 @@ export function createApp(appliance: Appliance, surfaces: Surfaces): App {
     queue,
     logged: (path, serve) => logged(appliance, ids, path, serve),
   };
-  const vault = surfaces.vault(appliance, fromSurfaces);
-  const tang = surfaces.tang(appliance, fromSurfaces);
+  const bySurface = new Map(Object.entries(surfaces).map(([name, make]) => [name, make(appliance, fromSurfaces)]));
   const native: Answer = (request) => {
     const found = router.find(request.method, request.path);
     return found ? found.served.handle(request, found.params) : unmatched(request, noParams);
   };
   const handle: Answer = (request) => {
-    switch (request.surface) {
-      case undefined:
-        return native(request);
-      case 'vault':
-        return vault(request);
-      case 'tang':
-        return tang(request);
-    }
+    const answer = request.surface === undefined ? native : bySurface.get(request.surface);
+    return answer ? answer(request) : unmatched(request, noParams);
   };
   return { paths: served, handle, fetch: fetchFrom(handle) };
 }

@@ -39,9 +39,6 @@ export interface AnswerRoom {
 /** By lower-case name, as Node parses them. */
 type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Another system's protocol that a listener speaks. */
-export type SurfaceName = 'vault' | 'tang';
-
 export interface ApiRequest {
   readonly method: string;
   /** The path as sent, with escapes, but without dot segments: normalised as URLs are (WHATWG). */
@@ -58,8 +55,8 @@ export interface ApiRequest {
   readonly remoteAddress?: string | undefined;
   /** The tenant's name, where it is known by other means than the host. */
   readonly tenant?: string | undefined;
-  /** Absent: the appliance's own API. */
-  readonly surface?: SurfaceName | undefined;
+  /** The name of another system's protocol that the listener speaks. Absent: the appliance's own API. */
+  readonly surface?: string | undefined;
   /** Addresses that may ask on the surface `tang`. */
   readonly tangClients?: AddressSet | undefined;
   readonly body: BodySource;

@@ -4,13 +4,13 @@ import type { EndpointId } from '../api/endpoints.ts';
 import type { Appliance, State } from './appliance.ts';
 import type { Codec } from './codec.ts';
 import type { FairQueue } from './fair-queue.ts';
-import type { ApiRequest, Credential, SurfaceName } from './request.ts';
+import type { ApiRequest, Credential } from './request.ts';
 import type { Answer, Handler } from './request-log.ts';
 import type { Served } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 
-/** The surfaces of an appliance by the names of their listeners. */
-export type Surfaces = Readonly<Record<SurfaceName, (appliance: Appliance, ways: Ways) => Answer>>;
+/** Surfaces by their names, each made for an appliance. */
+export type Surfaces = Readonly<Record<string, (appliance: Appliance, ways: Ways) => Answer>>;
 
 /** The ways that a request can take from a surface. */
 export interface Ways {

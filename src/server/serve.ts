@@ -22,7 +22,7 @@ import type { Answer, Reply } from '../http/request-log.ts';
 import type { Outcome } from '../http/respond.ts';
 import { AnswerBudget } from './answer-room.ts';
 import { BodyBudget } from './body-budget.ts';
-import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
+import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
   type Certificate,
   clientAddress,
@@ -320,11 +320,12 @@ function networkServer(
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
     ...budgets,
-    dialect: surface.surface ? dialects[surface.surface] : ownDialect,
+    dialect: dialects[surface.surface ?? ''] ?? ownDialect,
   });
 }
 
-const dialects = { vault: vaultDialect, tang: tangDialect };
+/** By the names of surfaces. */
+const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
 
 async function reloadTls(servers: readonly Server[], options: ListenOptions, logger: Logger): Promise<boolean> {
   try {
