@@ -11,8 +11,11 @@ import { clientContract } from './client-contract.ts';
 import { paths } from './paths.ts';
 import { packagesIn } from './third-party.ts';
 
-/** What the module's size stays under, in bytes: 16 kB of it are ML-KEM-768 and SHA-3, which hybrid keyrings need. */
-export const sizeLimit = 70_000;
+/**
+ * What the module's size stays under, in bytes: 16 kB of them are ML-KEM-768 and SHA-3, which hybrid keyrings need, and
+ * 12 kB the shapes by which answers are checked.
+ */
+export const sizeLimit = 83_000;
 
 /** What programs import it by. In no registry has it that name: it is installed from its file. */
 export const clientName = '@kms-appliance/client';

@@ -1,5 +1,6 @@
-// The one error class of the product and its closed table of codes. It knows no HTTP status and no exit code:
-// `http` and `cli` each map codes to theirs in one file.
+// The one error class of the product and its closed table of codes, and errors of the operating system in words. It
+// knows no HTTP status and no exit code: `http` and `cli` each map codes to theirs in one file.
+import { networkWords, systemWords, unnamed, type Words } from './system-words.ts';
 
 /** Every code that an error of the product can have. */
 export type ErrorCode =
@@ -100,42 +101,39 @@ export function invalidField(field: string, message: string): KmsError {
   return fieldsError('invalid', [{ field, message }]);
 }
 
-/**
- * What the operating system refuses to do with a file or an address, by its code: in words, and what to do about it.
- */
-const systemRefusals: Readonly<Record<string, readonly [reason: string, hint: string]>> = {
-  ENOENT: ['there is no such file or directory', 'check the path'],
-  EACCES: ['permission denied', 'run as the user that owns it, or change its owner and mode'],
-  EPERM: ['permission denied', 'run as the user that owns it, or change its owner and mode'],
-  EISDIR: ['it is a directory', 'choose another file'],
-  ENOTDIR: ['part of its path is no directory', 'choose another place'],
-  ENOSPC: ['the disk is full', 'free some space and try again'],
-  EDQUOT: ['the quota is used up', 'free some space and try again'],
-  EROFS: ['the file system is read-only', 'mount it writable or choose another place'],
-  EIO: ['the device failed', 'check the disk'],
-  ENAMETOOLONG: ['its name is too long', 'choose a shorter path'],
-  ELOOP: ['its path has too many symbolic links', 'check the path'],
-  EMFILE: ['too many files are open', 'raise the limit of open files (ulimit -n)'],
-  ENFILE: ['too many files are open', 'raise the limit of open files (ulimit -n)'],
-  EPIPE: ['whoever reads it has gone away', 'try again'],
-};
-
 /** The error code of the system, such as `ENOENT`; undefined for anything else. */
 export function systemCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
+  const [, number = ''] = /^Unknown system error (-\d+)$/.exec(error.code) ?? [];
+  return unnamed[number] ?? error.code;
 }
 
-/** Why something failed, in words: the system's code where there is one, else what the error says. */
+/** Calls that are about a connection, an address or a name. */
+const networkCalls: ReadonlySet<unknown> = new Set([
+  ...['connect', 'bind', 'listen', 'accept', 'shutdown', 'send', 'recv'],
+  ...['getaddrinfo', 'getnameinfo'],
+]);
+
+/** Why the system refused something, and what to do about it; undefined where it did not, or was asked for nonsense. */
+export function systemRefusal(error: unknown): Words | undefined {
+  // A name with several addresses fails as all of them do.
+  const first: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
+  const code = systemCode(first);
+  if (code === undefined || first instanceof KmsError) return undefined;
+  const isNetwork = first instanceof Error && 'syscall' in first && networkCalls.has(first.syscall);
+  return isNetwork ? (networkWords[code] ?? systemWords[code]) : (systemWords[code] ?? networkWords[code]);
+}
+
+/** Why something failed, in words: those of the system's code where there is one, else what the error says. */
 export function reasonOf(error: unknown): string {
-  const refusal = systemRefusals[systemCode(error) ?? ''];
-  return refusal?.[0] ?? (error instanceof Error ? error.message : String(error));
+  return systemRefusal(error)?.[0] ?? (error instanceof Error ? error.message : String(error));
 }
 
 /**
  * `error` as a `refused` about `name`; what is a KmsError already, or no refusal of the system, comes back as it is.
  */
 export function systemError(error: unknown, name: string): unknown {
-  const refusal = error instanceof KmsError ? undefined : systemRefusals[systemCode(error) ?? ''];
+  const refusal = systemRefusal(error);
   if (!refusal) return error;
   const [reason, hint] = refusal;
   return new KmsError('refused', `${name}: ${reason}`, { hint, cause: error });

@@ -21,6 +21,7 @@ import {
   textList,
   timestamp,
   trueParam,
+  wordPattern,
 } from './values.ts';
 
 const tag = 'API keys';
@@ -154,7 +155,7 @@ const updateApiKeyBody = z.object({
 
 const updatedApiKey = safeApiKey.extend({ op });
 const updatedApiKeyWithSecret = updatedApiKey.extend({
-  key: z.string().meta({ description: 'the secret, as it was given', examples: [sample.apikey] }),
+  key: z.string().meta({ pattern: wordPattern, description: 'the secret, as it was given', examples: [sample.apikey] }),
 });
 
 const validateBody = z.object({

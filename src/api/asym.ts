@@ -4,13 +4,26 @@ import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { rotateBody, wrappedTo } from './keyrings.ts';
 import { newRingName } from './ring-life.ts';
-import { algorithm, base64, clientCustody, freeForm, idOf, kem, pathText, timestamp, trueParam } from './values.ts';
+import {
+  algorithm,
+  base64,
+  clientCustody,
+  freeForm,
+  idOf,
+  kem,
+  pathText,
+  ringNamePattern,
+  timestamp,
+  trueParam,
+} from './values.ts';
 
 export const asymKeyring = z
   .object({
     id: idOf('ring').meta({ description: 'id of the KeyRing', examples: [sample.asymRingId] }),
-    name: z.string().meta({ description: 'the name in lower case', examples: ['devices'] }),
-    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Devices'] }),
+    name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['devices'] }),
+    displayName: z
+      .string()
+      .meta({ pattern: ringNamePattern, description: 'the name as it was given', examples: ['Devices'] }),
     activeKey: idOf('key').meta({ description: 'id of the newest key', examples: [sample.asymKeyId] }),
     activeAlgorithm: algorithm,
     custody: clientCustody,

@@ -108,7 +108,11 @@ const decryptBody = z
 
 const decryptAnswer = z.object({
   ringId,
-  ringname: z.string().meta({ description: 'the name of the KeyRing, in lower case', examples: ['payroll'] }),
+  ringname: z.string().meta({
+    pattern: ringNamePattern,
+    description: 'the name of the KeyRing, in lower case',
+    examples: ['payroll'],
+  }),
   key: handedKey,
   share,
   asset: signedAsset.exactOptional(),

@@ -138,7 +138,9 @@ export const keyring = z
   .object({
     id: idOf('ring').meta({ description: 'id of the KeyRing', examples: [sample.ringId] }),
     name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['payroll'] }),
-    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Payroll'] }),
+    displayName: z
+      .string()
+      .meta({ pattern: ringNamePattern, description: 'the name as it was given', examples: ['Payroll'] }),
     activeKey: idOf('key').meta({ description: 'id of the newest key, which encrypts', examples: [sample.keyId] }),
     activeAlgorithm: algorithm,
     custody: clientCustody,

@@ -4,7 +4,17 @@ import { emptyBody, endpoint, messageBody, missing, tooManyTries } from './endpo
 import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import { createUserBody, user } from './users.ts';
-import { count, idOf, pastTime, pathText, requiredText, secretText, timestamp, trueParam } from './values.ts';
+import {
+  count,
+  idOf,
+  pastTime,
+  pathText,
+  requiredText,
+  secretText,
+  timestamp,
+  trueParam,
+  wordPattern,
+} from './values.ts';
 
 /** A count that a password must reach, and the one that it has. */
 const least = (of: string, number: number) =>
@@ -33,6 +43,7 @@ export const passwordValidation = z
 export type PasswordValidation = z.output<typeof passwordValidation>;
 
 const accessToken = z.string().meta({
+  pattern: wordPattern,
   description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the User',
   examples: [sample.accessToken],
 });

@@ -45,6 +45,7 @@ export const clientPaths = {
   transitDecrypt: ['POST', '/transit/rings/{ringname}/decrypt'],
   transitRewrap: ['POST', '/transit/rings/{ringname}/rewrap'],
   transitDataKey: ['POST', '/transit/rings/{ringname}/datakey'],
+  transitWrappedDataKey: ['POST', '/transit/rings/{ringname}/datakey-wrapped'],
   transitSign: ['POST', '/transit/rings/{ringname}/sign'],
   transitVerify: ['POST', '/transit/rings/{ringname}/verify'],
 

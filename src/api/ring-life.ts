@@ -41,7 +41,7 @@ export const whenDeleted = {
 
 export function deletedRing(name: string, id: string) {
   return z.object({
-    name: z.string().meta({ description: 'the name, which is free again', examples: [name] }),
+    name: z.string().meta({ pattern: ringNamePattern, description: 'the name, which is free again', examples: [name] }),
     id: idOf('ring').meta({ description: 'the id, under which it can be restored', examples: [id] }),
   });
 }

@@ -18,6 +18,7 @@ import {
   text,
   thingList,
   timestamp,
+  wordPattern,
 } from './values.ts';
 
 const tag = 'Transit';
@@ -65,7 +66,9 @@ const transitRing = z
   .object({
     id: idOf('ring').meta({ description: 'id of the transit ring', examples: [sample.transitRingId] }),
     name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['unseal'] }),
-    displayName: z.string().meta({ description: 'the name as it was given', examples: ['Unseal'] }),
+    displayName: z
+      .string()
+      .meta({ pattern: ringNamePattern, description: 'the name as it was given', examples: ['Unseal'] }),
     custody: z
       .enum(['server'])
       .meta({ description: 'who can use its keys: the appliance, for as long as there are any' }),
@@ -146,9 +149,11 @@ function itemList(own: Readonly<Record<string, object>>) {
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
 const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
 
-const ciphertext = z
-  .string()
-  .meta({ description: '`vault:vN:` and base64 of nonce, ciphertext and tag', examples: [sample.transitCiphertext] });
+const ciphertext = z.string().meta({
+  pattern: wordPattern,
+  description: '`vault:vN:` and base64 of nonce, ciphertext and tag',
+  examples: [sample.transitCiphertext],
+});
 const keyVersion = count.meta({ description: 'the version that it was made with', examples: [1] });
 const error = z
   .string()
@@ -172,6 +177,16 @@ const wantedVersion = z
   .min(0)
   .exactOptional()
   .meta({ description: 'the version to use; 0 or absent: the latest', examples: [0] });
+const dataKeyBody = z.object({
+  bits: z
+    .int()
+    .exactOptional()
+    .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
+  keyVersion: wantedVersion,
+  associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
+  context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
+});
+
 const signed = {
   input: text.exactOptional().meta({
     description: 'what is signed, base64; nothing if absent',
@@ -182,7 +197,7 @@ const signed = {
   prehashed: z
     .boolean()
     .exactOptional()
-    .meta({ description: '`true`: `input` is the hash already (ECDSA)', examples: [false] }),
+    .meta({ description: '`true`: `input` is the hash already, and as long as one (ECDSA)', examples: [false] }),
 };
 
 export const transitEndpoints = [
@@ -254,36 +269,29 @@ export const transitEndpoints = [
   endpoint('transitDataKey', {
     summary: 'Get a new data key, encrypted and in clear',
     ...ofRing('transit.datakey'),
-    body: z.object({
-      bits: z
-        .int()
-        .exactOptional()
-        .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
-      wrapped: z
-        .boolean()
-        .exactOptional()
-        .meta({ description: '`true`: encrypted alone', examples: [false] }),
-      keyVersion: wantedVersion,
-      associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
-      context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
-    }),
+    body: dataKeyBody,
     answer: z.object({
       ciphertext,
       keyVersion,
-      plaintext: base64.exactOptional().meta({
-        description: 'the data key, base64; not where `wrapped` was asked for',
-        examples: [sample.transitDataKey],
-      }),
+      plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.transitDataKey] }),
     }),
+  }),
+  endpoint('transitWrappedDataKey', {
+    summary: 'Get a new data key, encrypted alone',
+    ...ofRing('transit.datakey-wrapped'),
+    body: dataKeyBody,
+    answer: z.object({ ciphertext, keyVersion }),
   }),
   endpoint('transitSign', {
     summary: 'Have a message signed',
     ...ofRing('transit.sign'),
     body: z.object({ ...signed, keyVersion: wantedVersion }),
     answer: z.object({
-      signature: z
-        .string()
-        .meta({ description: '`vault:vN:` and base64; of ECDSA in DER', examples: [sample.transitSignature] }),
+      signature: z.string().meta({
+        pattern: wordPattern,
+        description: '`vault:vN:` and base64; of ECDSA in DER',
+        examples: [sample.transitSignature],
+      }),
       keyVersion,
     }),
   }),

@@ -59,6 +59,9 @@ export const ringNameOrNone = '^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$';
 /** What hashes, headers, cursors and credentials of authenticators are written in. */
 export const base64urlPattern = '^[A-Za-z0-9_-]+$';
 
+/** What secrets, ciphertexts and signatures are written in: one word. */
+export const wordPattern = '^[!-~]+$';
+
 /** What each IP address and each block of them is written in, and other texts too. */
 export const addressPattern = '^[0-9A-Fa-f:.]+(?:/[0-9]{1,3})?$';
 

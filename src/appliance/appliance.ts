@@ -13,6 +13,7 @@ import { type App, createApp } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
+import type { NotedMark } from '../store/tables/marks.ts';
 import { othersTurn, queuesTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
 import type { Stopping } from './backup/service.ts';
@@ -70,6 +71,8 @@ export class HeldAppliance implements Appliance, Sealing {
    * who ask.
    */
   readonly #localSteps = new SerialQueue();
+  /** How far the stores were when they were last open. */
+  readonly #known = new Map<string, NotedMark>();
   #timesSealed = 0;
   #closed = false;
   #rekeying = false;
@@ -385,6 +388,7 @@ export class HeldAppliance implements Appliance, Sealing {
       const holder = {
         ...{ directory: this.#directory, world: this.world, serves: this.#serves },
         ...{ sealing: this, stopping: this.#stopping },
+        known: this.#known,
         elsewhere: { sealed: () => void this.#sealedElsewhere(), rotated: () => this.#rotatedElsewhere() },
       };
       const open = await openUnsealed(this.#options, opened, holder);

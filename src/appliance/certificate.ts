@@ -14,8 +14,8 @@ interface Validity {
 
 /** Of the first certificate in `pem`. Throws where there is none. */
 export function validityOf(pem: Uint8Array): Validity {
-  const { validFrom, validTo } = new X509Certificate(pem);
-  return { from: Date.parse(validFrom), to: Date.parse(validTo) };
+  const { validFromDate, validToDate } = new X509Certificate(pem);
+  return { from: validFromDate.getTime(), to: validToDate.getTime() };
 }
 
 /** Why no client takes it now; undefined where one may. */

@@ -9,6 +9,7 @@ import { makeDirs, notFile } from '../store/node-files.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
+import { mayKeepNoModes, mountAlone, trialFile, tryFileSystem, withoutModes } from './file-system.ts';
 
 /** For commands too, which know no store. */
 export { makeDirs };
@@ -57,7 +58,7 @@ export const reserveFile = 'kms.reserve';
  */
 const harmless = [
   'lost+found',
-  ...[lockFile, upgradeLock, pidFile, socketFile],
+  ...[lockFile, upgradeLock, pidFile, socketFile, trialFile, `${trialFile}.tmp`],
   ...[initMark, restoreMark, standbyMark].map((name) => `${name}.tmp`),
 ];
 
@@ -115,35 +116,74 @@ export interface DirectoryHold {
   giveUp(made?: readonly string[]): Promise<void>;
 }
 
-/** Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it. */
+/**
+ * Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it, and
+ * `refused` where its file system cannot hold an appliance; then nothing of it stays.
+ */
 export async function makeAndHold(data: string): Promise<DirectoryHold> {
+  const root = resolve(data);
+  let topmost: string | undefined;
   try {
-    const root = resolve(data);
-    const topmost = await makeDirs(root);
-    // A volume may belong to somebody else, who set its mode.
-    await chmod(root, 0o700).catch(() => {});
-    await needPrivateDirectory(root);
+    topmost = await makeDirs(root);
     const isLockNew = !existsSync(inDir(root, lockFile));
-    const lock = lockDirectory(root);
-    return {
-      lock,
-      async giveUp(made = []) {
-        const state = () => dataDirState(root).catch(() => 'missing');
-        try {
-          // While it is held: what another process has in there by then is not taken away.
-          const isNone = /^(?:empty|unrestored)$/.test(await state());
-          if (isNone) for (const path of made) await rm(path, { recursive: true, force: true });
-          if ((await state()) !== 'empty') return;
-          if (isLockNew) for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
-          if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
-        } finally {
-          lock.release();
-        }
-      },
-    };
+    const lock = await holdNew(root);
+    return { lock, giveUp: (made) => giveUp({ root, topmost, lock, isLockNew }, made) };
   } catch (error) {
+    if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
     throw systemError(error, data);
   }
+}
+
+/**
+ * Takes hold of a directory that is to become a data directory: its mode and its file system must be fit for it. Throws
+ * as `makeAndHold` does.
+ */
+export async function holdNew(root: string): Promise<DirectoryLock> {
+  // A volume may belong to somebody else, who set its mode.
+  const isOurs = await chmod(root, 0o700).then(
+    () => true,
+    () => false,
+  );
+  const { mode } = await look(root);
+  if (isOurs && (mode & 0o077) !== 0) throw withoutModes(root, mode);
+  await needPrivateDirectory(root);
+  const isLockNew = !existsSync(inDir(root, lockFile));
+  let lock: DirectoryLock | undefined;
+  try {
+    lock = lockDirectory(root);
+    await tryFileSystem(root, { isPrivate: true });
+    return lock;
+  } catch (error) {
+    // Another process may have made it meanwhile, which is said as `in-use`.
+    if (isLockNew && error instanceof KmsError && error.code === 'refused') await removeLock(root);
+    lock?.release();
+    throw error;
+  }
+}
+
+interface Made {
+  readonly root: string;
+  readonly topmost: string | undefined;
+  readonly lock: DirectoryLock;
+  readonly isLockNew: boolean;
+}
+
+async function giveUp({ root, topmost, lock, isLockNew }: Made, made: readonly string[] = []): Promise<void> {
+  const state = () => dataDirState(root).catch(() => 'missing');
+  try {
+    // While it is held: what another process has in there by then is not taken away.
+    const isNone = /^(?:empty|unrestored)$/.test(await state());
+    if (isNone) for (const path of made) await rm(path, { recursive: true, force: true });
+    if ((await state()) !== 'empty') return;
+    if (isLockNew) await removeLock(root);
+    if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
+  } finally {
+    lock.release();
+  }
+}
+
+async function removeLock(root: string): Promise<void> {
+  for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
 }
 
 /** `dir` and those above it up to `topmost`. Throws for one that is not empty. */
@@ -262,7 +302,7 @@ export async function needPrivateDirectory(path: string): Promise<void> {
   throw new KmsError('refused', `${path}: ${reached(exposure)} (mode ${modeText(info.mode)})`, {
     hint:
       info.uid === userId()
-        ? `run: chmod 0700 ${path}`
+        ? `run: chmod 0700 ${path}${(await mayKeepNoModes(path)) ? `; where that changes nothing, ${mountAlone()}` : ''}`
         : 'let its owner run chmod 0700 on it, or name a new directory below it with --data, which is made for you alone',
   });
 }

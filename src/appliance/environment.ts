@@ -44,12 +44,13 @@ export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): P
   }
 }
 
-/** The system's clock and secure generator, and ids that only grow. */
+/** The system's clocks and secure generator, and ids that only grow. */
 export function systemWorld(): World {
   const random = drawnTogether(systemRandom, setImmediate);
   const nextUlid = ulidGenerator({ now: Date.now, random });
   return {
     now: Date.now,
+    elapsed: () => performance.now(),
     random,
     newId: (prefix) => `${prefix}_${formatUlid(nextUlid())}`,
   };

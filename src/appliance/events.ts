@@ -10,6 +10,7 @@ export interface ApplianceEvent {
 const levels: Readonly<Record<StoreEvent['kind'], ApplianceEvent['level']>> = {
   'torn-tail': 'warn',
   'write-failed': 'error',
+  'log-lost': 'error',
   'log-moved': 'info',
   recovered: 'info',
   'recovery-failed': 'error',

@@ -39,8 +39,8 @@ class AppendFileInPlace implements AppendFile {
     return this.#file.size;
   }
 
-  append(bytes: Uint8Array, room?: number): Promise<void> {
-    return this.#file.append(bytes, room);
+  append(bytes: Uint8Array, room?: number, behind?: Uint8Array): Promise<void> {
+    return this.#file.append(bytes, room, behind);
   }
 
   async sync(): Promise<void> {

@@ -57,6 +57,9 @@ export interface Initialised {
   readonly accountId: string;
   /** Everything is allowed to it, and its secret is nowhere else. */
   readonly apiKey: FullApiKey;
+  readonly applianceId: string;
+  /** Of the master key. */
+  readonly fingerprint: string;
   readonly data: string;
   /** Where the key file is, or would be where the custodian is another. */
   readonly keyFile: string;
@@ -174,7 +177,9 @@ async function initShared(
 /** And the random name of the tenant's store. */
 function firstSeal(first: NewCustodian, kit: NewCustodian | undefined): [Seal, string] {
   const dir = toHex(systemRandom(8));
-  const made = sealFor([first.slot, ...(kit ? [kit.slot] : [])], systemRandom);
+  const custodians = [first.custodian, ...(kit ? [kit.custodian] : [])] as const;
+  const made = sealFor(custodians, systemRandom);
+  for (const { proofKey } of custodians) proofKey.fill(0);
   return [made.withStore(systemDir).withStore(dir), dir];
 }
 
@@ -182,19 +187,24 @@ function initialised(
   data: string,
   stores: Pick<Initialised, 'tenant' | 'accountId' | 'apiKey'>,
   seal: Seal,
-  { slot, shares, masterKey, keyFile }: NewCustodian,
+  { custodian, shares, masterKey, keyFile }: NewCustodian,
   kit: NewCustodian | undefined,
 ): Initialised {
+  const { fingerprint } = seal;
   seal.wipe();
   return {
     ...stores,
+    applianceId: seal.applianceId,
+    fingerprint,
     data,
     keyFile: keyFile?.place ?? defaultKeyFile(data),
     keyFileMade: keyFile?.made ?? false,
-    custodian: slot.kind,
+    custodian: custodian.kind,
     ...(shares && { shares }),
     ...(masterKey !== undefined && { masterKey }),
-    ...(kit?.recoveryCode !== undefined && { recoveryKit: kitText(seal.applianceId, kit.slot.id, kit.recoveryCode) }),
+    ...(kit?.recoveryCode !== undefined && {
+      recoveryKit: kitText(seal.applianceId, kit.custodian.id, kit.recoveryCode),
+    }),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { trustSystem } from './authorities.ts';
 import { oidcClient } from './oidc-client.ts';
 import { startWorker } from './program-files.ts';
 import type { Work } from './threads/jobs.ts';
@@ -105,6 +106,7 @@ export function smtpMailer(settings: MailSettings): Mailer {
 /** The library is loaded with the first mail. */
 async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
+  if (ca === undefined && tls !== 'off') trustSystem();
   return createTransport({
     host,
     port,

@@ -1,7 +1,7 @@
 // `kms move`: an appliance that nobody serves goes over from its data directory to a database that several nodes share,
 // or back, whole and proved to be the same. What it came from stays as it was but for a mark, by which it refuses to
 // serve until somebody takes that back.
-import { chmod, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
@@ -14,12 +14,13 @@ import { listStoreFiles } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { needNoFence } from './backup/fence.ts';
 import { restoreInto } from './backup/restore.ts';
-import { findSource, ofSeal, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
+import { findSource, placeKey, type RestoreOptions, type RestoreResult } from './backup/restore-command.ts';
 import type { OpenedSeal } from './custody/unlock.ts';
 import { type KeyOptions, unseal } from './custody/unsealer.ts';
 import {
   dataDirState,
   foreign,
+  holdNew,
   movedMark,
   needAppliance,
   restoreMark,
@@ -28,6 +29,7 @@ import {
   tenantDir,
 } from './data-dir.ts';
 import { systemWorld } from './environment.ts';
+import { tryFileSystem } from './file-system.ts';
 import { needNobodyServes } from './live-nodes.ts';
 import { sqlWasm } from './program-files.ts';
 import { readStores } from './read-stores.ts';
@@ -155,11 +157,18 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
     try {
       await rm(staging, { recursive: true, force: true });
       await makeDirs(staging);
+      await tryFileSystem(staging, { isPrivate: true });
       const stores = { root: staging, files: nodeFiles(staging), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       await fillDatabase(staging, node, unsealed);
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
-      return { ...restored, ...key, ...ofSeal(unsealed), data: node.name, madeAt: source.origin.madeAt };
+      return {
+        ...restored,
+        ...key,
+        applianceId: unsealed.seal.applianceId,
+        data: node.name,
+        madeAt: source.origin.madeAt,
+      };
     } catch (error) {
       if (!(await node.engine.readSeal())) await node.clear();
       throw error;
@@ -209,8 +218,7 @@ export async function moveToDirectory(options: MoveOptions, to: string): Promise
     const opened = await unseal(bytes, name, options);
     try {
       await makeDirs(root);
-      await chmod(root, 0o700).catch(() => {});
-      const lock = lockDirectory(root);
+      const lock = await holdNew(root);
       try {
         await refuseUnlessEmpty(root);
         return await fillDirectory(root, node, opened, bytes);

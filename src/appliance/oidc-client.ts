@@ -11,6 +11,7 @@ import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { version } from '../version.ts';
+import { authoritiesIn, trustSystem } from './authorities.ts';
 
 /** Milliseconds for which metadata is good, and for which a failure to read it is. */
 const metadataFor = 3_600_000;
@@ -34,7 +35,7 @@ interface Metadata {
   until: number;
 }
 
-export function oidcClient(world: Pick<World, 'now'>): OidcClient {
+export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
   const remembered = new Map<string, Metadata>();
   const underWay = new Map<string, number>();
   let underWayAtAll = 0;
@@ -64,13 +65,13 @@ export function oidcClient(world: Pick<World, 'now'>): OidcClient {
   function metadataOf(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
     const key = keyOf(provider);
     const known = remembered.get(key);
-    const now = world.now();
+    const now = world.elapsed();
     if (known && known.until > now) return known.found;
     const [oldest] = remembered.size >= mostRemembered ? remembered.keys() : [];
     if (oldest !== undefined) remembered.delete(oldest);
     const metadata: Metadata = { found: discover(oauth, provider), until: now + metadataFor };
     metadata.found.catch(() => {
-      metadata.until = world.now() + failureFor;
+      metadata.until = world.elapsed() + failureFor;
     });
     remembered.delete(key);
     remembered.set(key, metadata);
@@ -221,7 +222,8 @@ function send(url: URL, { method, headers, body }: RequestOptions, provider: Pro
   const { ca } = provider;
   const text = body instanceof URLSearchParams ? body.toString() : undefined;
   const signal = AbortSignal.timeout(answerTimeout);
-  const trust = ca === undefined ? {} : { ca };
+  if (ca === undefined && url.protocol === 'https:') trustSystem();
+  const trust = ca === undefined ? {} : { ca: authoritiesIn(ca, 'the provider') };
   const options = { method, headers: { ...headers, 'user-agent': `kms/${version}` }, signal, agent: false as const };
   return new Promise((resolve, reject) => {
     const take = (answer: IncomingMessage): void => void responseOf(answer).then(resolve, reject);

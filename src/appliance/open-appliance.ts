@@ -17,7 +17,9 @@ import { formatMark } from '../model/store-mark.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import type { Files } from '../store/files.ts';
+import { foreignFiles } from '../store/foreign-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
+import type { NotedMark } from '../store/tables/marks.ts';
 import { Aging } from './aging.ts';
 import { needNoFence, takeBack } from './backup/fence.ts';
 import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
@@ -113,6 +115,8 @@ interface Holder {
   readonly serves: boolean;
   /** Told of what other nodes did. */
   readonly elsewhere: SharedEvents;
+  /** How far the stores were when they were last open in this process: nothing behind that is opened again. */
+  readonly known: Map<string, NotedMark>;
 }
 
 /** The open state of an appliance, as the app has it and as the process around it has. */
@@ -187,7 +191,7 @@ interface OpenData {
 async function openData(
   options: ApplianceOptions,
   opened: OpenedSeal,
-  { directory, world, serves, elsewhere }: Holder,
+  { directory, world, serves, elsewhere, known }: Holder,
   ends: Ends,
 ): Promise<OpenData> {
   const { onEvent } = options;
@@ -202,6 +206,8 @@ async function openData(
   const seal = new SealKeeper(opened.seal, sealPlace);
   ends.push(() => seal.wipe());
   const metrics = new Metrics(now(), options.metrics);
+  const toLog = storeEvents(onEvent);
+  let noteNow = async (): Promise<void> => {};
   const shared = node && new (await import('./shared-stores.ts')).SharedStores(node, seal, elsewhere);
   const backUp = backupBeforeMigration({ files, shared, root, seal, now }, onEvent);
   const stores: StoreWorld = {
@@ -209,7 +215,11 @@ async function openData(
     files,
     shared,
     wasm: await sqlWasm(),
-    onEvent: storeEvents(onEvent),
+    onEvent: (dir, event) => {
+      toLog(dir, event);
+      // While it is known: a restart must not take what is left for all that there was.
+      if (['log-lost', 'commits-lost', 'recovery-failed'].includes(event.kind)) void noteNow();
+    },
     counts: (dir) => metrics.store(dir),
     beforeMigration: async () => {
       await node?.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
@@ -217,9 +227,9 @@ async function openData(
     },
     ...(!shared && { needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes) }),
   };
-  const read = await readStores(stores, seal, options.acceptOlder);
+  const read = await readStores(stores, seal, options.acceptOlder, known);
   ends.push(() => read.discard());
-  const shipping = placesShippedTo(options, read.system);
+  const shipping = placesShippedTo(options, root, read.system);
   const shippedIn = (epoch: number) => shipping.all.map((to) => shippedTo(to, seal.current, epoch));
   const takesBack = options.takeBack ?? false;
   const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
@@ -262,7 +272,11 @@ async function openData(
   const keys = seal.keysFor(systemDir);
   const witness = new Witness({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
   if (read.accepted.length > 0) await witness.note();
-  closeWitness = () => witness.close();
+  noteNow = () => witness.try();
+  closeWitness = async () => {
+    await witness.close();
+    for (const [dir, mark] of witness.known) known.set(dir, mark);
+  };
   // It notes what was done at its end, too.
   if (serves) witness.start();
   return { root, files, sealPlace, seal, shared, space, metrics, system, tenants, admin, baseUrl };
@@ -278,10 +292,12 @@ const unwatched: SpaceSettings = {
 /**
  * Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere.
  */
-function placesShippedTo({ copies }: ApplianceOptions, system: ReadStores['system']) {
+function placesShippedTo({ copies }: ApplianceOptions, root: string, system: ReadStores['system']) {
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
-  return { before, now, all: [...new Set([now, before])].filter((to) => to !== '') };
+  const all = [...new Set([now, before])].filter((to) => to !== '');
+  // The data may have moved into a former place since, which is read and no longer written.
+  return { before, now, all: all.map((path) => foreignFiles({ path, own: path === now ? [root] : [] })) };
 }
 
 /**
@@ -327,7 +343,7 @@ async function openServices(
   });
   const mustWait = (): boolean => space.refusal !== undefined;
   const streaming = await openStreaming(
-    { system, tenants, now: world.now, onEvent, mustWait, whenFree },
+    { root, system, tenants, now: world.now, onEvent, mustWait, whenFree },
     options.streaming,
   );
   ends.push(() => streaming.close());

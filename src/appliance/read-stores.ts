@@ -59,11 +59,15 @@ export const marksQuery = (schema: number): string =>
     ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`
     : 'SELECT dir, sequence, runs, noted_at FROM marks';
 
-/** `accept` names tenants, and `system` for the appliance's own store. Changes nothing. */
+/**
+ * `accept` names tenants, and `system` for the appliance's own store. `known` is what this process knew of the stores
+ * before it was sealed. Changes nothing.
+ */
 export async function readStores(
   world: StoreWorld,
   seal: SealKeeper,
   accept: readonly string[] = [],
+  known: Noted = new Map(),
 ): Promise<ReadStores> {
   const keys = seal.keysFor(systemDir);
   const wanted = new Set(accept.map((name) => name.toLowerCase()));
@@ -87,9 +91,9 @@ export async function readStores(
     needKnown(wanted, records.filter(isNamed), records);
     const older: OlderStore[] = [];
     const look = (store: Looked, dir: string, name: string, noted: readonly (NotedMark | undefined)[]) => {
-      const known = noted.filter((each) => each !== undefined);
-      const what = olderThanNoted({ ...store.mark, log: store.log }, known);
-      const from = Math.max(...known.map(({ sequence }) => sequence));
+      const all = [...noted, known.get(dir)].filter((each) => each !== undefined);
+      const what = olderThanNoted({ ...store.mark, log: store.log }, all);
+      const from = Math.max(...all.map(({ sequence }) => sequence));
       if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
     };
     // A node that joins has none yet.

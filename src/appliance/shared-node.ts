@@ -30,7 +30,6 @@ import {
 } from './data-dir.ts';
 import { examineEngine, needSoundEngine } from './doctor/engine.ts';
 import { type Finding, Findings } from './doctor/finding.ts';
-import { examineSlots } from './doctor/keys.ts';
 import type { StoreOf } from './doctor/stores.ts';
 import type { ApplianceEvent } from './events.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
@@ -103,8 +102,6 @@ export class SharedNode {
     const findings = new Findings();
     findings.take(await examineEngine(this.engine, this.name, now));
     examineNodes((await this.status()).nodes, version, findings.add);
-    const { bytes, name } = await this.seal.read();
-    examineSlots(parseHeader(bytes, name).header.slots, this.name, findings.add);
     return findings.all;
   }
 

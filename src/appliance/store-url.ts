@@ -2,10 +2,13 @@
 // far as they are safe: whoever answers on another machine proves by a certificate that it is the one meant.
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
-import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { pemText } from '../crypto/pem.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
+import { authoritiesIn, trustSystem } from './authorities.ts';
 import { refuseExposed, refusePipe } from './data-dir.ts';
 
 export interface StoreSource {
@@ -14,6 +17,8 @@ export interface StoreSource {
   readonly isListed: boolean;
   readonly passwordFile?: string | undefined;
   env(name: Asked): string | undefined;
+  /** Told what of the files that the URL names is not used. */
+  readonly warn?: ((message: string) => void) | undefined;
 }
 
 /** Variables of the environment, as PostgreSQL's own programs know them. */
@@ -21,7 +26,7 @@ const variables = ['PGUSER', 'PGPASSWORD', 'PGPASSFILE'] as const;
 type Asked = (typeof variables)[number];
 
 /** A source as plain data, for a thread. */
-export interface SourceData extends Omit<StoreSource, 'env'> {
+export interface SourceData extends Omit<StoreSource, 'env' | 'warn'> {
   readonly env: readonly (readonly [name: Asked, value: string | undefined])[];
 }
 
@@ -68,18 +73,29 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   const { passwordFile, env } = source;
   const { user, password, hosts, database, given } = checkedUrl(source);
   const places = placesOf(hosts, given.get('sslmode'));
-  const who = user ?? env('PGUSER') ?? userInfo().username;
+  const who = user ?? env('PGUSER') ?? ownName();
   const name = database ?? who;
-  const files = tlsFiles(given);
+  const files = tlsFiles(given, source.warn);
   // Now, so that a file that is missing or open to others is told of at once.
   if (places.some(({ tls }) => tls)) await files();
   const passwordOf = async (place: PostgresHost): Promise<string | undefined> => {
     if (passwordFile !== undefined) return readPassword(passwordFile);
     const passFile = env('PGPASSFILE');
-    return password ?? env('PGPASSWORD') ?? (passFile ? findPassword(passFile, place, name, who) : undefined);
+    const known = env('PGPASSWORD');
+    const given = known === undefined ? undefined : secretOf(known, 'PGPASSWORD');
+    return password ?? given ?? (passFile ? findPassword(passFile, place, name, who) : undefined);
   };
   for (const place of places) await passwordOf(place);
   return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
+}
+
+/** Throws `usage` where the system has no entry for the user, as in many containers. */
+function ownName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    throw wrong('it names no user, and this one has no name', 'write postgres://USER@HOST/…, or set PGUSER');
+  }
 }
 
 /** For logs and messages: the address without a password, and without what TLS takes. */
@@ -181,24 +197,29 @@ function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly
 }
 
 /** The files as they are when it is asked; a context costs some 20 ms, so that one is kept while they are the same. */
-function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureContext: SecureContext }> {
+function tlsFiles(
+  given: ParsedUrl['given'],
+  warn: StoreSource['warn'],
+): () => Promise<{ readonly secureContext: SecureContext }> {
   const [rootFile, certFile, keyFile] = [given.get('sslrootcert'), given.get('sslcert'), given.get('sslkey')];
   if ((certFile === undefined) !== (keyFile === undefined)) {
     throw wrong('sslcert and sslkey belong together', 'give the other one too');
   }
   let known: { readonly texts: string; readonly secureContext: SecureContext } | undefined;
   return async () => {
-    const ca = rootFile === undefined || rootFile === 'system' ? undefined : await readText(rootFile, 'certificates');
-    const cert = certFile === undefined ? undefined : await readText(certFile, 'a certificate');
-    const key =
-      keyFile === undefined ? undefined : await readPrivate(keyFile, 'a private key', 'get another certificate');
+    const isOwn = rootFile !== undefined && rootFile !== 'system';
+    const ca = isOwn ? pemText(await readWhole(rootFile, 'certificates')) : undefined;
+    const cert = certFile === undefined ? undefined : pemText(await readWhole(certFile, 'a certificate'));
+    const remedy = 'get another certificate';
+    const key = keyFile === undefined ? undefined : pemText(await readPrivate(keyFile, 'a private key', remedy));
     const texts = JSON.stringify([ca, cert, key]);
     if (known?.texts === texts) return known;
     try {
-      const authorities = ca ?? getCACertificates('system');
+      if (ca === undefined) trustSystem();
+      const authorities = ca === undefined ? {} : { ca: authoritiesIn(ca, rootFile ?? '', warn) };
       known = {
         texts,
-        secureContext: createSecureContext({ ca: authorities, minVersion: 'TLSv1.2', ...(cert && { cert, key }) }),
+        secureContext: createSecureContext({ ...authorities, minVersion: 'TLSv1.2', ...(cert && { cert, key }) }),
       };
     } catch (cause) {
       const message = `${option}: no certificates in PEM, or no private key that belongs to them`;
@@ -211,9 +232,9 @@ function tlsFiles(given: ParsedUrl['given']): () => Promise<{ readonly secureCon
 
 /** Its first line. */
 async function readPassword(path: string): Promise<string> {
-  const [line = ''] = (await readPrivate(path, 'a password', 'change it')).split(/\r?\n/, 1);
-  if (line !== '') return line;
-  throw new KmsError('refused', `${path}: expected a password, the first line is empty`, { hint: 'write it there' });
+  const password = secretOf(await readPrivate(path, 'a password', 'change it'), path);
+  if (password !== '') return password;
+  throw new KmsError('refused', `${path}: expected a password, the file is empty`, { hint: 'write it there' });
 }
 
 /** Of lines `host:port:database:user:password`, as libpq's `.pgpass` has them: the first that fits. */
@@ -223,9 +244,9 @@ async function findPassword(
   database: string,
   user: string,
 ): Promise<string | undefined> {
-  const text = await readPrivate(path, 'passwords', 'change them');
+  const lines = secretLines(await readPrivate(path, 'passwords', 'change them'), path);
   const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
-  for (const line of text.split(/\r?\n/)) {
+  for (const line of lines) {
     if (line.startsWith('#')) continue;
     // A colon or a backslash in a field stands behind a backslash.
     const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).slice(0, 5);
@@ -236,20 +257,20 @@ async function findPassword(
   return undefined;
 }
 
-async function readPrivate(path: string, what: string, remedy: string): Promise<string> {
+async function readPrivate(path: string, what: string, remedy: string): Promise<Uint8Array> {
   try {
     const info = await stat(path);
     if (info.isFile()) refuseExposed(path, info, what, remedy);
   } catch (error) {
     throw systemError(error, path);
   }
-  return readText(path, what);
+  return readWhole(path, what);
 }
 
-async function readText(path: string, what: string): Promise<string> {
+async function readWhole(path: string, what: string): Promise<Uint8Array> {
   try {
     refusePipe(path, await stat(path), what);
-    return await readFile(path, 'utf8');
+    return await readFile(path);
   } catch (error) {
     throw systemError(error, path);
   }

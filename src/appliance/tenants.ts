@@ -150,7 +150,7 @@ function hostOf(value: unknown): string {
   if (typeof value !== 'string') throw invalidField('hosts', 'expected an array of host names');
   const host = value.trim() === anyHost ? anyHost : listedHost(value.trim());
   if (host !== undefined) return host;
-  const expected = `expected host names such as kms.example.org or addresses, or ${anyHost} for all others`;
+  const expected = `expected host names such as kms.example.org, or ${anyHost} for all others`;
   throw invalidField('hosts', `${expected}, got "${value}"`);
 }
 

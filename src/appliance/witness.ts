@@ -132,22 +132,47 @@ const usualPause = 2000;
 
 export class Witness {
   readonly #deps: WitnessDeps;
+  /** The furthest that is known of each store, by name: what was noted before it opened, and what it had since. */
+  readonly #known: Map<string, NotedMark>;
+  /** As they last stood in the tenants' rows, for when the appliance's own store does not serve. */
+  #rows: Noted;
   /** As last noted, by name. */
   readonly #noted = new Map<string, string>();
   #hasFile: boolean;
   #timer: NodeJS.Timeout | undefined;
   readonly #queue = new SerialQueue();
   #failing = false;
+  /** Stores that are behind what is known of them, which is said once of each. */
+  readonly #behind = new Set<string>();
 
-  /** `known`: what is noted so far, in the appliance's own store and in the file. */
-  constructor(deps: WitnessDeps, known: { readonly marks: Noted; readonly witness: Noted | undefined }) {
+  /**
+   * `known`: what is noted so far, in the appliance's own store and in the file; of stores that are `accepted` older
+   * it counts no more.
+   */
+  constructor(
+    deps: WitnessDeps,
+    known: {
+      readonly marks: Noted;
+      readonly witness: Noted | undefined;
+      readonly accepted: readonly { readonly dir: string }[];
+    },
+  ) {
+    const { marks, witness = new Map(), accepted } = known;
     this.#deps = deps;
     this.#hasFile = known.witness !== undefined;
-    for (const [dir, mark] of known.witness ?? []) {
+    const isAccepted = (name: string): boolean => accepted.some(({ dir }) => dir === name);
+    this.#rows = marks;
+    this.#known = new Map([...furthest(marks, witness)].filter(([dir]) => !isAccepted(dir)));
+    for (const [dir, mark] of witness) {
       const text = formatMark(mark);
-      const row = known.marks.get(dir);
+      const row = marks.get(dir);
       if (dir === systemDir || (row && formatMark(row) === text)) this.#noted.set(dir, text);
     }
+  }
+
+  /** What this process knows of each store: nothing behind it may be taken into service. */
+  get known(): Noted {
+    return this.#known;
   }
 
   /** Notes now and then what changed, until `close`. */
@@ -184,30 +209,68 @@ export class Witness {
     const { system, tenants, now } = this.#deps;
     const at = now();
     const changed = tenants.all
-      .map(({ record: { dir }, handle: { store } }) => ({ dir, mark: store.mark }))
+      .map(({ record: { dir }, handle: { store } }) => ({ dir, mark: this.#learn(dir, store.mark, at) }))
       .filter(({ dir, mark }) => formatMark(mark) !== this.#noted.get(dir));
-    if (changed.length === 0 && formatMark(system.mark) === this.#noted.get(systemDir)) return;
+    if (changed.length === 0 && formatMark(this.#learn(systemDir, system.mark, at)) === this.#noted.get(systemDir)) {
+      return;
+    }
     // The file first: from the first row on, that there is none means that somebody took it away.
     if (!this.#hasFile) await this.#write(at);
-    if (changed.length > 0) {
-      await system.transaction(({ marks }) => {
-        for (const { dir, mark } of changed) marks.set(dir, noteOf(mark, at));
+    try {
+      this.#rows = await system.transaction(({ marks }) => {
+        const rows = marks.all();
+        // Another node may have noted more.
+        for (const { dir, mark } of changed) {
+          const row = rows.get(dir);
+          if (!row || !isBehind(mark, row)) marks.set(dir, noteOf(mark, at));
+        }
+        return changed.length > 0 ? marks.all() : rows;
       });
+    } finally {
+      // Even where the appliance's own store was lost: then the file alone tells the next start.
+      await this.#write(at);
     }
-    await this.#write(at);
     for (const { dir, mark } of changed) this.#noted.set(dir, formatMark(mark));
   }
 
-  /** What the appliance's own store notes, and that store itself. */
+  /** The furthest mark of the store, which is this one unless it is behind what is known, or a fork of it. */
+  #learn(dir: string, mark: Mark, at: number): Mark {
+    const known = this.#known.get(dir);
+    if (!known || !isBehind(mark, known)) {
+      if (!known || formatMark(known) !== formatMark(mark)) this.#known.set(dir, noteOf(mark, at));
+      this.#behind.delete(dir);
+      return mark;
+    }
+    if (!this.#behind.has(dir)) {
+      this.#behind.add(dir);
+      const what = `${dir}: is at transaction ${mark.sequence}, and this process knows of ${known.sequence}`;
+      this.#deps.onEvent?.({ level: 'error', message: `${what}: the larger number stays noted` });
+    }
+    return known;
+  }
+
+  /** The furthest of every store that there is, by what the rows and this process know. */
   async #write(at: number): Promise<void> {
-    const { files, keys, system, random } = this.#deps;
-    const noted = new Map(await system.transaction(({ marks }) => marks.all()));
-    const { mark } = system;
-    noted.set(systemDir, noteOf(mark, at));
+    const { files, keys, system, tenants, random } = this.#deps;
+    const mark = this.#learn(systemDir, system.mark, at);
+    const isThere = new Set([systemDir, ...this.#rows.keys(), ...tenants.all.map(({ record: { dir } }) => dir)]);
+    const noted = new Map([...furthest(this.#rows, this.#known)].filter(([dir]) => isThere.has(dir)));
     await files.replace(witnessFile, sealWitness(keys, noted, random));
     this.#hasFile = true;
     this.#noted.set(systemDir, formatMark(mark));
   }
+}
+
+/** Whether a store with this mark lacks something of what is known of it. */
+function isBehind(mark: Mark, known: Mark): boolean {
+  return mark.sequence < known.sequence || isFork(mark, known);
+}
+
+/** Of each store what goes further. */
+function furthest(a: Noted, b: Noted): Map<string, NotedMark> {
+  const all = new Map(a);
+  for (const [dir, mark] of b) if ((all.get(dir)?.sequence ?? -1) < mark.sequence) all.set(dir, mark);
+  return all;
 }
 
 function noteOf({ sequence, runs }: Mark, at: number): NotedMark {

@@ -31,7 +31,7 @@ export async function confirm(
   const address = here ? undefined : await remoteAddress(cli);
   const what = address === undefined ? `This ${deed}.` : `At ${address}, this ${deed}.`;
   const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;
-  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
+  const answer = (await askLine({ input: stdin, output: stderr, terminal: false }, question, signal)).trim();
   if (name === undefined ? /^y(es)?$/i.test(answer) : answer === name) return;
   throw new KmsError('refused', 'not confirmed; nothing was done');
 }

@@ -7,16 +7,16 @@ import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
+import { boundedText, longestAnswer } from '../client/bounded.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
-import { parseState, type SeenState } from '../client/rollback.ts';
 import { KmsError, reasonOf } from '../errors.ts';
-import { stateHeader, tenantHeader } from '../model/names.ts';
+import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { answers, networkFetch, unixFetch } from './fetch.ts';
 import { say } from './io.ts';
-import { keySources } from './secrets.ts';
-import { watchRollbacks } from './seen-states.ts';
+import { keySources } from './master-key.ts';
+import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
 
@@ -73,10 +73,21 @@ export function asTyped(cli: Cli, error: unknown): unknown {
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
 }
 
-/** What answers at an address may be anything: what does not fit there is no defect of this program. */
+function isOfReading(error: unknown): error is Error {
+  return error instanceof TypeError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
+/**
+ * What answers at an address may be anything: what does not fit there is no defect of this program. The appliance of
+ * this machine also advises.
+ */
 function asAnswered({ way }: Connection, error: unknown): unknown {
-  const isUnreadable = way === 'network' && (error instanceof TypeError || error instanceof RangeError);
-  return isUnreadable ? unexpected(error.message, error) : error;
+  if (way === 'network') {
+    return isOfReading(error) ? unexpected(error.message, error) : error;
+  }
+  const { hint } = Object(error instanceof KmsError ? error.body : undefined);
+  if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
+  return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -89,8 +100,8 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
-  const data = dataDirectory(cli);
-  for (const until = Date.now() + lockTimeout; ; ) {
+  const data = await dataDirectory(cli);
+  for (const until = performance.now() + lockTimeout; ; ) {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
     if (isRunning || later) {
@@ -100,7 +111,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
       return await inProcess(cli, data);
     } catch (error) {
       // Another command, or a server that is just starting or ending: both are done soon.
-      if (!(error instanceof KmsError) || error.code !== 'in-use' || Date.now() > until) throw error;
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }
@@ -127,7 +138,7 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
  * command is for one in a database: what is asked for there is never done here.
  */
 export async function isServed(cli: Cli): Promise<boolean> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const store = sharedStore(cli);
   if (store !== undefined) (await import('../appliance/store-url.ts')).checkedUrl(store);
   if (!(await answers(join(data, 'kms.sock')))) return false;
@@ -145,7 +156,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
     data,
     store: sharedStore(cli),
     keyFile: cli.globals.get('--key-file'),
-    sources: keySources(cli),
+    sources: await keySources(cli),
     onEvent: ({ level, message }) => {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },
@@ -251,45 +262,6 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   };
 }
 
-interface Watched extends Pick<Connection, 'applianceId'> {
-  readonly send: Connection['fetch'];
-  /** What the last answer to a known caller said. */
-  seen(): SeenState | undefined;
-  /** Keeps what was seen. */
-  save(): Promise<void>;
-}
-
-/**
- * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
- */
-function watched(cli: Cli, send: Connection['fetch'], baseUrl: string): Watched {
-  const watch = watchRollbacks(cli.io);
-  let seen: SeenState | undefined;
-  return {
-    seen: () => seen,
-    async send(request) {
-      await watch.ready;
-      const response = await send(request);
-      seen = parseState(response.headers.get(stateHeader)) ?? seen;
-      await watch.see(response);
-      return response;
-    },
-    async applianceId() {
-      if (seen) return seen.appliance;
-      const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
-        throw errorOfFailure(cause, baseUrl, cli.io.signal);
-      });
-      const answer = await json(response);
-      // Of a sealed one nothing is known, where its keys are here neither.
-      const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
-      if (error?.code === 'sealed') throw error;
-      const { appliance } = Object(answer);
-      return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
-    },
-    save: () => watch.save(),
-  };
-}
-
 /** How long an appliance may take to answer a program, in milliseconds: nobody sees what it waits for. */
 const patience = 30_000;
 
@@ -327,7 +299,8 @@ interface Question {
 }
 
 /** Sends a request that is no part of the client; the answer has the status 200. */
-export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Question): Promise<Response> {
+export async function send(cli: Cli, connection: Connection, question: Question): Promise<Response> {
+  const { baseUrl, fetch } = connection;
   const { method, path, body, headers } = question;
   const init: RequestInit =
     body === undefined
@@ -339,20 +312,26 @@ export async function send(cli: Cli, { baseUrl, fetch }: Connection, question: Q
   } catch (cause) {
     throw errorOfFailure(cause, baseUrl, cli.io.signal);
   }
-  if (response.status !== 200) throw errorOfAnswer(response, await json(response), baseUrl);
+  if (response.status !== 200) throw errorOfAnswer(response, await json(response, connection), baseUrl);
   return response;
 }
 
 /** The same for an answer in JSON. Its shape is the server's, which comes in the same executable or is only shown. */
 export async function ask<T>(cli: Cli, connection: Connection, question: Question): Promise<T> {
   const headers = { accept: 'application/json', ...question.headers };
-  const answer = await json(await send(cli, connection, { ...question, headers }));
+  const answer = await json(await send(cli, connection, { ...question, headers }), connection);
   if (typeof answer !== 'object' || answer === null) throw notOurs(connection.baseUrl);
   return answer as T;
 }
 
-function json(response: Response): Promise<unknown> {
-  return response.json().catch(() => undefined);
+/** Undefined for what is none. Throws `unavailable` for more than an answer over the network has. */
+async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
+  try {
+    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
+  } catch (error) {
+    if (error instanceof KmsError) throw error;
+    return undefined;
+  }
 }
 
 /** The operator's requests, on the machine of the appliance. */
@@ -414,7 +393,7 @@ export async function withServer<T>(
 ): Promise<T> {
   const isEnough = later || (orNode && sharedStore(cli) !== undefined);
   if (!isEnough && (await remoteOf(cli)) === undefined && !(await isServed(cli))) {
-    throw new KmsError('unavailable', `no server is running on ${dataDirectory(cli)}`, {
+    throw new KmsError('unavailable', `no server is running on ${await dataDirectory(cli)}`, {
       hint: 'start one with `kms serve`, or name one with --server URL',
     });
   }

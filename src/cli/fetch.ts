@@ -2,8 +2,9 @@
 // socket, with as much of it as the commands need.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { getCACertificates, setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
-import { KmsError } from '../errors.ts';
+import { setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
+import { plainEncoding, refuseInflated } from '../client/bounded.ts';
+import { KmsError, systemCode, systemRefusal } from '../errors.ts';
 import { type Authorities, isOpenToOthers } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
@@ -24,17 +25,24 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
   ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
 };
 
-/** Throws `invalid` where the authorities are no certificates. Without any it trusts the well-known ones. */
+/**
+ * It throws `invalid` where the authorities are no certificates; without any it trusts the well-known ones and those of
+ * the system.
+ */
 export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
-  if (authorities !== undefined) trust(authorities);
   return async (request) => {
+    request.headers.set(...plainEncoding);
     let response: Response;
     try {
+      if (new URL(request.url).protocol === 'https:') await trust(authorities);
       response = await fetch(request);
     } catch (cause) {
       const fault = certificateFault(cause, base, authorities?.from);
-      throw fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? cause;
+      throw (
+        fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? inWords(cause)
+      );
     }
+    refuseInflated(request, response, base);
     // What many servers and proxies tell a client that forgot TLS. An appliance answers in JSON.
     const isPage = response.status === 400 && !/json/.test(response.headers.get('content-type') ?? '');
     const fault = isPage && new URL(base).protocol === 'http:' ? await schemeFault(base) : undefined;
@@ -95,16 +103,10 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
 }
 
 /** For the whole process, which is one command: `fetch` has no setting of its own. */
-function trust({ pem, from }: Authorities): void {
-  try {
-    setDefaultCACertificates([pem]);
-    if (getCACertificates('default').length > 0) return;
-  } catch {
-    // Said below.
-  }
-  throw new KmsError('invalid', `${from} has no certificate in it`, {
-    hint: 'give the certificate of the authority that signed the one of the server, PEM',
-  });
+async function trust(authorities: Authorities | undefined): Promise<void> {
+  const { authoritiesIn, trustSystem } = await import('../appliance/authorities.ts');
+  if (authorities === undefined) trustSystem();
+  else setDefaultCACertificates([authoritiesIn(authorities.pem, authorities.from)]);
 }
 
 function certificateFault(cause: unknown, base: string, from: string | undefined): KmsError | undefined {
@@ -121,12 +123,25 @@ function certificateFault(cause: unknown, base: string, from: string | undefined
   return fault && new KmsError('unavailable', `cannot reach ${base}: ${fault[0]}`, { hint: fault[1], cause });
 }
 
-/** `fetch` hides the code below its own error. */
 function codeOf(error: unknown): string | undefined {
+  return systemCode(codedError(error));
+}
+
+/** The error with the code, which `fetch` hides below its own. */
+function codedError(error: unknown): Error | undefined {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
-    if ('code' in inner && typeof inner.code === 'string') return inner.code;
+    if (systemCode(inner) !== undefined) return inner;
   }
   return undefined;
+}
+
+/** No KmsError, since the client sends again what failed on its way. */
+function inWords(error: unknown): unknown {
+  const coded = codedError(error);
+  const [reason] = systemRefusal(coded) ?? [];
+  if (reason === undefined) return error;
+  const code = systemCode(coded);
+  return Object.assign(new Error(`${reason} (${code})`), { code });
 }
 
 /** A function like `fetch` that asks the server behind the socket, whatever host the URL names. */
@@ -147,7 +162,7 @@ export function unixFetch(socketPath: string): (request: Request) => Promise<Res
         agent: false,
       };
       const outgoing = httpRequest(options, (answer) => void readAnswer(answer).then(resolve, reject));
-      outgoing.on('error', reject);
+      outgoing.on('error', (error) => reject(inWords(error)));
       outgoing.end(body);
     });
   };

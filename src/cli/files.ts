@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto';
 import {
   constants,
   type FileHandle,
-  link,
   lstat,
   open,
   readFile,
@@ -59,16 +58,42 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
+/** The text of a small file, of `most` bytes; `what` says what it should hold. Throws as `readSmallFile` does. */
+export async function readSmallText(path: string, what: string, most?: number): Promise<string> {
+  const bytes = await readSmallFile(path, what, undefined, most);
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
+      hint: 'save it as UTF-8',
+    });
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /**
- * The text of a small file; `what` says what it should hold. `check` sees the file before anything is read of it.
- * Throws `refused` for a pipe that has a name.
+ * The text of a small file in PEM, which is ASCII: what stands around its blocks, for people alone, may be in another
+ * encoding. `read` is for one that holds a secret. Throws as `readSmallFile` does.
  */
-export async function readSmallText(
+export async function readPem(
+  path: string,
+  what: string,
+  read: (path: string, what: string) => Promise<Uint8Array> = readSmallFile,
+): Promise<string> {
+  return Buffer.from(await read(path, what)).toString('utf8');
+}
+
+/**
+ * The bytes of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is
+ * read of it. Throws `refused` for a pipe that has a name, `invalid` for a large file.
+ */
+export async function readSmallFile(
   path: string,
   what: string,
   check?: (file: FileHandle) => Promise<void>,
-): Promise<string> {
-  const most = 65_536;
+  most = 65_536,
+): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);
@@ -83,7 +108,7 @@ export async function readSmallText(
       if (bytesRead === 0 || length > most) break;
     }
     if (length > most) throw new KmsError('invalid', `${path} is too large to hold ${what}`);
-    return buffer.toString('utf8', 0, length);
+    return buffer.subarray(0, length);
   } catch (error) {
     throw fileError(`read ${what} from`, path, error);
   } finally {
@@ -120,6 +145,7 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   } catch (error) {
     throw fileError('write', path, error);
   }
+  if ((mode & 0o077) === 0) await needPrivate(handle, temporary, path);
   let isDurable = false;
   return {
     handle,
@@ -140,6 +166,15 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   };
 }
 
+/** Throws `refused` where the file system lets others read what is for its owner alone; nothing is left then. */
+async function needPrivate(handle: FileHandle, temporary: string, path: string): Promise<void> {
+  const { mode } = await handle.stat();
+  if ((mode & 0o077) === 0) return;
+  await handle.close();
+  await unlink(temporary);
+  throw (await import('../appliance/file-system.ts')).withoutModes(path, mode);
+}
+
 /**
  * Puts another text in the place of a file of this user's own, as a whole; `make` gets the one that is there, as `read`
  * reads it. Whoever does the same at that moment is refused, so that nobody's text is lost; one that was cut off leaves
@@ -152,7 +187,7 @@ export async function replaceText<T>(
 ): Promise<T> {
   const target = await realPath(path);
   const lock = `${target}.new`;
-  const holder = `${hostname()} ${process.pid} ${randomBytes(6).toString('hex')}`;
+  const holder = `${hostname()} ${process.pid} ${await beginningOf(process.pid)} ${randomBytes(6).toString('hex')}`;
   const draft = draftOf(lock, holder);
   await takeLock(lock, holder, path);
   const isHeld = async (): Promise<boolean> => (await holderOf(lock)) === holder;
@@ -188,15 +223,16 @@ function notReplaced(path: string, target: string, error: unknown): KmsError {
 async function takeLock(lock: string, holder: string, path: string): Promise<void> {
   for (;;) {
     try {
-      return await symlink(holder, lock).catch((error) => {
+      return await symlink(holder, lock).catch(async (error) => {
+        const { isWithoutLinks } = await import('../appliance/file-system.ts');
         if (!isWithoutLinks(error)) throw error;
-        return writeWhole(lock, holder);
+        await writeWhole(lock, holder);
       });
     } catch (error) {
       if (systemCode(error) !== 'EEXIST') throw notReplaced(path, lock, error);
     }
     const other = await holderOf(lock);
-    if (!isGone(other)) throw beingWritten(path, lock);
+    if (!(await isGone(other))) throw beingWritten(path, lock);
     // Another command may have taken it from there by now: that one finds so before it writes.
     const away = `${lock}.${randomBytes(6).toString('hex')}`;
     if (!(await rename(lock, away).then(() => true, isNotThere))) continue;
@@ -217,10 +253,29 @@ async function writeWhole(path: string, text: string): Promise<void> {
   }
 }
 
-const holderForm = /^(\S+) ([0-9]+) ([0-9a-f]{12})$/;
+/** The machine, the process, when that began, and the draft. */
+const holderForm = /^(\S+) ([0-9]+) (\S+) ([0-9a-f]{12})$/;
+
+/**
+ * When the process began, in ticks of this machine's run, which is named too: another process that has its number later
+ * began at another time. `-` where the system does not tell.
+ */
+async function beginningOf(pid: number): Promise<string> {
+  try {
+    const [run, about] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ]);
+    // Behind the command's name, which stands in brackets and may have blanks in it, the twentieth (proc(5)).
+    const ticks = about.slice(about.lastIndexOf(')') + 2).split(' ')[19];
+    return ticks === undefined ? '-' : `${run.trim()}.${ticks}`;
+  } catch {
+    return '-';
+  }
+}
 
 function draftOf(lock: string, holder: string): string {
-  return `${lock}.${holderForm.exec(holder)?.[3]}.tmp`;
+  return `${lock}.${holderForm.exec(holder)?.[4]}.tmp`;
 }
 
 async function holderOf(lock: string): Promise<string> {
@@ -228,15 +283,17 @@ async function holderOf(lock: string): Promise<string> {
 }
 
 /** Of a process elsewhere, and where it is not said whose it is, nobody here knows. */
-function isGone(holder: string): boolean {
-  const [, host, pid] = holderForm.exec(holder) ?? [];
+async function isGone(holder: string): Promise<boolean> {
+  const [, host, pid, beginning] = holderForm.exec(holder) ?? [];
   if (host !== hostname()) return false;
   try {
     process.kill(Number(pid), 0);
-    return false;
   } catch (error) {
-    return systemCode(error) === 'ESRCH';
+    // Another user's process lives.
+    if (systemCode(error) === 'ESRCH') return true;
   }
+  const now = await beginningOf(Number(pid));
+  return now !== '-' && beginning !== '-' && now !== beginning;
 }
 
 function isNotThere(error: unknown): boolean {
@@ -250,22 +307,11 @@ function beingWritten(path: string, lock: string): KmsError {
   });
 }
 
-/** A link never replaces anything, unlike a rename; file systems without links get the rename. */
 async function nameIt(temporary: string, path: string, hint: string): Promise<void> {
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    if (systemCode(error) === 'EEXIST') throw alreadyThere(path, hint);
-    if (!isWithoutLinks(error)) throw error;
-    if (await exists(path)) throw alreadyThere(path, hint);
-    await rename(temporary, path);
-    return;
-  }
-  await unlink(temporary);
-}
-
-function isWithoutLinks(error: unknown): boolean {
-  return ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(systemCode(error) ?? '');
+  const { giveName } = await import('../appliance/file-system.ts');
+  await giveName(temporary, path).catch((error) => {
+    throw systemCode(error) === 'EEXIST' ? alreadyThere(path, hint) : error;
+  });
 }
 
 /** A link to nowhere is there, too. */

@@ -9,15 +9,23 @@ type InputStream = Readable & { readonly isTTY?: boolean };
 type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
 
 export interface Io {
-  /** What was typed after `kms`. */
+  /** What was typed after `kms`. Throws `usage` where that, or a variable for this command, is not UTF-8. */
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`. */
+  /**
+   * Relative paths start here. Looked at only where one was given: it may be gone, which throws `refused`, or not be
+   * UTF-8, which throws `usage`.
+   */
   readonly cwd: string;
   /** Likewise: a user need not have one. */
   readonly home: string;
   readonly stdin: InputStream;
   readonly stdout: OutputStream;
+  /**
+   * Whether what goes to stdout is for nobody, since it was closed when the process began: the runtime opens /dev/null
+   * there, for reading and writing, so that no write fails. Another program may have done the same on purpose.
+   */
+  readonly isStdoutClosed?: boolean;
   readonly stderr: OutputStream;
   /**
    * Aborted, with the signal's name as reason, by Ctrl-C or a polite request to end. Whoever waits for something heeds
@@ -28,14 +36,11 @@ export interface Io {
   onHangup?(run: () => void): void;
 }
 
-/**
- * A file name as it was typed, from the directory in which it was. Throws `refused` for one that did not arrive as it
- * was.
- */
+/** A file name as it was typed, from the directory in which it was. Throws `usage` for one that is not UTF-8. */
 export function pathFrom(io: Io, name: string): string {
   // The platform puts this character in place of bytes that are no UTF-8: another file would be meant.
   if (name.includes('\ufffd')) {
-    throw new KmsError('refused', `the file name ${name} is not UTF-8`, {
+    throw new KmsError('usage', `expected a path in UTF-8 without the character U+FFFD, got "${name}"`, {
       hint: 'rename the file, or use stdin and stdout (< and >)',
     });
   }
@@ -62,6 +67,14 @@ export async function write(stream: OutputStream, text: string | Uint8Array): Pr
     if (isBrokenPipe(error)) throw error;
     throw fileError('write to', stream.fd === 2 ? 'stderr' : 'stdout', error);
   }
+}
+
+/** Throws `refused` where stdout was closed, for a command whose whole point is what it writes there. */
+export function mustReachStdout({ isStdoutClosed }: Io): void {
+  if (!isStdoutClosed) return;
+  throw new KmsError('refused', 'cannot write to stdout: it is closed, or /dev/null opened for reading too', {
+    hint: 'name a file with -o FILE where there is that option, or send it somewhere with >',
+  });
 }
 
 /** Whether whoever reads our output has gone away. */

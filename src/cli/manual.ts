@@ -43,8 +43,8 @@ export function manualPage(kms: GrammarCommand): string {
 
 const paragraphs: readonly string[] = [
   'A command goes to the appliance that --server or --profile names, otherwise to that of KMS_SERVER or ' +
-    'KMS_PROFILE, otherwise to the one whose data directory is here, otherwise to the default profile. On its own ' +
-    'machine it uses the socket of the running server; if none runs, the command opens the data directory itself.',
+    'KMS_PROFILE, otherwise to that of KMS_DATA, otherwise to the default profile; without one, to ./kms-data where ' +
+    'that is your own. On its own machine it uses the socket of the running server; if none runs, the command opens the data directory itself.',
   'People get tables and sentences on stdout; --json gives one JSON document. Progress, warnings and errors go to ' +
     'stderr, an error in one line.',
 ];

@@ -1,5 +1,6 @@
 // The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
 // file of the command line that reads `process`.
+import { fstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, isAbsolute } from 'node:path';
 import { KmsError } from '../errors.ts';
@@ -24,16 +25,22 @@ export function processIo(): Io {
   // It would have Node take every certificate for good, whatever name and authority a command was given.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   return {
-    args: [...commandOf(process.argv0, given), ...given],
+    get args() {
+      checkGiven(given);
+      return [...commandOf(process.argv0, given), ...given];
+    },
     env: process.env,
     get cwd() {
-      return found(process.cwd, 'the directory in which this was typed is gone', 'change to one that is there');
+      return found(workingDirectory, 'the directory in which this was typed is gone', 'change to one that is there');
     },
     get home() {
       return found(homeDirectory, 'this user has no home directory', 'set HOME');
     },
     stdin: process.stdin,
     stdout: process.stdout,
+    get isStdoutClosed() {
+      return isReopened(1);
+    },
     stderr: process.stderr,
     signal: stop.signal,
     onHangup(run) {
@@ -49,17 +56,111 @@ function commandOf(name: string, given: readonly string[]): readonly string[] {
   return [given.some((each) => each === '--help' || each === '-h') ? 'age-plugin' : '__age-plugin'];
 }
 
+/** Stands for bytes that are not UTF-8, and for itself where it was typed. */
+const standIn = '\ufffd';
+
+/**
+ * Throws `usage` for arguments and variables of this command that are not UTF-8: under what stands for them here
+ * another name would be meant, the same one for many.
+ */
+function checkGiven(given: readonly string[]): void {
+  if (given.some((each) => each.includes(standIn))) {
+    const raw = nullTerminated('/proc/self/cmdline').slice(-given.length);
+    const at = given.findIndex((each, n) => !isText(each, raw[n]));
+    if (at >= 0) throw notText(`argument ${at + 1}`, given[at], raw[at]);
+  }
+  const variables = Object.entries(process.env).filter(
+    ([name, value]) => /^KMS_/.test(name) && value?.includes(standIn),
+  );
+  for (const [name, value = ''] of variables) {
+    const raw = rawVariable(name);
+    if (!isText(value, raw)) throw notText(`the variable ${name}`, secretVariable.test(name) ? undefined : value, raw);
+  }
+}
+
+const secretVariable = /KEY|PASS|SHARE|TOKEN|SECRET/;
+
+/** Whether the text is what the bytes say; of bytes that cannot be seen, only what has no stand-in in it. */
+function isText(text: string, raw: Buffer | undefined): boolean {
+  return !text.includes(standIn) || raw?.equals(Buffer.from(text)) === true;
+}
+
+function notText(what: string, text: string | undefined, raw?: Buffer): KmsError {
+  const shown = text === undefined ? '' : `, got "${raw === undefined ? text : shownBytes(raw)}"`;
+  return new KmsError('usage', `${what}: expected UTF-8${shown}`, {
+    hint: 'set the terminal to UTF-8, rename the file, or give what it holds on stdin',
+  });
+}
+
+/** As `$'…'` of a shell has it: text, and in place of what is none `\\x` and two digits for each byte. */
+function shownBytes(bytes: Buffer): string {
+  return Array.from(bytes, (byte) =>
+    byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
+  ).join('');
+}
+
+/** None where the system does not tell. */
+function nullTerminated(path: string): readonly Buffer[] {
+  try {
+    const text = readFileSync(path, 'latin1').replace(/\0$/, '');
+    return text.split('\0').map((each) => Buffer.from(each, 'latin1'));
+  } catch {
+    return [];
+  }
+}
+
+/** As it was when the process began. */
+function rawVariable(name: string): Buffer | undefined {
+  const beginning = Buffer.from(`${name}=`);
+  const found = nullTerminated('/proc/self/environ').find((each) =>
+    each.subarray(0, beginning.length).equals(beginning),
+  );
+  return found?.subarray(beginning.length);
+}
+
+function workingDirectory(): string {
+  const path = process.cwd();
+  if (!path.includes(standIn)) return path;
+  const raw = rawWorkingDirectory();
+  if (isText(path, raw)) return path;
+  throw notText('the directory in which this was typed', path, raw);
+}
+
+function rawWorkingDirectory(): Buffer | undefined {
+  try {
+    return readlinkSync('/proc/self/cwd', { encoding: 'buffer' });
+  } catch {
+    return undefined;
+  }
+}
+
 /** Throws where it is not a place of its own: `HOME` may be set to nothing, or to what depends on where one is. */
 function homeDirectory(): string {
   const home = homedir();
   if (!isAbsolute(home)) throw new Error('expected an absolute path');
+  const raw = home.includes(standIn) ? rawVariable('HOME') : undefined;
+  if (!isText(home, raw)) throw notText('the home directory', home, raw);
   return home;
+}
+
+const bothWays = 2;
+
+/** Whether it is /dev/null for reading and writing, as the runtime opens what was closed. */
+function isReopened(file: number): boolean {
+  try {
+    const { rdev } = fstatSync(file);
+    const [, flags = '0'] = /^flags:\t([0-7]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${file}`, 'utf8')) ?? [];
+    return rdev === statSync('/dev/null').rdev && (Number.parseInt(flags, 8) & 3) === bothWays;
+  } catch {
+    return false;
+  }
 }
 
 function found(look: () => string, otherwise: string, hint?: string): string {
   try {
     return look();
   } catch (cause) {
+    if (cause instanceof KmsError) throw cause;
     throw new KmsError('refused', otherwise, hint === undefined ? { cause } : { hint, cause });
   }
 }

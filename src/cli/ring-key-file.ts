@@ -18,10 +18,10 @@ import { KmsError, reasonOf } from '../errors.ts';
 import { isRingName } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import type { Connection } from './connect.ts';
-import { fileError, type NewFile, newFile, readSmallText, replaceText } from './files.ts';
+import { fileError, type NewFile, newFile, readPem, readSmallText, replaceText } from './files.ts';
 import { configDirectory, say, write } from './io.ts';
 import { showOnce } from './output.ts';
-import { readSecretFile } from './secrets.ts';
+import { readSecretBytes } from './secrets.ts';
 
 type RingKind = 'rings' | 'asym';
 
@@ -294,14 +294,14 @@ export async function prepareRingCrypto(): Promise<void> {
 
 export async function readRingKey(path: string): Promise<RingPrivateKeys> {
   await prepareRingCrypto();
-  return readPrivateKeys(await readSecretFile(path, 'the private key'), path);
+  return readPrivateKeys(await readSecretBytes(path, 'the private key'), path);
 }
 
 /** Adds a hybrid private key to the file of a ring's, or finds the one that was added before and is not used yet. */
 export async function addHybridKey(
   path: string,
 ): Promise<{ readonly publicKey: string; readonly keys: RingPrivateKeys }> {
-  const read = (path: string) => readSecretFile(path, 'the private key');
+  const read = (path: string) => readPem(path, 'the private key', readSecretBytes);
   return replaceText(path, read, (text) => {
     const { privateKey, publicKey } = withHybridKey(readPrivateKeys(text, path));
     return { text: privateKey, result: { publicKey, keys: readPrivateKeys(privateKey, path) } };

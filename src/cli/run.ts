@@ -14,9 +14,11 @@ import {
 } from './exit.ts';
 import { type Io, isBrokenPipe, say, tell, write } from './io.ts';
 import { program } from './program.ts';
+import { withSafeTerminals } from './terminal.ts';
 
 /** Runs one command line and says with which code to exit. Never throws. */
-export async function runCli(io: Io): Promise<number> {
+export async function runCli(world: Io): Promise<number> {
+  const io = withSafeTerminals(world);
   const session: Session = { io, help: { out: [], err: [] }, exitCode: exitCodes.done };
   try {
     return await runCommand(session);
@@ -43,8 +45,8 @@ async function report(io: Io, error: unknown): Promise<number> {
     await say(io, error instanceof Interrupted ? error.message : 'interrupted');
     return interruptedBy(io.signal.reason);
   }
-  // Who reads our output has had enough of it (`| head`): no reason to complain.
-  if (isBrokenPipe(error)) return exitCodes.done;
+  // Who reads our output has had enough of it (`| head`): no reason to complain, but it is not all that was asked for.
+  if (isBrokenPipe(error)) return exitCodes.failed;
   const isOurs = error instanceof KmsError;
   const defect = isOurs ? error.cause : error;
   const isShown = !!io.env.KMS_DEBUG && (defect instanceof TypeError || (!isOurs && defect instanceof Error));

@@ -2,31 +2,27 @@
 // where other users of the machine could see them.
 import { createInterface, type ReadLineOptions } from 'node:readline';
 import { addAbortSignal, Writable } from 'node:stream';
-import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { KmsError } from '../errors.ts';
+import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { Cli } from './command.ts';
-import { readSmallText } from './files.ts';
+import { readSmallFile } from './files.ts';
 import { write } from './io.ts';
 
 const most = 16_384;
 
-/** The secret, without white space around it. `what` names it in the prompt. */
+/** The secret that is typed, or the one line of stdin; empty where there is none. `what` names it. */
 export async function readSecret(cli: Cli, what: string): Promise<string> {
   const { stdin, stderr } = cli.io;
-  if (stdin.isTTY && stderr.isTTY) return prompt(cli, what);
-  return (await readAll(cli, what)).split('\n', 1)[0]?.trim() ?? '';
+  const isTyped = stdin.isTTY && stderr.isTTY;
+  return secretOf(isTyped ? await prompt(cli, what) : await readAll(cli, what), `the ${what} on stdin`);
 }
 
 /** The lines of stdin that say something, each a secret. `what` names them. */
 export async function readLines(cli: Cli, what: string): Promise<readonly string[]> {
-  const text = await readAll(cli, what);
-  return text
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
+  return secretLines(await readAll(cli, what), `the ${what} on stdin`);
 }
 
-async function readAll(cli: Cli, what: string): Promise<string> {
+async function readAll(cli: Cli, what: string): Promise<Uint8Array> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of addAbortSignal(cli.io.signal, cli.io.stdin)) {
@@ -35,7 +31,7 @@ async function readAll(cli: Cli, what: string): Promise<string> {
     length += bytes.length;
     if (length > most) throw new KmsError('usage', `expected the ${what} on stdin, got more than ${most} bytes`);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 async function prompt(cli: Cli, what: string): Promise<string> {
@@ -49,7 +45,7 @@ async function prompt(cli: Cli, what: string): Promise<string> {
   }
 }
 
-/** The line that was typed; empty where the input ends without one (Ctrl-D). Ctrl-C rejects. */
+/** The line that was typed, as it was; empty where the input ends without one (Ctrl-D). Ctrl-C rejects. */
 export function askLine(options: ReadLineOptions, question: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const terminal = createInterface(options);
@@ -65,19 +61,24 @@ export function askLine(options: ReadLineOptions, question: string, signal: Abor
       resolve(answer);
     });
     terminal.question(question, (line) => {
-      answer = line.trim();
+      answer = line;
       terminal.close();
     });
     if (signal.aborted) stop();
   });
 }
 
+/** The secret in a file that nobody else may read; `what` names it. Throws as `readSecretBytes` and `secretOf` do. */
+export async function readSecretFile(path: string, what: string): Promise<string> {
+  return secretOf(await readSecretBytes(path, what), path);
+}
+
 /**
- * The text of a small file that nobody else may read, since it holds `what`, which is secret. Throws `refused` where
+ * The bytes of a small file that nobody else may read, since it holds `what`, which is secret. Throws `refused` where
  * others can. A pipe's mode says nothing.
  */
-export async function readSecretFile(path: string, what: string): Promise<string> {
-  return readSmallText(path, what, async (file) => {
+export async function readSecretBytes(path: string, what: string): Promise<Uint8Array> {
+  return readSmallFile(path, what, async (file) => {
     const info = await file.stat();
     if (!info.isFile()) return;
     const { refuseExposed } = await import('../appliance/data-dir.ts');
@@ -88,11 +89,12 @@ export async function readSecretFile(path: string, what: string): Promise<string
 /** The one in the file that --passphrase-file names, else in KMS_PASSPHRASE. */
 export async function givenPassphrase(cli: Cli): Promise<string | undefined> {
   const file = cli.globals.get('--passphrase-file');
-  if (file !== undefined) return (await readSecretFile(file, 'the passphrase')).replace(/\r?\n$/, '');
-  return cli.io.env.KMS_PASSPHRASE || undefined;
+  if (file !== undefined) return readSecretFile(file, 'the passphrase');
+  const { KMS_PASSPHRASE } = cli.io.env;
+  return KMS_PASSPHRASE ? secretOf(KMS_PASSPHRASE, 'KMS_PASSPHRASE') : undefined;
 }
 
-/** A new one: given, or typed twice, or the first line of stdin. */
+/** A new one: given, or typed twice, or the line of stdin. */
 export async function newPassphrase(cli: Cli): Promise<string> {
   const given = await givenPassphrase(cli);
   if (given !== undefined) return given;
@@ -104,29 +106,14 @@ export async function newPassphrase(cli: Cli): Promise<string> {
   return passphrase;
 }
 
-/** Where a command that opens the data directory itself finds the master key. Only a person at a terminal is asked. */
-export function keySources(cli: Cli): Omit<KeySources, 'keyFile'> {
-  const { stdin, stderr, env } = cli.io;
-  return {
-    env: (name) => env[name],
-    passphrase: () => givenPassphrase(cli),
-    ...(stdin.isTTY && stderr.isTTY && { askPassphrase: () => readSecret(cli, 'passphrase of the master key') }),
-  };
-}
-
-/** Of a server, which asks nobody. */
-export function serverKeySources(cli: Cli): Omit<KeySources, 'keyFile'> {
-  return { env: (name) => cli.io.env[name], passphrase: () => givenPassphrase(cli) };
-}
-
 /** The API key; undefined where none is given. */
 export async function readApiKey(cli: Cli): Promise<string | undefined> {
   const path = cli.globals.get('--api-key-file');
   if (path === undefined) {
-    const key = cli.io.env.KMS_API_KEY?.trim();
+    const key = secretOf(cli.io.env.KMS_API_KEY ?? '', 'KMS_API_KEY');
     return key ? checkedApiKey(key, 'KMS_API_KEY') : undefined;
   }
-  return checkedApiKey((await readSecretFile(path, 'the API key')).trim(), path);
+  return checkedApiKey(await readSecretFile(path, 'the API key'), path);
 }
 
 export function checkedApiKey(key: string, source: string): string {

@@ -1,7 +1,9 @@
-// What this machine remembers of the appliances that it talked to, in files below $XDG_STATE_HOME/kms, and what it says
-// when one of them comes back older than it was.
+// Which appliance answers, and whether it is the expected one; what this machine remembers of those that it talked to,
+// in files below $XDG_STATE_HOME/kms, and what it says when one of them comes back older than it was.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { boundedText, longestAnswer } from '../client/bounded.ts';
+import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import {
   formatState,
   isLater,
@@ -11,12 +13,85 @@ import {
   type SeenState,
   type StateMemory,
 } from '../client/rollback.ts';
+import { KmsError } from '../errors.ts';
+import { stateHeader } from '../model/names.ts';
+import type { Cli } from './command.ts';
 import { type Io, pathFrom, say } from './io.ts';
 import { visible } from './text.ts';
 
-export function watchRollbacks(io: Io): RollbackWatch {
+type Send = (request: Request) => Promise<Response>;
+
+export interface Watched {
+  readonly send: Send;
+  /** The id of the appliance that answers; undefined where it does not tell. Throws `sealed`. */
+  applianceId(): Promise<string | undefined>;
+  /** What the last answer to a known caller said. */
+  seen(): SeenState | undefined;
+  /** Keeps what was seen. */
+  save(): Promise<void>;
+}
+
+/**
+ * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
+ */
+export function watched(cli: Cli, send: Send, baseUrl: string): Watched {
+  const expected = cli.globals.get('--expect-appliance');
+  const watch = watchRollbacks(cli.io, expected);
+  let seen: SeenState | undefined;
+  let isChecked = false;
+  return {
+    seen: () => seen,
+    async send(request) {
+      await watch.ready;
+      // Before a credential or anything else goes there.
+      if (expected !== undefined && !isChecked) needAppliance(expected, await askedId(send, baseUrl));
+      isChecked = true;
+      const response = await send(request);
+      seen = parseState(response.headers.get(stateHeader)) ?? seen;
+      await watch.see(response);
+      return response;
+    },
+    async applianceId() {
+      if (seen) return seen.appliance;
+      const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {
+        throw errorOfFailure(cause, baseUrl, cli.io.signal);
+      });
+      return idIn(response, baseUrl);
+    },
+    save: () => watch.save(),
+  };
+}
+
+/** Undefined where it does not tell; whatever is in the way of asking is for the next request to say. */
+async function askedId(send: Send, baseUrl: string): Promise<string | undefined> {
+  return send(new Request(`${baseUrl}/readyz`))
+    .then((response) => idIn(response, baseUrl))
+    .catch(() => undefined);
+}
+
+/** The id in an answer of the health check. Throws `sealed`. */
+async function idIn(response: Response, baseUrl: string): Promise<string | undefined> {
+  const answer = jsonOf(await boundedText(response, longestAnswer, baseUrl));
+  // Of a sealed one nothing is known, where its keys are here neither.
+  const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
+  if (error?.code === 'sealed') throw error;
+  const { appliance } = Object(answer);
+  return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
+}
+
+/** Undefined for what is no JSON. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Throws `refused` where an answer is of another appliance than the `expected` one. */
+function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
   const dir = directoryOf(io);
-  return rollbackWatch(dir === undefined ? noMemory : fileMemory(dir), {
+  const watch = rollbackWatch(dir === undefined ? noMemory : fileMemory(dir), {
     onOlder: (seen, remembered) =>
       say(
         io,
@@ -35,6 +110,21 @@ export function watchRollbacks(io: Io): RollbackWatch {
             'since it was last used from here',
         ),
       ),
+  });
+  return {
+    ...watch,
+    see(response) {
+      needAppliance(expected, parseState(response.headers.get(stateHeader))?.appliance);
+      return watch.see(response);
+    },
+  };
+}
+
+/** Throws `refused` where another one answered; `answered` is undefined where that is not said. */
+function needAppliance(expected: string | undefined, answered: string | undefined): void {
+  if (expected === undefined || answered === undefined || answered === expected) return;
+  throw new KmsError('refused', `expected the appliance ${expected}, and ${answered} answered`, {
+    hint: 'another one is at that place',
   });
 }
 

@@ -13,7 +13,7 @@ import type { Cli, CliOf } from './command.ts';
 import { Interrupted, isInterruption } from './exit.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
-import { hasColour, type Io, pathFrom, tell, written } from './io.ts';
+import { hasColour, type Io, mustReachStdout, pathFrom, tell, written } from './io.ts';
 
 /** What encrypts without being copied first. */
 const pieceLength = plainBlockLength;
@@ -89,6 +89,7 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
     if (cli.globals.isTyped('--json')) {
       throw cli.wrong('--json needs -o FILE: stdout takes the file itself');
     }
+    mustReachStdout(cli.io);
     return toReader(cli.io.stdout, (error) => fileError('write to', 'stdout', error));
   }
   const path = pathFrom(cli.io, name);

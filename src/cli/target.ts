@@ -1,13 +1,13 @@
 // The appliance that a command is for: one at an address, or the one of this machine. What is typed comes before the
-// environment, and that before what is there: an appliance in the data directory, else the default profile. --server
-// comes before a profile.
-import { stat } from 'node:fs/promises';
+// environment, and that before the default profile; a data directory that nobody named comes last, since whoever made
+// what one stands in made it, too. --server comes before a profile.
+import { lstat, stat } from 'node:fs/promises';
 import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { readAuthorities } from './authorities.ts';
 import type { Cli } from './command.ts';
-import { readSmallText } from './files.ts';
-import { type Io, pathFrom } from './io.ts';
+import { type Io, pathFrom, say } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
 
@@ -49,7 +49,8 @@ type Chosen =
 async function chosenRemote(cli: Cli): Promise<Chosen | undefined> {
   const named = namedRemote(cli);
   const isHere = cli.globals.isTyped('--data') || sharedStore(cli) !== undefined;
-  if (named !== undefined || isHere || (await isThere(dataDirectory(cli)))) return named;
+  const data = namedDirectory(cli);
+  if (named !== undefined || isHere || (data !== undefined && (await isThere(data)))) return named;
   const profile = await defaultProfile(cli.io);
   return profile === undefined ? undefined : { profile };
 }
@@ -70,7 +71,7 @@ export function namedRemote(cli: Cli): Chosen | undefined {
 /** Where a command goes, in words by which it is found again from any directory of this machine. */
 export async function placeOf(cli: Cli): Promise<{ kind: 'server' | 'profile' | 'data'; name: string }> {
   const chosen = await chosenRemote(cli);
-  if (chosen === undefined) return { kind: 'data', name: dataDirectory(cli) };
+  if (chosen === undefined) return { kind: 'data', name: await dataDirectory(cli) };
   if (chosen.server === undefined) return { kind: 'profile', name: chosen.profile };
   return { kind: 'server', name: addressOf(chosen.server) };
 }
@@ -126,11 +127,56 @@ export function sharedStore(cli: Cli): StoreSource | undefined {
 
 export function storeAt(cli: Cli, url: string, isListed: boolean): StoreSource {
   const passwordFile = cli.globals.get('--store-password-file');
-  return { url, isListed, passwordFile, env: (name) => cli.io.env[name] };
+  const warn = (message: string): void => void say(cli.io, `warning: ${message}`);
+  return { url, isListed, passwordFile, env: (name) => cli.io.env[name], warn };
 }
 
-export function dataDirectory(cli: Cli): string {
-  return cli.globals.get('--data') ?? pathFrom(cli.io, 'kms-data');
+/** The data directory that somebody named, with --data or KMS_DATA. */
+export function namedDirectory(cli: Cli): string | undefined {
+  return cli.globals.get('--data');
+}
+
+/**
+ * The data directory of the command: the one that was named, else `./kms-data`, be it there or not. Throws `refused`
+ * for one that is merely there and belongs to somebody else, or while a default profile says where commands go.
+ */
+export async function dataDirectory(cli: Cli): Promise<string> {
+  const named = namedDirectory(cli);
+  if (named !== undefined) return named;
+  const found = pathFrom(cli.io, 'kms-data');
+  if (!(await isThere(found))) return found;
+  if (!(await isOwn(found))) throw notNamed(found, 'belongs to another user');
+  if (sharedStore(cli) !== undefined) return found;
+  const profile = await defaultProfile(cli.io);
+  if (profile !== undefined) throw notNamed(found, `is there, and commands go to the profile ${profile} by default`);
+  return found;
+}
+
+/** For what a data directory may not order unless somebody means it. Throws `refused`; `what` says what that is. */
+export function needNamedDirectory(cli: Cli, what: string): void {
+  if (namedDirectory(cli) !== undefined) return;
+  throw notNamed(pathFrom(cli.io, 'kms-data'), what);
+}
+
+function notNamed(path: string, what: string): KmsError {
+  return new KmsError('refused', `${path} ${what}, and nobody named it`, {
+    hint: `if it is what you mean, name it: --data ${path}`,
+  });
+}
+
+/** A link to it must be one's own, too. */
+async function isOwn(path: string): Promise<boolean> {
+  const { userId } = await import('../appliance/environment.ts');
+  const me = userId();
+  const owners = await Promise.all(
+    [lstat(path), stat(path)].map((info) =>
+      info.then(
+        ({ uid }) => uid,
+        () => me,
+      ),
+    ),
+  );
+  return owners.every((uid) => uid === me);
 }
 
 async function serverNamed(cli: Cli, server: string): Promise<Remote> {
@@ -171,7 +217,7 @@ function remote(url: URL, apiKey: string | undefined, authorities: Authorities |
 
 async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   const file = cli.globals.get('--ca-file');
-  return file === undefined ? undefined : { pem: await readSmallText(file, 'certificates'), from: file };
+  return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
 /** Whatever is in the way of looking is for whoever opens it to say. */

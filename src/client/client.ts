@@ -3,6 +3,8 @@
 
 import { type ClientEndpointId, clientPaths, type Path } from '../api/paths.ts';
 import { KmsError } from '../errors.ts';
+import { checkedAnswer } from './answers.ts';
+import { boundedText, longestAnswer, longestList, plainEncoding, refuseInflated } from './bounded.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
@@ -52,7 +54,7 @@ export function createClient(options: ClientOptions): Client {
 
   function call(id: ClientEndpointId, route: Path, input: Record<string, unknown>, own?: AbortSignal) {
     const signal = both(options.signal, own) ?? never;
-    const request = requestOf(route, input);
+    const request = requestOf(id, route, input);
     const unchanging = isUnchanging(id, route, input);
     return withRetries(() => once(request, signal), { retries, unchanging, timing, signal });
   }
@@ -78,16 +80,19 @@ export function createClient(options: ClientOptions): Client {
   }
 
   /** Throws what `fetch` throws. */
-  async function exchange({ method, path, body }: PlainRequest, signal: AbortSignal): Promise<Outcome> {
+  async function exchange({ id, method, path, body, most }: PlainRequest, signal: AbortSignal): Promise<Outcome> {
     const request = new Request(base + path, { method, headers, redirect: 'manual', signal, body: body ?? null });
     if (body !== undefined) request.headers.set('content-type', 'application/json');
     await options.watch?.ready;
     const response = await send(request);
     await options.watch?.see(response);
     await options.watch?.save();
-    const answer = parse(await response.text());
+    refuseInflated(request, response, base);
+    const answer = parse(await boundedText(response, most, base));
     const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
-    if (response.status === 200) return isObject ? { answer } : { error: notOurs(base), again: 'never' };
+    if (response.status === 200) {
+      return isObject ? { answer: checkedAnswer(id, answer) } : { error: notOurs(base), again: 'never' };
+    }
     const error = errorOfAnswer(response, answer, base);
     const told = isObject && 'message' in answer;
     return { error, again: againAfter(response.status, told), retryAfter: error.retryAfter };
@@ -134,7 +139,7 @@ function checkedBase(baseUrl: string): string {
  * Those of every request; the credential and the two that a call itself needs go before `further`. Throws `invalid`.
  */
 function headersOf(apiKey: string | undefined, further: Readonly<Record<string, string>> = {}): Headers {
-  const headers = new Headers({ accept: 'application/json' });
+  const headers = new Headers([['accept', 'application/json'], [...plainEncoding]]);
   for (const [name, value] of Object.entries(further)) {
     try {
       headers.set(name, value);
@@ -163,15 +168,22 @@ function isAddress(base: string): boolean {
 }
 
 interface PlainRequest {
+  readonly id: ClientEndpointId;
   readonly method: string;
   /** With the query. */
   readonly path: string;
   /** JSON. */
   readonly body: string | undefined;
+  /** Bytes of its answer. */
+  readonly most: number;
 }
 
 /** Throws `invalid` for a value that cannot stand in a path, and for a body that is no JSON. */
-function requestOf([method, path, ...query]: Path, input: Readonly<Record<string, unknown>>): PlainRequest {
+function requestOf(
+  id: ClientEndpointId,
+  [method, path, ...query]: Path,
+  input: Readonly<Record<string, unknown>>,
+): PlainRequest {
   const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
   const take = (name: string): string | undefined => {
     const value = rest.get(name);
@@ -186,9 +198,11 @@ function requestOf([method, path, ...query]: Path, input: Readonly<Record<string
   }
   const hasBody = method !== 'GET' && method !== 'DELETE';
   return {
+    id,
     method,
     path: search.size > 0 ? `${filled}?${search}` : filled,
     body: hasBody ? json(Object.fromEntries(rest)) : undefined,
+    most: query.includes('cursor') ? longestList : longestAnswer,
   };
 }
 

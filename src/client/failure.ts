@@ -39,7 +39,8 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
     }
     return notOurs(base);
   }
-  const message = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
+  const said = typeof answer.message === 'string' ? answer.message : otherMessage(answer, status);
+  const message = said.length > longestMessage ? `${said.slice(0, longestMessage).toWellFormed()}…` : said;
   const sealed = status === 503 && /\bsealed\b/i.test(message);
   const lost = status === 503 && /\bactivity segment \S+\.kms\b/.test(message);
   const full = status === 403 && message.startsWith('the limit of ');
@@ -47,14 +48,16 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   const details: ErrorDetails = {
     body: answer,
     fields: isTexts(answer.errors) ? answer.errors : undefined,
-    // Of what only the administrator at the machine is answered.
-    hint: lost ? lostHint : typeof answer.hint === 'string' ? answer.hint : undefined,
+    // One of the answer's own stays in `body`: it is whatever answers who gives that advice.
+    hint: lost ? lostHint : undefined,
     retryAfter: Number.isFinite(seconds) ? seconds : undefined,
   };
   const code = sealed ? 'sealed' : lost ? 'corrupt' : full ? 'quota' : (codeOfStatus[status] ?? 'internal');
   return new KmsError(code, message, details);
 }
 
+/** Characters: no appliance says more. */
+const longestMessage = 4000;
 const lostHint = 'put the file back from a backup; `kms doctor` on its machine says more';
 const isItOurs = 'is it the address of a kms appliance?';
 

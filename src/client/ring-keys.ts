@@ -1,8 +1,9 @@
 // A ring's key pair on its owner's side: making one, the forms that people keep a private key in, and unwrapping with
 // it the keys that encrypt and decrypt answer. The appliance tells a private key once, or never has it.
-import { equalBytes, fromBase64, fromUtf8, toBase64, toHex } from '../crypto/bytes.ts';
+import { equalBytes, fromBase64, toBase64, toHex } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { hybridKeyToSpki, parseHybridKey, parseSeed, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
+import { isPem, pemBlocks, pemText } from '../crypto/pem.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { kemOf, unwrapRingKey as unwrap } from '../crypto/ring-key.ts';
 import { xWingPublicKey } from '../crypto/x-wing.ts';
@@ -31,8 +32,8 @@ export interface RingPrivateKey {
 
 /**
  * PEM, base64 of PKCS#8 DER, one of these as the bytes of a file, or PKCS#8 DER; the 32 bytes, or base64 of them; of a
- * hybrid ring also a JWK, or an identity of age (`AGE-SECRET-KEY-PQ-1…`). PEM may have several keys: those of a ring
- * that changed its pair. Or what `readPrivateKeys` made of one of these.
+ * hybrid ring also a JWK, or an identity of age (`AGE-SECRET-KEY-PQ-1…`). PEM may have several keys, those of a ring
+ * that changed its pair, and text around them. Or what `readPrivateKeys` made of one of these.
  */
 export type PrivateKey = string | Uint8Array | readonly RingPrivateKey[];
 
@@ -49,17 +50,15 @@ export function readPrivateKeys(key: PrivateKey, source: string): readonly RingP
 }
 
 function textOf(bytes: Uint8Array): string {
-  return binaryLengths.includes(bytes.length) ? toBase64(bytes) : (fromUtf8(bytes) ?? '');
+  return binaryLengths.includes(bytes.length) ? toBase64(bytes) : pemText(bytes);
 }
 
-const pemBlock = /-----BEGIN PRIVATE KEY-----[^-]*-----END PRIVATE KEY-----/g;
-
-/** None, where something else stands beside them. */
+/** Of PEM all keys that it has; none, where one of them cannot be read. */
 function keysIn(text: string): readonly RingPrivateKey[] {
-  const blocks = text.match(pemBlock) ?? [];
-  const texts = blocks.length > 1 && text.replace(pemBlock, '').trim() === '' ? blocks : [text];
-  const keys = texts.map(keyIn).filter((key) => key !== undefined);
-  return keys.length === texts.length ? keys : [];
+  const texts = isPem(text) ? pemBlocks(text, 'PRIVATE KEY').map((der) => der && toBase64(der)) : [text];
+  const keys = texts.map((each) => (each === undefined ? undefined : keyIn(each)));
+  const read = keys.filter((key) => key !== undefined);
+  return read.length === keys.length ? read : [];
 }
 
 function keyIn(text: string): RingPrivateKey | undefined {
@@ -100,12 +99,16 @@ export function isSamePublicKey(one: string, other: string): boolean {
   return a !== undefined && b !== undefined && equalBytes(a, b);
 }
 
+/** SPKI DER of a public key in whatever form, and nothing that stood beside it; undefined for what is none. */
+export function publicKeySpki(text: string): Uint8Array | undefined {
+  const bytes = publicKeyBytes(text);
+  return bytes && (bytes.length === 32 ? publicKeyToSpki(bytes) : hybridKeyToSpki(bytes));
+}
+
 /** What people compare of a public key: SHA-256 over its SPKI DER, in hex, by eights. Undefined for what is none. */
 export function fingerprintOf(publicKey: string): string | undefined {
-  const bytes = publicKeyBytes(publicKey);
-  if (!bytes) return undefined;
-  const hex = toHex(sha256(bytes.length === 32 ? publicKeyToSpki(bytes) : hybridKeyToSpki(bytes)));
-  return hex.replace(/.{8}(?=.)/g, '$& ');
+  const spki = publicKeySpki(publicKey);
+  return spki && toHex(sha256(spki)).replace(/.{8}(?=.)/g, '$& ');
 }
 
 export interface RingKeyPair {

@@ -29,8 +29,8 @@ export interface BackoffOptions<Scope extends string> {
   readonly thresholds: Readonly<Record<Scope, number>>;
   /** What fails, in the plural. */
   readonly what: string;
-  /** Milliseconds. */
-  now(): number;
+  /** Milliseconds by a clock that nobody sets: else a wait would last until one that was ahead is reached again. */
+  elapsed(): number;
   random(length: number): Uint8Array;
   /** Keys of each scope that have a count of their own. */
   readonly held?: number;
@@ -60,7 +60,7 @@ export class Backoff<Scope extends string> {
 
   /** Why a try under these keys is refused now; undefined when it isn't. Looks only. */
   refusal(keys: BackoffKeys<Scope>): KmsError | undefined {
-    const now = this.#options.now();
+    const now = this.#options.elapsed();
     const wait = Math.max(0, ...keys.map(([scope, key]) => this.#of(scope).wait(key, now)));
     return wait > 0 ? this.#mustWait(wait) : undefined;
   }
@@ -85,8 +85,8 @@ export class Backoff<Scope extends string> {
 
   /** Undefined where the outcome of others decides. */
   #enter(keys: BackoffKeys<Scope>): BackoffTurn | undefined {
-    const { now } = this.#options;
-    const at = now();
+    const { elapsed } = this.#options;
+    const at = elapsed();
     const entered = keys.map(([scope, key]) => {
       const counts = this.#of(scope);
       return { counts, key, place: counts.placeOf(key, at) };
@@ -101,7 +101,7 @@ export class Backoff<Scope extends string> {
       this.#wake();
     };
     return once({
-      failed: settle((counts, key) => counts.fail(key, now())),
+      failed: settle((counts, key) => counts.fail(key, elapsed())),
       succeeded: settle((counts, key) => counts.forgive(key)),
       abandoned: settle(() => {}),
     });
@@ -194,7 +194,7 @@ class Counts {
   /** Milliseconds. */
   wait(key: string, now: number): number {
     const failures = this.#held.get(key) ?? (this.#lots.size > 0 ? this.#lot(this.#lotOf(key), now) : undefined);
-    // A clock that was set back makes no wait longer than the longest.
+    // Fewer may share it than when it began.
     return failures ? Math.min(longestWait * this.#sharers(), Math.max(0, failures.waitUntil - now)) : 0;
   }
 

@@ -54,8 +54,10 @@ export interface Tenant {
 
 /** The world outside an operation. */
 export interface World {
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds, for what outlasts the process. The clock may be set, forward or back. */
   now(): number;
+  /** Milliseconds since some moment, by a clock that nobody sets: for waits and limits on how often. */
+  elapsed(): number;
   /** Bytes from the system's secure generator. */
   random(length: number): Uint8Array;
   /** A new id: the prefix, `_`, a lower-case ULID later than all before it. */

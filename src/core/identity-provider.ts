@@ -161,7 +161,7 @@ function checkedSettings(given: SetProvider): ProviderSettings {
   return {
     issuer: checkedIssuer(shortText('issuer', issuer)),
     clientId: shortText('clientId', clientId),
-    clientSecret: shortText('clientSecret', clientSecret),
+    clientSecret: secretText('clientSecret', clientSecret),
     scope: shortText('scope', scope),
     userClaim: shortText('userClaim', userClaim),
     createUsers: given.createUsers ?? false,
@@ -171,6 +171,13 @@ function checkedSettings(given: SetProvider): ProviderSettings {
     ...(flagsClaim !== undefined && { flagsClaim: shortText('flagsClaim', flagsClaim) }),
     ...(ca !== undefined && { ca }),
   };
+}
+
+function secretText(field: string, value: string | undefined): string {
+  const text = shortText(field, value);
+  // Programs put it in place of bytes that they could not read: it would be another secret.
+  if (text.includes('\ufffd')) throw invalidField(field, 'expected no U+FFFD');
+  return text;
 }
 
 function shortText(field: string, value: string | undefined): string {

@@ -184,8 +184,8 @@ function verifiedEmail({ trustEmail }: Provider, claims: Claims): string | undef
 /**
  * The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing.
  *
- * Letter for letter: to the provider `KATE`, `kate` and one with the Kelvin sign may be three people. Only the domain of
- * an address has other forms that are the same everywhere.
+ * Letter for letter: to the provider `KATE`, `kate` and one with the Kelvin sign may be three people. Only the domain
+ * of an address has other forms that are the same everywhere.
  */
 function matchedUser({ tx }: PublicContext, provider: Provider, claims: Claims): string | undefined {
   const { userClaim } = provider;

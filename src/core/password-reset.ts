@@ -99,8 +99,8 @@ export interface MailLimit {
 }
 
 interface MailLimitOptions {
-  /** Milliseconds. */
-  now(): number;
+  /** Milliseconds by a clock that nobody sets. */
+  elapsed(): number;
   readonly most?: number;
   readonly within?: number;
   /** Processes that count beside each other, among which the mails are divided: each may send one. */
@@ -111,12 +111,12 @@ interface MailLimitOptions {
  * To be asked of users who exist alone: it remembers those who got a mail within the last hour, and forgets none of
  * them before, so that nobody's limit can be pushed out by asking for others.
  */
-export function mailLimit({ now, most = 5, within = 3_600_000, sharers = () => 1 }: MailLimitOptions): MailLimit {
+export function mailLimit({ elapsed, most = 5, within = 3_600_000, sharers = () => 1 }: MailLimitOptions): MailLimit {
   /** Whose last mail is the oldest comes first. */
   const sent = new Map<string, readonly number[]>();
   return {
     allows(user) {
-      const since = now() - within;
+      const since = elapsed() - within;
       for (const [each, times] of sent) {
         if ((times.at(-1) ?? 0) > since) break;
         sent.delete(each);
@@ -124,7 +124,7 @@ export function mailLimit({ now, most = 5, within = 3_600_000, sharers = () => 1
       const recent = (sent.get(user) ?? []).filter((time) => time > since);
       if (recent.length >= Math.max(1, Math.floor(most / sharers()))) return false;
       sent.delete(user);
-      sent.set(user, [...recent, now()]);
+      sent.set(user, [...recent, elapsed()]);
       return true;
     },
     get size() {

@@ -181,6 +181,12 @@ function newPair({ random }: Context['world'], kem: Kem): RingPair {
 
 /** The public key that is in a field of a request. */
 export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'kem' | 'publicKey'> {
+  if (/PRIVATE KEY-----/.test(text)) {
+    throw invalidField(
+      field,
+      'a private key stands beside it, which nobody else is to have: send the public key alone',
+    );
+  }
   const x25519 = parsePublicKey(text);
   if (x25519) return { kem: 'x25519', publicKey: toBase64(publicKeyToSpki(x25519)) };
   const hybrid = parseHybridKey(text);

@@ -3,11 +3,19 @@
 // programs go by.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitItem, TransitMade } from '../api/transit.ts';
-import { fromBase64, toBase64 } from '../crypto/bytes.ts';
-import { derivedKey, isSignature, openMessage, readPrefixed, sealMessage, signMessage } from '../crypto/transit.ts';
+import { toBase64 } from '../crypto/bytes.ts';
+import {
+  derivedKey,
+  isSignature,
+  openMessage,
+  readBase64,
+  readPrefixed,
+  sealMessage,
+  signMessage,
+} from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
-import { isCipher, messagesPerVersion, type TransitType } from '../model/transit.ts';
+import { hashLengths, isCipher, messagesPerVersion, type TransitHash, type TransitType } from '../model/transit.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import type { Context } from './context.ts';
 import { findTransitRing, type NamedRing, nextVersion, openStored, publicBytes } from './transit-rings.ts';
@@ -50,17 +58,29 @@ export function transitRewrap(
   });
 }
 
-export function transitDataKey(
+export function transitDataKey(ctx: Context, wanted: NamedRing & Body<'transitDataKey'>): Answer<'transitDataKey'> {
+  return newDataKey(ctx, wanted, (sealed, key) => ({ ...sealed, plaintext: toBase64(key) }));
+}
+
+export function transitWrappedDataKey(
   ctx: Context,
-  { ringname, bits = 256, wrapped = false, ...item }: NamedRing & Body<'transitDataKey'>,
-): Answer<'transitDataKey'> {
+  wanted: NamedRing & Body<'transitWrappedDataKey'>,
+): Answer<'transitWrappedDataKey'> {
+  return newDataKey(ctx, wanted, (sealed) => sealed);
+}
+
+function newDataKey<R>(
+  ctx: Context,
+  { ringname, bits = 256, ...item }: NamedRing & Body<'transitDataKey'>,
+  answer: (sealed: Sealed, key: Uint8Array) => R,
+): R {
   if (bits !== 128 && bits !== 256 && bits !== 512) throw refusal('invalid bit length');
   const use = RingInUse.of(ctx, ringname, 'encryption');
   const key = ctx.world.random(bits / 8);
   try {
     const sealed = use.seal(key, item);
     ctx.note(versionDeed(sealed.keyVersion));
-    return wrapped ? sealed : { ...sealed, plaintext: toBase64(key) };
+    return answer(sealed, key);
   } finally {
     key.fill(0);
   }
@@ -75,7 +95,7 @@ export function transitSign(
   const { type } = use.ring;
   if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
   const { version } = stored;
-  const message = bytesOf(input);
+  const message = signedBytes(type, input, hash, prehashed);
   const signature = signMessage(type, use.opened(stored), version, message, prehashed ? undefined : hash);
   ctx.note(versionDeed(version));
   return { signature, keyVersion: version };
@@ -89,10 +109,20 @@ export function transitVerify(
   const { type } = use.ring;
   if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
   const { version, bytes } = messageOf(use.ring, signature, 'signature');
+  const message = signedBytes(type, input, hash, prehashed);
   const stored = use.key(version);
-  const message = bytesOf(input);
   ctx.note(versionDeed(version));
   return { valid: isSignature(type, publicBytes(stored), message, prehashed ? undefined : hash, bytes) };
+}
+
+/**
+ * A hash that was made elsewhere is as long as hashes of that name are: of a longer one only the first bits would
+ * count, and a short one is easily another message's too. Ed25519 signs whatever it is given.
+ */
+function signedBytes(type: TransitType, input: string, hash: TransitHash, prehashed: boolean): Uint8Array {
+  const message = bytesOf(input);
+  if (!prehashed || type !== 'ecdsa-p256' || message.length === hashLengths[hash]) return message;
+  throw refusal(`prehashed input: expected the ${hashLengths[hash]} bytes of ${hash}, got ${message.length}`);
 }
 
 /**
@@ -112,6 +142,11 @@ function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work:
 interface Done {
   readonly made: TransitMade;
   readonly deed: Deed;
+}
+
+interface Sealed {
+  readonly ciphertext: string;
+  readonly keyVersion: number;
 }
 
 type Work = (use: RingInUse, item: TransitItem) => Done;
@@ -142,32 +177,10 @@ function refusal(message: string): KmsError {
   return new KmsError('invalid', message);
 }
 
-/** Base64 as Go reads it: line ends are skipped, and the lower bits of the last character say nothing. */
 function bytesOf(text: string): Uint8Array {
-  // As almost all have it.
-  const canonical = fromBase64(text);
-  if (canonical) return canonical;
-  const lone = text.replace(/[\r\n]/g, '');
-  const bad = lone.search(/[^A-Za-z0-9+/=]/);
-  const whole = lone.length - (lone.length % 4);
-  if (bad < 0 && whole === lone.length && /^[^=]*={0,2}$/.test(lone)) {
-    try {
-      return Uint8Array.fromBase64(lone);
-    } catch {
-      // What is left of wrong texts is told of below.
-    }
-  }
-  throw refusal(`illegal base64 data at input byte ${bad >= 0 ? bad : (misplaced(lone) ?? whole)}`);
-}
-
-/** Where Go finds padding, or what comes behind it, that must not be there. */
-function misplaced(text: string): number | undefined {
-  const padding = text.indexOf('=');
-  if (padding < 0) return undefined;
-  const place = padding % 4;
-  if (place < 2) return padding;
-  const end = place === 2 && text[padding + 1] === '=' ? padding + 2 : padding + 1;
-  return end < text.length ? end : undefined;
+  const read = readBase64(text);
+  if (read instanceof Uint8Array) return read;
+  throw refusal(`illegal base64 data at input byte ${read.wrongAt}`);
 }
 
 /** Version and bytes, of a version that may still be read. Throws `invalid`. */
@@ -212,7 +225,7 @@ class RingInUse {
     return new RingInUse(ctx, ring);
   }
 
-  seal(plaintext: Uint8Array, item: TransitItem): { ciphertext: string; keyVersion: number } {
+  seal(plaintext: Uint8Array, item: TransitItem): Sealed {
     const { random } = this.#ctx.world;
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);

@@ -2,6 +2,7 @@
 // WebCrypto exports them, and age's identities. All of them hold the seed, or the 1216 bytes of the public key.
 import { fromBech32 } from './bech32.ts';
 import { concatBytes, equalBytes, fromBase64Url, fromHex } from './bytes.ts';
+import { isPem } from './pem.ts';
 import { isUsableXWingKey, xWingPublicKey, xWingPublicKeyLength } from './x-wing.ts';
 import { afterPrefix, keyTextBytes } from './x25519.ts';
 
@@ -66,7 +67,7 @@ export function parseSeed(text: string): Uint8Array | undefined {
 
 function spkiKey(text: string): Uint8Array | undefined {
   const bytes = keyTextBytes(text, 'PUBLIC KEY');
-  if (bytes?.length === xWingPublicKeyLength && !text.trimStart().startsWith('-----')) return bytes;
+  if (bytes?.length === xWingPublicKeyLength && !isPem(text)) return bytes;
   return bytes && firstAfter(bytes, spkiPrefixes, xWingPublicKeyLength);
 }
 

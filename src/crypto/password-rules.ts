@@ -22,9 +22,13 @@ const minLength = 8;
 const minEach = 1;
 const maxBytes = 1024;
 
-/** Whether the password can be hashed at all: well-formed Unicode, at most 1,024 bytes of UTF-8. */
+/**
+ * Whether the password can be hashed at all: well-formed Unicode without U+FFFD, which programs put in place of bytes
+ * that they could not read, and at most 1,024 bytes of UTF-8.
+ */
 export function isHashable(password: string): boolean {
-  return password.isWellFormed() && new TextEncoder().encode(password).length <= maxBytes;
+  if (!password.isWellFormed() || password.includes('\ufffd')) return false;
+  return new TextEncoder().encode(password).length <= maxBytes;
 }
 
 /** Counts code points: letters and digits by Unicode category; what is neither is special. */

@@ -178,8 +178,39 @@ export function readPrefixed(
   if (!/^[0-9]{1,9}$/.test(digits)) return { problem: `invalid ${what}: version number could not be decoded` };
   // Transit counted from 0 once, and reads that as 1 still.
   const version = Math.max(1, Number(digits));
-  const bytes = fromBase64(text.slice(colon + 1));
-  return bytes ? { version, bytes } : { problem: `invalid ${what}: could not decode base64` };
+  const bytes = readBase64(text.slice(colon + 1));
+  return bytes instanceof Uint8Array ? { version, bytes } : { problem: `invalid ${what}: could not decode base64` };
+}
+
+/**
+ * Base64 as Go reads it: line ends are skipped, and the lower bits of the last character say nothing. Where it is none,
+ * the place that Go tells.
+ */
+export function readBase64(text: string): Uint8Array | { readonly wrongAt: number } {
+  // As almost all have it.
+  const canonical = fromBase64(text);
+  if (canonical) return canonical;
+  const lone = text.replace(/[\r\n]/g, '');
+  const bad = lone.search(/[^A-Za-z0-9+/=]/);
+  const whole = lone.length - (lone.length % 4);
+  if (bad < 0 && whole === lone.length && /^[^=]*={0,2}$/.test(lone)) {
+    try {
+      return Uint8Array.fromBase64(lone);
+    } catch {
+      // Wrong texts that are left are told of below.
+    }
+  }
+  return { wrongAt: bad >= 0 ? bad : (misplaced(lone) ?? whole) };
+}
+
+/** Where Go finds padding, or what comes behind it, that must not be there. */
+function misplaced(text: string): number | undefined {
+  const padding = text.indexOf('=');
+  if (padding < 0) return undefined;
+  const place = padding % 4;
+  if (place < 2) return padding;
+  const end = place === 2 && text[padding + 1] === '=' ? padding + 2 : padding + 1;
+  return end < text.length ? end : undefined;
 }
 
 const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
@@ -189,7 +220,7 @@ type SignedAs = EcdsaHash | undefined;
 
 const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
 
-/** Of a hash the leftmost 256 bits are signed (FIPS 186-5 §6.4.1). noble takes no more than 8 KiB of one. */
+/** The leftmost 256 bits of a hash are signed (FIPS 186-5 §6.4.1). */
 function leftmost(hash: Uint8Array): Uint8Array {
   return hash.subarray(0, 32);
 }

@@ -3,6 +3,7 @@
 import { pow } from '@noble/curves/abstract/modular.js';
 import { montgomery } from '@noble/curves/abstract/montgomery.js';
 import { concatBytes, fromBase64, toBase64 } from './bytes.ts';
+import { isPem, pemBlock } from './pem.ts';
 import { native } from './primitives.ts';
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of id-X25519 up to the 32 key bytes. */
@@ -78,7 +79,7 @@ export function pkcs8ToPem(der: Uint8Array): string {
 /**
  * The 32 raw bytes of a public key given as base64 SPKI DER, PEM, or base64 of the raw bytes. Undefined for anything
  * else: another kind of key, a low-order point, and an encoding that no key pair yields (u of 2^255 - 19 or more), for
- * which what is sealed could not be opened.
+ * which what is sealed could not be opened. Throws `invalid` for PEM with two public keys.
  */
 export function parsePublicKey(text: string): Uint8Array | undefined {
   const raw = parseKey(text, 'PUBLIC KEY', spkiPrefix);
@@ -109,7 +110,7 @@ function isCanonical(raw: Uint8Array): boolean {
 
 function parseKey(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY', prefix: Uint8Array): Uint8Array | undefined {
   const bytes = keyTextBytes(text, label);
-  if (bytes?.length === 32 && !text.trimStart().startsWith('-----')) return bytes;
+  if (bytes?.length === 32 && !isPem(text)) return bytes;
   return bytes && afterPrefix(bytes, prefix, 32);
 }
 
@@ -120,16 +121,10 @@ export function afterPrefix(bytes: Uint8Array, prefix: Uint8Array, length: numbe
   return bytes.slice(prefix.length);
 }
 
-/** What a text has, PEM with this label or plain base64; undefined for any other. */
+/**
+ * What a text has, PEM with a block of this label or plain base64; undefined for any other. Throws `invalid` for two
+ * such blocks.
+ */
 export function keyTextBytes(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY'): Uint8Array | undefined {
-  const trimmed = text.trim();
-  return fromBase64(trimmed.startsWith('-----') ? (pemBody(trimmed, label) ?? '') : trimmed);
-}
-
-/** RFC 7468: the base64 between the lines, without its line breaks. */
-function pemBody(text: string, label: string): string | undefined {
-  const begin = `-----BEGIN ${label}-----`;
-  const end = `-----END ${label}-----`;
-  if (text.length < begin.length + end.length || !text.startsWith(begin) || !text.endsWith(end)) return undefined;
-  return text.slice(begin.length, -end.length).replace(/[\r\n\t ]/g, '');
+  return isPem(text) ? pemBlock(text, label) : fromBase64(text.trim());
 }

@@ -193,14 +193,14 @@ export interface PeopleOptions {
 }
 
 export function peopleOf(
-  { now, random }: Pick<World, 'now' | 'random'>,
+  { elapsed, random }: Pick<World, 'elapsed' | 'random'>,
   { hasher, oidc, lifetimes, mailer, nodes }: PeopleOptions,
 ): People {
   return {
     hasher,
-    backoff: loginBackoff({ now, random, sharers: nodes }),
-    appRoleBackoff: loginBackoff({ now, random, sharers: nodes }),
-    resetMails: mailLimit({ now, sharers: nodes }),
+    backoff: loginBackoff({ elapsed, random, sharers: nodes }),
+    appRoleBackoff: loginBackoff({ elapsed, random, sharers: nodes }),
+    resetMails: mailLimit({ elapsed, sharers: nodes }),
     oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },
     ...(mailer && { mailer }),

@@ -60,7 +60,12 @@ export async function readDecodedBody(
 
 function unread(error: unknown): BodyRead {
   if (error instanceof KmsError) return { problem: error };
-  return { problem: new KmsError('invalid', 'the body could not be read to its end') };
+  throw error;
+}
+
+/** The error of a body that breaks off: its sender's doing, so no failure of the server. */
+export function brokenBody(): KmsError {
+  return new KmsError('invalid', 'the body could not be read to its end');
 }
 
 function parsed(bytes: Uint8Array | undefined, { limit, kept }: BodyRules): BodyRead {

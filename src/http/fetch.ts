@@ -1,5 +1,6 @@
 // Fetch is the adapter between Request and Response and the app, for calls from within the process and for tests. What
 // a Request does not carry comes beside it.
+import { brokenBody } from './body.ts';
 import type { ApiRequest, BodySource } from './request.ts';
 import type { Answer } from './request-log.ts';
 import { respond } from './respond.ts';
@@ -28,15 +29,23 @@ function requestOf(
   { headers = Object.fromEntries(request.headers), ...env }: RequestEnv,
 ): ApiRequest {
   const { host, pathname: path, search } = new URL(request.url);
+  const read: BodySource['read'] = (limit) => readStream(request.body, limit);
   const named = headers.host === undefined ? { ...headers, host } : headers;
-  return { ...env, method: request.method, path, search, headers: named, body: bodyOf(request) };
+  return { ...env, method: request.method, path, search, headers: named, body: { read } };
 }
 
-function bodyOf(request: Request): BodySource {
-  return {
-    async read(limit) {
-      const bytes = new Uint8Array(await request.arrayBuffer());
-      return bytes.length > limit ? undefined : bytes;
-    },
-  };
+/** Undefined when there are more than `limit`. */
+async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const chunk of body ?? []) {
+      length += chunk.length;
+      if (length > limit) return undefined;
+      chunks.push(chunk);
+    }
+  } catch {
+    throw brokenBody();
+  }
+  return Buffer.concat(chunks);
 }

@@ -8,8 +8,8 @@ import type { AddressSet } from '../model/addresses.ts';
 export interface BodySource {
   /**
    * All of them; undefined when there are more than `limit`. `holder` is the id of the sender, absent where no
-   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and the error that kept
-   * it from being read to its end.
+   * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and `invalid` where it
+   * could not be read to its end.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
 }

@@ -49,6 +49,7 @@ import {
   transitRewrap,
   transitSign,
   transitVerify,
+  transitWrappedDataKey,
 } from '../core/transit.ts';
 import {
   configureTransitRing,
@@ -116,6 +117,7 @@ const transitRoutes: RoutesOf<(typeof transitEndpoints)[number]['id']> = {
   transitDecrypt: (ctx, { params, body }) => transitDecrypt(ctx, { ...body, ...params }),
   transitRewrap: (ctx, { params, body }) => transitRewrap(ctx, { ...body, ...params }),
   transitDataKey: (ctx, { params, body }) => transitDataKey(ctx, { ...body, ...params }),
+  transitWrappedDataKey: (ctx, { params, body }) => transitWrappedDataKey(ctx, { ...body, ...params }),
   transitSign: (ctx, { params, body }) => transitSign(ctx, { ...body, ...params }),
   transitVerify: (ctx, { params, body }) => transitVerify(ctx, { ...body, ...params }),
 };

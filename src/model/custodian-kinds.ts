@@ -22,23 +22,14 @@ export const custodianKinds = [
 
 export type CustodianKind = (typeof custodianKinds)[number];
 
-/**
- * Whose slots are of version 1, as people are told of them. A quantum computer needs nobody's secret for those, and one
- * of them opens everything.
- */
-export function oldSlots(
-  custodians: readonly { readonly id: string; readonly version: number; readonly kind: CustodianKind }[],
-): readonly string[] {
-  return custodians.filter(({ version }) => version === 1).map(({ kind, id }) => `${kind} ${id}`);
-}
-
 /** Those that commands take by their name; a recovery kit is made by a command and an option of its own. */
 export const custodianKindsByName = custodianKinds.filter((kind) => kind !== 'recovery-kit');
 
 /** What somebody types to unseal the appliance, as it is asked: shares and keys say what they are. Throws `invalid`. */
 export function typedStep(text: string): { share: string } | { key: string } | { passphrase: string } {
-  if (/^kms-share-/i.test(text)) return { share: text };
-  if (/^kms-(recovery|master-key)-/i.test(text)) return { key: text };
+  // White space comes from paper and mails, and is no part of these.
+  if (/^\s*kms-share-/i.test(text)) return { share: text };
+  if (/^\s*kms-(recovery|master-key)-/i.test(text)) return { key: text };
   if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');
   return { passphrase: text };
 }

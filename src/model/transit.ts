@@ -18,6 +18,15 @@ export function isCipher(type: TransitType): type is 'aes256-gcm96' | 'chacha20-
 
 /** What ECDSA signs is a hash; Ed25519 signs the message. */
 export const transitHashes = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const;
+export type TransitHash = (typeof transitHashes)[number];
+
+/** Bytes. */
+export const hashLengths: Readonly<Record<TransitHash, number>> = {
+  'sha2-224': 28,
+  'sha2-256': 32,
+  'sha2-384': 48,
+  'sha2-512': 64,
+};
 
 /** Things that one request may have done to it. */
 export const mostTransitItems = 1000;

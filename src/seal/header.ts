@@ -1,24 +1,29 @@
 // The text of the seal file: its shape, read strictly and written one way only, so that each text has one meaning. What
 // is wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
 import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
+import { xWingPublicKeyLength } from '../crypto/x-wing.ts';
 import { KmsError } from '../errors.ts';
 import { custodianKinds } from '../model/custodian-kinds.ts';
 import { isJsonObject } from '../model/json.ts';
-import { publicKeyLengths, type Slot, type SlotParam, slotCheck, slotId, wrappedLength } from './slot.ts';
+import { commitmentLength } from './master-key.ts';
+import { proofLength, type Slot, type SlotParam, slotId, wrappedLength } from './slot.ts';
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
-/** The newest. A seal is of the version of its newest slot, and is otherwise the same. */
-export const version = 2;
+/** The only one that is read. */
+export const version = 3;
 /** What wrapping adds: nonce and tag. */
 const wrapping = 24 + 16;
 const wrappedKey = tenantKeyLength + wrapping;
 const wrappedReadingKeys = readingKeysLength + wrapping;
+const wrappedChainKey = 32 + wrapping;
 
 export interface SealHeader {
   readonly applianceId: string;
-  /** The fingerprint of the master key. */
+  /** The commitment to the master key. */
   readonly master: string;
+  /** The wrapped chain keys of master keys before this one, by their commitments. */
+  readonly former: ReadonlyMap<string, Uint8Array>;
   readonly slots: readonly (Slot & { readonly wrapped: Uint8Array })[];
   /**
    * Wrapped store keys by directory, then by epoch: the whole key, or of a retired epoch what reading takes, told apart
@@ -51,10 +56,9 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
     throw damaged('expected JSON');
   }
   if (!isJsonObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
-  if (typeof fields.version === 'number' && fields.version > version) {
-    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, {
-      hint: 'it was written by a newer kms: run that one',
-    });
+  if (typeof fields.version === 'number' && fields.version !== version) {
+    const hint = fields.version > version ? 'it was written by a newer kms: run that one' : 'no released kms wrote it';
+    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, { hint });
   }
   const header = readFields(fields);
   const mac = bytesOf(fields.mac, 32);
@@ -66,16 +70,17 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
 function headerFields(header: SealHeader): object {
   return {
     format,
-    version: Math.max(...header.slots.map((slot) => slot.version)),
+    version,
     appliance: header.applianceId,
     master: header.master,
+    former: [...header.former].map(([master, chain]) => ({ master, chain: toBase64Url(chain) })),
     slots: header.slots.map((slot) => ({
       id: slot.id,
-      ...(slot.version === 2 && { version: 2 }),
       kind: slot.kind,
       params: slot.params,
       publicKey: toBase64Url(slot.publicKey),
-      ...(slot.version === 2 && { check: slotCheck(slot) }),
+      master: slot.master,
+      proof: toBase64Url(slot.proof),
       wrapped: toBase64Url(slot.wrapped),
     })),
     keys: [...header.keys].map(([store, epochs]) => ({
@@ -89,29 +94,39 @@ function headerFields(header: SealHeader): object {
 }
 
 function readFields(fields: Record<string, unknown>): SealHeader | undefined {
-  const { appliance, master, slots, keys } = fields;
-  if (!isHex(appliance, 32) || !isHex(master, 16) || !Array.isArray(slots) || !Array.isArray(keys)) return;
+  const { appliance, master, former, slots, keys } = fields;
+  if (!isHex(appliance, 32) || !isHex(master, commitmentLength)) return;
+  if (!Array.isArray(former) || !Array.isArray(slots) || !Array.isArray(keys)) return;
+  const readFormer = new Map(former.map(readChainKey).filter((entry) => entry !== undefined));
   const readSlots = slots.map(readSlot).filter((slot) => slot !== undefined);
   const readKeys = new Map(keys.map(readStoreKeys).filter((entry) => entry !== undefined));
   if (readSlots.length !== slots.length || readSlots.length === 0 || readKeys.size !== keys.length) return;
-  return { applianceId: appliance, master, slots: readSlots, keys: readKeys };
+  if (readFormer.size !== former.length) return;
+  return { applianceId: appliance, master, former: readFormer, slots: readSlots, keys: readKeys };
+}
+
+function readChainKey(value: unknown): [string, Uint8Array] | undefined {
+  if (!isJsonObject(value) || !isHex(value.master, commitmentLength)) return;
+  const chain = bytesOf(value.chain, wrappedChainKey);
+  return chain && [value.master, chain];
 }
 
 function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.params)) return;
   const kind = custodianKinds.find((known) => known === value.kind);
-  const version = value.version === undefined ? 1 : 2;
-  const publicKey = bytesOf(value.publicKey, publicKeyLengths[version]);
-  const wrapped = bytesOf(value.wrapped, wrappedLength(version));
-  if (!kind || !publicKey || !wrapped || !isHex(value.id, 16)) return;
-  const { id } = value;
-  if (version === 1 ? id !== slotId(publicKey) : value.check !== slotCheck({ id, publicKey })) return;
+  const publicKey = bytesOf(value.publicKey, xWingPublicKeyLength);
+  const proof = bytesOf(value.proof, proofLength);
+  const wrapped = bytesOf(value.wrapped, wrappedLength);
+  if (!kind || !publicKey || !proof || !wrapped || !isHex(value.master, commitmentLength)) return;
+  // Damage to either is told from a wrong key.
+  const id = slotId(publicKey);
+  if (value.id !== id) return;
   const params: Record<string, SlotParam> = {};
   for (const [name, param] of Object.entries(value.params)) {
     if (typeof param !== 'string' && typeof param !== 'number' && !isTexts(param)) return;
     Object.defineProperty(params, name, { value: param, enumerable: true });
   }
-  return { id, version, kind, params, publicKey, wrapped };
+  return { id, kind, params, publicKey, master: value.master, proof, wrapped };
 }
 
 function readStoreKeys(value: unknown): [string, Map<number, Uint8Array>] | undefined {

@@ -2,10 +2,20 @@
 // whose bytes the caller makes durable before using it. Opening touches nothing.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
-import { hkdfSha256, hmacSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { formatHeader, headerText, parseHeader, type SealHeader } from './header.ts';
-import { fingerprint, makeSlot, type Random, type Slot, slotIdOf, unwrapSlot, wrapForSlot } from './slot.ts';
+import { chainKeyOf, commitmentTo, fingerprintOf, sealMac, wrapKeyOf } from './master-key.ts';
+import {
+  type Custodian,
+  proofKeyOf,
+  proofOf,
+  type Random,
+  type Slot,
+  slotFor,
+  slotIdOf,
+  unwrapSlot,
+  wrapForSlot,
+} from './slot.ts';
 import { readingKeysOf, type TenantKeys, tenantKeyLength, tenantKeys } from './tenant-keys.ts';
 
 /** A tenant key that there is or was. */
@@ -17,6 +27,8 @@ export interface KeyEpoch {
 
 export interface Seal {
   readonly applianceId: string;
+  /** The commitment to the master key, which the proofs of new slots are about. */
+  readonly master: string;
   /** The fingerprint of the master key. */
   readonly fingerprint: string;
   readonly slots: readonly Slot[];
@@ -34,13 +46,14 @@ export interface Seal {
   withNextEpoch(dir: string): Seal;
   /** This seal with nothing but the keys for reading of that epoch, which must not be the newest. */
   withRetiredEpoch(dir: string, epoch: number): Seal;
-  /** This seal with one more custodian. Throws `conflict` where it has that one. */
+  /** This seal with one more custodian. Throws `conflict` for one that it has, or of a former master key. */
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */
   withoutSlot(id: string): Seal;
   /**
-   * This seal under a new random master key, with the same custodians and store keys. The slot of the custodian that
-   * opened it becomes one of version 2; others of version 1 stay, since their secrets are elsewhere.
+   * This seal under a new random master key, with the same custodians and store keys. The custodian that opened it gets
+   * a proof of the new one; to the others, whose secrets are elsewhere, the chain key of the former one shows where it
+   * came from.
    */
   withNewMaster(): Seal;
   /** The seal file. */
@@ -60,18 +73,21 @@ const lastEpoch = 0xffff;
 interface State {
   readonly applianceId: string;
   readonly masterKey: Uint8Array;
+  /** The chain keys of master keys before this one that proofs are about, by their commitments. */
+  readonly former: ReadonlyMap<string, Uint8Array>;
   readonly slots: readonly Slot[];
+  /** The keys of the proofs of custodians whose secrets were here, by slot. */
+  readonly proofKeys: ReadonlyMap<string, Uint8Array>;
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
-  /** What the slot that opened the seal is to become at a new master key. */
-  readonly successor: Slot | undefined;
 }
 
 /** A seal with a new master key, held by each of these custodians. */
-export function sealFor(slots: readonly [Slot, ...Slot[]], random: Random): Seal {
-  return sealOf(
-    { applianceId: toHex(random(16)), masterKey: random(32), slots, keys: new Map(), successor: undefined },
-    random,
-  );
+export function sealFor(custodians: readonly [Custodian, ...Custodian[]], random: Random): Seal {
+  const applianceId = toHex(random(16));
+  const masterKey = random(32);
+  const master = commitmentTo(chainKeyOf(masterKey));
+  const slots = custodians.map((custodian) => slotFor(custodian, applianceId, master));
+  return sealOf({ applianceId, masterKey, former: new Map(), slots, proofKeys: new Map(), keys: new Map() }, random);
 }
 
 /** Opens the bytes of a seal file with a custodian's secret. `name` is how errors call the file. */
@@ -90,40 +106,79 @@ export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, 
   }
   const masterKey = unwrapSlot(slot, header.applianceId, slot.wrapped, secret);
   if (!masterKey) throw damaged(name);
-  const successor = slot.version === 1 ? makeSlot(slot.kind, secret, slot.params) : undefined;
-  return openWith(masterKey, successor, { header, mac }, random, name);
+  const proofKey = proofKeyOf(secret);
+  const state = openWith(masterKey, new Map([[id, proofKey]]), { header, mac }, name);
+  // It is no damage either: who made it had a master key of their own.
+  const isKnown = slot.master === header.master || state.former.has(slot.master);
+  if (!isKnown || !equalBytes(slot.proof, proofOf(slot, header.applianceId, proofKey))) {
+    sealOf(state, random).wipe();
+    throw foreign(name);
+  }
+  return sealOf(renewed(state), random);
 }
 
+/** Throws `corrupt` unless all of the seal is what who holds this master key made. */
 function openWith(
   masterKey: Uint8Array,
-  successor: Slot | undefined,
+  proofKeys: State['proofKeys'],
   { header, mac }: { readonly header: SealHeader; readonly mac: Uint8Array },
-  random: Random,
   name: string,
-): Seal {
-  if (!equalBytes(mac, macOf(masterKey, header)) || header.master !== masterFingerprint(masterKey)) throw damaged(name);
-  const wrapKey = hkdfSha256(masterKey, 'kms/master/v1/wrap', 32);
+): State {
+  const { applianceId, master } = header;
+  if (!equalBytes(mac, sealMac(masterKey, headerText(header)))) throw damaged(name);
+  if (master !== commitmentTo(chainKeyOf(masterKey))) throw damaged(name);
+  const wrapKey = wrapKeyOf(masterKey);
+  // The MAC of the whole fits, so that what does not open here is no damage.
+  const unwrap = (wrapped: Uint8Array, place: Uint8Array): Uint8Array => {
+    const key = openXChaCha(wrapKey, wrapped.subarray(0, 24), wrapped.subarray(24), place);
+    if (!key) throw foreign(name);
+    return key;
+  };
+  const former = new Map<string, Uint8Array>();
+  for (const [commitment, wrapped] of header.former) {
+    const chainKey = unwrap(wrapped, chainPlace(applianceId, commitment));
+    if (commitmentTo(chainKey) !== commitment) throw foreign(name);
+    former.set(commitment, chainKey);
+  }
   const keys = new Map<string, Map<number, Uint8Array>>();
   for (const [dir, epochs] of header.keys) {
     const opened = new Map<number, Uint8Array>();
     for (const [epoch, wrapped] of epochs) {
-      const key = openXChaCha(
-        wrapKey,
-        wrapped.subarray(0, 24),
-        wrapped.subarray(24),
-        place(header.applianceId, dir, epoch, wrapped.length - 24 - 16),
-      );
-      if (!key) throw damaged(name);
-      opened.set(epoch, key);
+      opened.set(epoch, unwrap(wrapped, place(applianceId, dir, epoch, wrapped.length - 24 - 16)));
     }
     keys.set(dir, opened);
   }
   const slots = header.slots.map(({ wrapped: _, ...slot }) => slot);
-  return sealOf({ applianceId: header.applianceId, masterKey, slots, keys, successor }, random);
+  return { applianceId, masterKey, former, slots, proofKeys, keys };
+}
+
+/**
+ * With proofs of the present master key wherever the key to make them is at hand, and the chain keys that the other
+ * proofs still need.
+ */
+function renewed(state: State): State {
+  const { applianceId, masterKey, proofKeys } = state;
+  const master = commitmentTo(chainKeyOf(masterKey));
+  const slots = state.slots.map((slot) => {
+    const proofKey = proofKeys.get(slot.id);
+    return proofKey && slot.master !== master ? slotFor({ ...holderOf(slot), proofKey }, applianceId, master) : slot;
+  });
+  const former = new Map([...state.former].filter(([commitment]) => slots.some((slot) => slot.master === commitment)));
+  return { ...state, slots, former };
+}
+
+function copies(keys: ReadonlyMap<string, Uint8Array>): ReadonlyMap<string, Uint8Array> {
+  return new Map([...keys].map(([name, key]) => [name, key.slice()]));
+}
+
+function holderOf({ id, kind, params, publicKey }: Slot): Omit<Custodian, 'proofKey'> {
+  return { id, kind, params, publicKey };
 }
 
 function sealOf(state: State, random: Random): Seal {
-  const { applianceId, masterKey, slots, keys, successor } = state;
+  const { applianceId, masterKey, former, slots, proofKeys, keys } = state;
+  const chainKey = chainKeyOf(masterKey);
+  const master = commitmentTo(chainKey);
   const held = (dir: string): ReadonlyMap<number, Uint8Array> => {
     const epochs = keys.get(dir);
     if (epochs) return epochs;
@@ -135,7 +190,8 @@ function sealOf(state: State, random: Random): Seal {
     sealOf({ ...state, keys: new Map([...keys].map(([name, each]) => [name, name === dir ? epochs : each])) }, random);
   return {
     applianceId,
-    fingerprint: masterFingerprint(masterKey),
+    master,
+    fingerprint: fingerprintOf(master),
     slots,
     stores: [...keys.keys()],
     keysFor(dir) {
@@ -172,6 +228,11 @@ function sealOf(state: State, random: Random): Seal {
       if (slots.some(({ id }) => id === slot.id)) {
         throw new KmsError('conflict', `the custodian ${slot.id} holds the master key already`);
       }
+      if (slot.master !== master) {
+        throw new KmsError('conflict', 'the master key was rotated meanwhile; no custodian was added', {
+          hint: 'try again',
+        });
+      }
       return sealOf({ ...state, slots: [...slots, slot] }, random);
     },
     withoutSlot(id) {
@@ -181,66 +242,74 @@ function sealOf(state: State, random: Random): Seal {
           hint: 'add another one first with `kms master add-custodian`',
         });
       }
-      return sealOf({ ...state, slots: slots.filter((slot) => slot.id !== id) }, random);
+      return sealOf(renewed({ ...state, slots: slots.filter((slot) => slot.id !== id) }), random);
     },
     withNewMaster() {
-      const next = slots.map((slot) => (slot.id === successor?.id ? successor : slot));
-      return sealOf({ ...state, masterKey: random(32), slots: next }, random);
+      const known = copies(new Map([...former, [master, chainKey]]));
+      return sealOf(renewed({ ...state, masterKey: random(32), former: known }), random);
     },
     toBytes() {
       const header = headerOf(state, random);
-      return formatHeader(header, macOf(masterKey, header));
+      return formatHeader(header, sealMac(masterKey, headerText(header)));
     },
     openOther(bytes, name) {
       const parsed = parseHeader(bytes, name);
-      const own = masterFingerprint(masterKey);
-      const { header } = parsed;
-      if (header.master !== own) {
-        throw new KmsError('refused', `${name}: wrong master key: needs ${header.master}, got ${own}`, {
+      const other = parsed.header.master;
+      if (other !== master) {
+        const [needed, own] = [other, master].map(fingerprintOf);
+        throw new KmsError('refused', `${name}: wrong master key: needs ${needed}, got ${own}`, {
           hint: 'it is sealed under another master key, of another appliance or from before a rotation',
         });
       }
-      return openWith(masterKey.slice(), successor, parsed, random, name);
+      return sealOf(renewed(openWith(masterKey.slice(), copies(proofKeys), parsed, name)), random);
     },
     wipe() {
       masterKey.fill(0);
+      chainKey.fill(0);
+      for (const key of [...former.values(), ...proofKeys.values()]) key.fill(0);
       for (const epochs of keys.values()) for (const key of epochs.values()) key.fill(0);
     },
   };
 }
 
-/** Everything wrapped anew: for all slots, and each store's keys under the master key. */
-function headerOf({ applianceId, masterKey, slots, keys }: State, random: Random): SealHeader {
-  const wrapKey = hkdfSha256(masterKey, 'kms/master/v1/wrap', 32);
-  const wrap = (dir: string, epoch: number, key: Uint8Array): Uint8Array => {
+/** Everything wrapped once more: the master key for all slots, and under it each store's keys and the chain keys. */
+function headerOf({ applianceId, masterKey, former, slots, keys }: State, random: Random): SealHeader {
+  const wrapKey = wrapKeyOf(masterKey);
+  const wrap = (key: Uint8Array, place: Uint8Array): Uint8Array => {
     const nonce = random(24);
-    return concatBytes(nonce, sealXChaCha(wrapKey, nonce, key, place(applianceId, dir, epoch, key.length)));
+    return concatBytes(nonce, sealXChaCha(wrapKey, nonce, key, place));
   };
   return {
     applianceId,
-    master: masterFingerprint(masterKey),
+    master: commitmentTo(chainKeyOf(masterKey)),
+    former: new Map([...former].map(([master, key]) => [master, wrap(key, chainPlace(applianceId, master))])),
     slots: slots.map((slot) => ({ ...slot, wrapped: wrapForSlot(slot, applianceId, masterKey, random) })),
     keys: new Map(
       [...keys].map(([dir, epochs]) => [
         dir,
-        new Map([...epochs].map(([epoch, key]) => [epoch, wrap(dir, epoch, key)])),
+        new Map([...epochs].map(([epoch, key]) => [epoch, wrap(key, place(applianceId, dir, epoch, key.length))])),
       ]),
     ),
   };
-}
-
-function masterFingerprint(masterKey: Uint8Array): string {
-  return fingerprint('kms/master/v1/fingerprint', masterKey);
-}
-
-function macOf(masterKey: Uint8Array, header: SealHeader): Uint8Array {
-  return hmacSha256(hkdfSha256(masterKey, 'kms/master/v1/mac', 32))(utf8(headerText(header)));
 }
 
 /** Associated data of what is wrapped of a store: its whole key, or that of reading alone. */
 function place(applianceId: string, dir: string, epoch: number, length: number): Uint8Array {
   const kind = length === tenantKeyLength ? 'store-key' : 'store-reading-keys';
   return utf8(`kms/${kind}/v1/${applianceId}/${dir}/${epoch}`);
+}
+
+function chainPlace(applianceId: string, commitment: string): Uint8Array {
+  return utf8(`kms/chain-key/v1/${applianceId}/${commitment}`);
+}
+
+/** The secret opens it, and yet the custodian was never given this master key, nor one that it came from. */
+function foreign(name: string): KmsError {
+  const what =
+    'it is not the appliance that this custodian was made for: somebody made another one to their public key';
+  return new KmsError('corrupt', `${name}: ${what}`, {
+    hint: 'somebody else can write there: restore from a copy that you trust; nothing of this one was used',
+  });
 }
 
 function damaged(name: string): KmsError {

@@ -5,6 +5,7 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { KmsError } from '../errors.ts';
+import { brokenBody } from '../http/body.ts';
 import type { BodySource } from '../http/request.ts';
 
 const MiB = 1024 * 1024;
@@ -210,7 +211,7 @@ export class RequestBody implements BodySource {
       const onBroken = (): void => {
         if (isDone) return;
         end();
-        reject(new Error('the connection broke off'));
+        reject(brokenBody());
       };
       const onData = (chunk: Uint8Array): void => {
         if (isDone) return;

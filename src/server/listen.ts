@@ -3,9 +3,10 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { readPair } from '../appliance/certificate.ts';
+import { missingIssuer } from '../appliance/authorities.ts';
+import { readPair, validityOf, whyNotValid } from '../appliance/certificate.ts';
 import { inDir, socketFile } from '../appliance/data-dir.ts';
-import { KmsError, systemCode } from '../errors.ts';
+import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
@@ -77,6 +78,22 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   return readPair(tlsCert, tlsKey);
 }
 
+/** It is served with all the same: some clients pin it, and the clock may be what is wrong. */
+export function warnOfCertificate({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
+  const wrong = whyNotValid(validityOf(cert), Date.now());
+  if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
+  // Comparing it with all authorities takes longer than the rest of a start.
+  setTimeout(() => warnOfChain(cert.toString(), tlsCert, logger), 1000).unref();
+}
+
+function warnOfChain(pem: string, file: string | undefined, logger: Logger): void {
+  const issuer = missingIssuer(pem);
+  if (issuer === undefined) return;
+  const advice = 'put that one behind it in the file, unless clients are given it as an authority';
+  const message = `the certificate comes without the one of its issuer, ${issuer.name}: ${advice}`;
+  logger[issuer.isPublic ? 'warn' : 'info']({ file }, message);
+}
+
 function authority(host: string, port: number): string {
   if (host === '0.0.0.0' || host === '::') return `localhost:${port}`;
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
@@ -110,7 +127,7 @@ function listenError(error: unknown, address: string): unknown {
         cause: error,
       });
     default:
-      return error;
+      return systemError(error, address);
   }
 }
 
@@ -126,9 +143,23 @@ export async function openSocket(server: Server, data: string, logger: Logger): 
     return;
   }
   await rm(path, { force: true });
-  await listen(server, { path });
+  try {
+    await listen(server, { path });
+  } catch (error) {
+    if (!socketless.has(systemCode(error) ?? '')) throw systemError(error, path);
+    // FUSE may have made a file of that name all the same.
+    await rm(path, { force: true });
+    logger.warn(
+      { path },
+      'the file system of the data directory has no sockets: commands on this machine need --server while this runs',
+    );
+    return;
+  }
   await chmod(path, 0o600);
 }
+
+/** Answers of file systems that hold files and directories alone, such as vfat. */
+const socketless: ReadonlySet<string> = new Set(['EPERM', 'EINVAL', 'EIO', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 export function portOf(server: Server): number {
   const address = server.address();

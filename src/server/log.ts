@@ -63,6 +63,9 @@ const untilRoom = 10;
 const lineFeed = 0x0a;
 const lastWait = 1000;
 
+/** What JSON leaves as it is and a terminal obeys: DEL, C1, what changes the direction of text, separators of lines. */
+const controls = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
 interface Written {
   readonly error: NodeJS.ErrnoException | null;
   readonly written: number;
@@ -87,7 +90,9 @@ class Lines {
     process.on('exit', this.#atExit);
   }
 
-  write(line: string): void {
+  /** Whoever reads the log at a terminal sees the same JSON with no control in it. */
+  write(text: string): void {
+    const line = text.replace(controls, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
     if (this.#held.length + line.length > mostHeld) {
       this.#lost++;
       return;

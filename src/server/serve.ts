@@ -6,7 +6,6 @@ import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
 import { hasTakenOver, Standby } from '../appliance/backup/standby.ts';
 import { standbyAnswers } from '../appliance/backup/standby-answers.ts';
-import { validityOf, whyNotValid } from '../appliance/certificate.ts';
 import type { KeySources } from '../appliance/custody/key-sources.ts';
 import { dataDirState, needPrivateDirectory } from '../appliance/data-dir.ts';
 import type { ApplianceEvent } from '../appliance/events.ts';
@@ -14,6 +13,7 @@ import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
+import { judgeLimits, processLimits } from '../appliance/process-limits.ts';
 import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
 import { KmsError, systemError } from '../errors.ts';
@@ -24,7 +24,6 @@ import { AnswerBudget } from './answer-room.ts';
 import { BodyBudget } from './body-budget.ts';
 import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
-  type Certificate,
   clientAddress,
   endServer,
   type HttpLimits,
@@ -35,7 +34,16 @@ import {
 } from './http-server.ts';
 import { giveMemoryBack } from './idle-memory.ts';
 import { aheadBudget } from './in-turn.ts';
-import { type Listening, type ListenOptions, listening, openSocket, portOf, readTls, takePort } from './listen.ts';
+import {
+  type Listening,
+  type ListenOptions,
+  listening,
+  openSocket,
+  portOf,
+  readTls,
+  takePort,
+  warnOfCertificate,
+} from './listen.ts';
 import { createLog, type Logger } from './log.ts';
 
 /** The data directory is initialised first when it is missing, empty or unfinished. */
@@ -157,10 +165,12 @@ interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'cl
 async function openServer(options: ServeOptions): Promise<OpenServer> {
   const data = resolve(options.data);
   await stayOut(data, options.stopping);
+  const limits = judgeLimits(processLimits());
   await hardenProcess();
   const where = await listening(options);
   const { logger, end: endLog } = createLog(options.logLevel);
-  if (where.tls) warnOfInvalid(where.tls, options, logger);
+  for (const limit of limits) logger.warn(limit);
+  if (where.tls) warnOfCertificate(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
   const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
@@ -333,17 +343,11 @@ async function reloadTls(servers: readonly Server[], options: ListenOptions, log
     if (!certificate) return false;
     for (const server of servers) replaceCertificate(server, certificate);
     logger.info({ file: options.tlsCert }, 'the certificate was read again');
-    warnOfInvalid(certificate, options, logger);
+    warnOfCertificate(certificate, options, logger);
   } catch (err) {
     logger.error({ err }, 'the certificate could not be read again; the one in use stays');
   }
   return true;
-}
-
-/** It is served with all the same: some clients pin it, and the clock may be what is wrong. */
-function warnOfInvalid({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
-  const wrong = whyNotValid(validityOf(cert), Date.now());
-  if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
 }
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {

@@ -1,6 +1,7 @@
 // Availability is whether a store has something in service: what was recovered, until it fails. Then it is thrown away
 // whole and recovered again; until that works nothing is in service, and whoever asks is told why.
 import { KmsError, reasonOf } from '../errors.ts';
+import { HistoryLost } from './files.ts';
 import type { StoreEvent } from './port.ts';
 
 interface AvailabilityWorld<L> {
@@ -10,8 +11,8 @@ interface AvailabilityWorld<L> {
   readonly onEvent: (event: StoreEvent) => void;
   /** What failed, and what is said when it is mended. */
   readonly words: { readonly failed: string; readonly mended: string };
-  /** As what it is told that something failed; `write-failed` when absent. */
-  kindOf?(cause: unknown): StoreEvent['kind'];
+  /** The kind of event to report for a failure of its own kind. Default: `write-failed`, or `recovery-failed`. */
+  kindOf?(cause: unknown): StoreEvent['kind'] | undefined;
   /** Lets go of what failed, where nobody uses it any more. */
   release(dead: L): void;
   /** Recovers what takes its place. */
@@ -22,6 +23,7 @@ export class Availability<L extends { dead: boolean }> {
   readonly #world: AvailabilityWorld<L>;
   #live: L | undefined;
   #reason = 'the store is being opened';
+  #cause: unknown;
   #recovery: Promise<void> | undefined;
   #isClosing = false;
 
@@ -47,7 +49,7 @@ export class Availability<L extends { dead: boolean }> {
   async serving(): Promise<L> {
     while (this.#recovery) await this.#recovery;
     if (this.#live) return this.#live;
-    throw notServing(this.#reason);
+    throw notServing(this.#reason, this.#cause);
   }
 
   /** For whoever asks from outside: throws once the store is being closed, too. */
@@ -66,6 +68,7 @@ export class Availability<L extends { dead: boolean }> {
     const live = this.#live;
     this.#live = undefined;
     this.#reason = 'the store is closed';
+    this.#cause = undefined;
     return live;
   }
 
@@ -75,6 +78,7 @@ export class Availability<L extends { dead: boolean }> {
     live.dead = true;
     this.#live = undefined;
     this.#reason = `${this.#world.words.failed}: ${reasonOf(cause)}`;
+    this.#cause = cause;
     const kind = this.#world.kindOf?.(cause) ?? 'write-failed';
     this.#world.onEvent({ kind, message: this.#reason, cause });
     this.#recover(live, ready);
@@ -97,8 +101,10 @@ export class Availability<L extends { dead: boolean }> {
     } catch (cause) {
       const reason = `${words.failed}, and the store is not recovered yet: ${reasonOf(cause)}`;
       // Said once, not at each try.
-      if (reason !== this.#reason) onEvent({ kind: 'recovery-failed', message: reason, cause });
+      const kind = this.#world.kindOf?.(cause) ?? 'recovery-failed';
+      if (reason !== this.#reason) onEvent({ kind, message: reason, cause });
       this.#reason = reason;
+      this.#cause = cause;
       later(retry, () => {
         if (!this.#isClosing && !this.#recovery) this.#recover(dead);
       });
@@ -112,7 +118,7 @@ export function storeClosed(): KmsError {
 
 export function notServing(reason: string, cause?: unknown): KmsError {
   return new KmsError('unavailable', `the store does not serve: ${reason}`, {
-    hint: 'it goes on by itself once the cause is gone',
+    hint: (cause instanceof HistoryLost && cause.hint) || 'it goes on by itself once the cause is gone',
     retryAfter: 1,
     ...(cause === undefined ? {} : { cause }),
   });

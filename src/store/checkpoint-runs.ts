@@ -7,7 +7,8 @@ import type { StoreEvent } from './port.ts';
 
 interface RunsWorld {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'>;
-  readonly now: () => number;
+  /** Milliseconds by a clock that nobody sets. */
+  readonly elapsed: () => number;
   readonly onEvent: (event: StoreEvent) => void;
 }
 
@@ -43,9 +44,9 @@ export class CheckpointRuns<R, How = never> {
 
   /** Starts one when the log has outgrown the snapshot; it yields unless the log has done so twice over. */
   startWhenDue(logBytes: number, snapshotBytes: number): void {
-    const { limits, now } = this.#world;
+    const { limits, elapsed } = this.#world;
     const due = Math.max(limits.checkpointBytes, snapshotBytes);
-    if (this.#stopped || this.#running || logBytes <= due || now() < this.#notBefore) return;
+    if (this.#stopped || this.#running || logBytes <= due || elapsed() < this.#notBefore) return;
     this.#run(undefined, logBytes <= 2 * due).catch(() => {});
   }
 
@@ -67,8 +68,8 @@ export class CheckpointRuns<R, How = never> {
       if (made !== undefined && this.#dropTo === dropTo) this.#dropTo = undefined;
       return made;
     } catch (cause) {
-      const { limits, now, onEvent } = this.#world;
-      this.#notBefore = now() + limits.checkpointRetry;
+      const { limits, elapsed, onEvent } = this.#world;
+      this.#notBefore = elapsed() + limits.checkpointRetry;
       const message = `a checkpoint failed, nothing is lost, the log grows on: ${reasonOf(cause)}`;
       onEvent({ kind: 'checkpoint-failed', message, cause });
       throw cause;

@@ -1,17 +1,19 @@
 // A checkpoint: what a start does, up to the end of the closed log files, written out as a new snapshot. It runs beside
 // the serving thread, on the files alone, and removes nothing.
-
+import { equalBytes } from '../crypto/bytes.ts';
 import type { Mark } from '../model/store-mark.ts';
 import type { LogContext } from './log-file.ts';
 import type { DroppedActivity, SegmentSummary } from './port.ts';
 import { type Recovered, type RecoverOptions, recover } from './recover.ts';
 import { type SnapshotContext, writeSnapshot } from './snapshot.ts';
-import type { FileHeader } from './store-files.ts';
+import { corrupt, type FileHeader, logName } from './store-files.ts';
 
 export interface CheckpointJob {
   readonly dir: string;
   /** The last log file to cover; it must be closed. */
   readonly through: number;
+  /** The tag at its end, as whoever closed it knows that; absent = whatever is there. */
+  readonly chain?: Uint8Array;
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords?: number;
@@ -41,6 +43,11 @@ type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<Lo
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
   const { state, activity, uid, log } = await recover({ ...world, ...job, rolls: true });
   const { sequence, chain, runs } = log.place;
+  // Files of another history were put there: a snapshot of that would replace the one of this history.
+  if (job.chain && !equalBytes(job.chain, chain)) {
+    state.close();
+    throw corrupt(logName(job.dir, job.through), log.place.offset, 'the log does not lead to the end that was written');
+  }
   const header = { uid, generation: job.through, sequence, chain };
   const written = await writeRecovered({ ...world, dir: job.dir }, { state, activity, runs, header }, job);
   const { known = 0 } = job;

@@ -1,7 +1,8 @@
 // Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves
 // on to a new log file when a checkpoint wants the old one closed.
-import { KmsError } from '../errors.ts';
+import { KmsError, systemRefusal } from '../errors.ts';
 import { Group, Numbering } from './commit-group.ts';
+import { isRefusedWrite } from './files.ts';
 import { type BrokenLog, createLog, type LogContext, type LogWriter } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
 import type { ClosedLog } from './recover.ts';
@@ -178,24 +179,32 @@ export class CommitLog {
       return;
     }
     await this.#writer.close();
-    this.#closed = [...this.#closed, { generation, bytes: place.offset }];
+    this.#closed = [...this.#closed, { generation, bytes: place.offset, chain: place.chain }];
     this.#writer = next;
     this.#rotation = undefined;
     rotation.resolve(generation);
   }
 
   async #fail(cause: unknown): Promise<void> {
-    const failure = new KmsError('internal', 'the request could not be made durable and was taken back', {
-      hint: 'try again; the log of the server says what failed',
-      cause,
-    });
+    const failure = notDurable(cause, isRefusedWrite(cause));
     this.#failure = failure;
     const told = Promise.withResolvers<void>();
     this.#events.onFailure(cause, told.promise);
-    await this.#writer.takeBack();
-    this.#syncing?.reject(failure);
+    const isGone = await this.#writer.takeBack();
+    this.#syncing?.reject(isGone ? failure : notDurable(cause, false));
     this.#filling.reject(failure);
     this.#rotation?.reject(failure);
     told.resolve();
   }
+}
+
+/** `leftNothing`: the write was refused as a whole, so that the same request may be sent again. */
+function notDurable(cause: unknown, leftNothing: boolean): KmsError {
+  const [reason] = systemRefusal(cause) ?? [];
+  const why = reason === undefined ? '' : `: ${reason}`;
+  const message = `the request could not be made durable and was taken back${why}`;
+  return new KmsError(leftNothing ? 'unavailable' : 'internal', message, {
+    hint: reason === undefined ? 'try again; the log of the server says what failed' : 'mend that and try again',
+    cause,
+  });
 }

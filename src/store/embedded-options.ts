@@ -30,6 +30,8 @@ export interface EmbeddedOptions<T extends object> {
   readonly onCommit?: (commit: Commit) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
+  /** Milliseconds by a clock that nobody sets. */
+  readonly elapsed?: () => number;
   readonly random?: (length: number) => Uint8Array;
   /** Runs something later; by default a timer that keeps no process alive. */
   readonly later?: (milliseconds: number, run: () => void) => void;

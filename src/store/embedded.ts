@@ -11,10 +11,9 @@ import { SegmentWatch } from './activity/segment-watch.ts';
 import { notServing, storeClosed } from './availability.ts';
 import { writeCheckpoint } from './checkpoint.ts';
 import { defaultLimits, type EmbeddedOptions, type EmbeddedWorld } from './embedded-options.ts';
-import type { Files } from './files.ts';
+import { FileLost, type Files } from './files.ts';
 import { createLog, type LogContext } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
-import { FilesGone } from './maintenance.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from './port.ts';
 import { type ReadStore, readStore } from './read-store.ts';
 import type { Recovered } from './recover.ts';
@@ -149,7 +148,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
       if (counted) await live.session.runCounts();
       return await this.#service.maintenance.hold(live, counted);
     } catch (error) {
-      if (error instanceof FilesGone || error instanceof StateLost) this.#service.leave(live, error, live.log.close());
+      if (error instanceof FileLost || error instanceof StateLost) this.#service.leave(live, error, live.log.close());
       throw error;
     }
   }
@@ -219,6 +218,7 @@ function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedW
     onClosed: async () => {},
     beforeMigration: async () => {},
     now: Date.now,
+    elapsed: () => performance.now(),
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeCheckpoint({ files, keys, wasm, random }, job),
     ...options,

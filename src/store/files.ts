@@ -1,5 +1,24 @@
 // The port to the file system that the store stands on. `node-files.ts` is the real one; the tests have one on a
 // simulated disk that loses what was not synced, tears writes and fills up. Names are relative to the data directory.
+import { KmsError, systemCode } from '../errors.ts';
+
+/** Less is left than this process knows, or another history: nothing of it may be taken into service. */
+export class HistoryLost extends KmsError {
+  constructor(message: string) {
+    super('unavailable', message, {
+      hint:
+        'with what is left, deleted keys and revoked credentials would be alive again; to go on with it all the same, ' +
+        'stop the server and start it once as the error of that start says (--accept-older)',
+    });
+  }
+}
+
+/** A file that is being written, or whose content this process knows, was removed, replaced or cut by somebody else. */
+export class FileLost extends HistoryLost {
+  constructor(name: string, what: string) {
+    super(`${name}: ${what}; put the newer file back, or stop the server and restore a backup`);
+  }
+}
 
 export interface AppendFile {
   /** Bytes in the file, without the room behind them. */
@@ -7,14 +26,18 @@ export interface AppendFile {
   /**
    * Appends all of `bytes`; on failure an unknown part of them may be in the file. Where they make it longer, it may
    * become longer by `room` bytes more, zeros that the next ones are written over: that is synced in less time,
-   * since the file system has nothing to note then. What a disk has no room for is left out.
+   * since the file system has nothing to note then. What a disk has no room for is left out. Throws `FileLost`, here
+   * or at the sync, unless `behind` is what stands right before them.
    */
-  append(bytes: Uint8Array, room?: number): Promise<void>;
-  /** Resolves once everything appended so far survives a loss of power. */
+  append(bytes: Uint8Array, room?: number, behind?: Uint8Array): Promise<void>;
+  /**
+   * Resolves once everything appended so far survives a loss of power. Throws `FileLost` where the file was removed,
+   * replaced or cut.
+   */
   sync(): Promise<void>;
   /** Takes away the room behind what was appended, durably, unless somebody else has changed the file's size. */
   trim(): Promise<void>;
-  /** The room behind `size` goes as well. */
+  /** The room behind `size` goes as well. Throws `FileLost` where the file is shorter. */
   truncate(size: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -46,6 +69,11 @@ export type WholeFiles = Pick<Files, 'list' | 'exists' | 'size' | 'read' | 'read
 
 /** Whether it failed for want of room, on the disk or in a quota. */
 export function isFull(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const code = systemCode(error);
   return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** Whether a write was refused before anything was written: for want of room, or by a limit on the length of files. */
+export function isRefusedWrite(error: unknown): boolean {
+  return isFull(error) || systemCode(error) === 'EFBIG';
 }

@@ -1,6 +1,16 @@
 // The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so
 // that it ends with the process however that dies, and holds between containers that share the directory.
-import { closeSync, existsSync, openSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  type BigIntStats,
+  closeSync,
+  existsSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KmsError } from '../errors.ts';
@@ -13,7 +23,19 @@ export const pidFile = 'kms.pid';
  * A hold ends when it is released or the process does, not when whoever has it forgets it and its database is
  * collected.
  */
-const heldHere = new Set<DatabaseSync>();
+const heldHere = new Map<DatabaseSync, string>();
+
+/**
+ * The files that this process has locked, by `identityOf`: closing one of them under any name ends the lock (POSIX).
+ */
+export function lockedFiles(): readonly string[] {
+  return [...heldHere.values()];
+}
+
+/** Tells a file from every other one that is there at the time. */
+export function identityOf({ dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): string {
+  return `${dev}:${ino}`;
+}
 
 export interface DirectoryLock {
   /**
@@ -28,29 +50,31 @@ export interface DirectoryLock {
 
 /**
  * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing
- * about itself, and changes no file. `name`: of the file that is locked, where it is held for something else.
+ * about itself, and changes no file. `name`: of the file that is locked, where it is held for something else. `open`:
+ * opens a file with the lock on it.
  */
-export function lockDirectory(root: string, { onlyLooks = false, name = lockFile } = {}): DirectoryLock {
+export function lockDirectory(
+  root: string,
+  { onlyLooks = false, name = lockFile, open = openLocked } = {},
+): DirectoryLock {
   const path = join(root, name);
   const pidPath = join(root, pidFile);
   // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
-  const database = new DatabaseSync(path, { timeout: 0 });
+  let database: DatabaseSync;
   try {
-    // With a journal in memory no second file appears beside this one.
-    database.exec('PRAGMA journal_mode = MEMORY');
-    database.exec('PRAGMA locking_mode = EXCLUSIVE');
-    database.exec('BEGIN EXCLUSIVE');
+    database = open(path);
   } catch (cause) {
-    database.close();
-    throw isBusy(cause) ? inUse(root, pidPath) : noLock(path, cause);
+    const isHeld = isBusy(cause) && (onlyLooks || canLock(path, open));
+    throw isHeld ? inUse(root, pidPath) : noLock(path, cause);
   }
   try {
     if (!onlyLooks) writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
   } catch {
     // The lock is held; only the other's message is poorer.
   }
-  heldHere.add(database);
+  const locked = statSync(path, { bigint: true, throwIfNoEntry: false });
+  heldHere.set(database, locked ? identityOf(locked) : '');
   const isInPlace = sameFileAs(path);
   let held = true;
   return {
@@ -73,6 +97,34 @@ export function lockDirectory(root: string, { onlyLooks = false, name = lockFile
   };
 }
 
+function openLocked(path: string): DatabaseSync {
+  const database = new DatabaseSync(path, { timeout: 0 });
+  try {
+    // With a journal in memory no second file appears beside this one.
+    database.exec('PRAGMA journal_mode = MEMORY');
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    database.exec('BEGIN EXCLUSIVE');
+    return database;
+  } catch (cause) {
+    database.close();
+    throw cause;
+  }
+}
+
+/** Whether a new file beside `path` can be locked: SQLite calls a lack of locks (ENOLCK) busy too. */
+function canLock(path: string, open: (path: string) => DatabaseSync): boolean {
+  const other = `${path}.${randomBytes(6).toString('hex')}`;
+  try {
+    closeSync(openSync(other, 'wx', 0o600));
+    open(other).close();
+    return true;
+  } catch (cause) {
+    return !isBusy(cause);
+  } finally {
+    rmSync(other, { force: true });
+  }
+}
+
 /** Tells whether what has the name `path` is still the file that has it now. */
 function sameFileAs(path: string): () => boolean {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -91,10 +143,23 @@ function outOfPlace(): KmsError {
 
 /** SQLITE_BUSY, also as the low byte of an extended code. */
 function isBusy(cause: unknown): boolean {
-  return cause instanceof Error && 'errcode' in cause && (Number(cause.errcode) & 0xff) === 5;
+  return (codeOf(cause) & 0xff) === 5;
+}
+
+/** SQLite's other codes for what became of a lock: SQLITE_PERM, and SQLITE_IOERR with RDLOCK, UNLOCK, LOCK. */
+const lockless: ReadonlySet<number> = new Set([3, 2314, 2058, 3850]);
+
+function codeOf(cause: unknown): number {
+  return cause instanceof Error && 'errcode' in cause ? Number(cause.errcode) : 0;
 }
 
 function noLock(path: string, cause: unknown): KmsError {
+  if (isBusy(cause) || lockless.has(codeOf(cause))) {
+    return new KmsError('refused', `${path}: cannot be locked: the file system has no locks`, {
+      hint: 'choose a directory on another file system, or mount this one with locks (NFS: without nolock, lockd running)',
+      cause,
+    });
+  }
   const what = cause instanceof Error ? cause.message : String(cause);
   return new KmsError('corrupt', `${path}: cannot be locked: ${what}`, {
     hint: 'where no kms runs, remove this file: nothing is kept in it',

@@ -2,7 +2,8 @@
 // verify, unless that is the torn end of the last file; writing is one append and one fsync for each group.
 import { equalBytes } from '../crypto/bytes.ts';
 import { type Run, withRun } from '../model/store-mark.ts';
-import { type AppendFile, type Files, isFull } from './files.ts';
+import { type AppendFile, type Files, isRefusedWrite } from './files.ts';
+import { needEnd } from './known-end.ts';
 import {
   damageAt,
   endOfContent,
@@ -211,9 +212,9 @@ export class LogWriter {
    * milliseconds the fsync took. After a failure the writer is good for nothing more.
    */
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
-    const { offset, sequence, runs } = this.#place;
+    const { offset, sequence, runs, chain: before } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
-    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom));
+    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom), before);
     const written = performance.now();
     await this.#sync();
     const syncMs = performance.now() - written;
@@ -232,7 +233,7 @@ export class LogWriter {
       await this.#file.sync();
     } catch (error) {
       // Where there was no room, what stood there before was not touched.
-      this.#syncFailed ||= !isFull(error);
+      this.#syncFailed ||= !isRefusedWrite(error);
       throw error;
     }
   }
@@ -242,10 +243,17 @@ export class LogWriter {
     await this.#file.trim();
   }
 
-  /** Best effort after a failed append: takes away what was not acknowledged. */
-  async takeBack(): Promise<void> {
-    await this.#file.truncate(this.#place.offset).catch(() => {});
+  /** After a failed append takes away what was not acknowledged, if the log is there; answers whether it is gone. */
+  async takeBack(): Promise<boolean> {
+    const { generation, place } = this;
+    const isGone = await needEnd(this.#context, { generation, place })
+      .then(() => this.#file.truncate(place.offset))
+      .then(
+        () => true,
+        () => false,
+      );
     await this.close();
+    return isGone;
   }
 
   async close(): Promise<void> {

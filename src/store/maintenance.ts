@@ -8,6 +8,8 @@ import { segmentPath } from './activity/segment.ts';
 import type { CheckpointResult } from './checkpoint.ts';
 import { CheckpointRuns } from './checkpoint-runs.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
+import { FileLost } from './files.ts';
+import { needEnd } from './known-end.ts';
 import type { LogWriter } from './log-file.ts';
 import type { SegmentSummary, StoreHold } from './port.ts';
 import type { ClosedLog, Recovered } from './recover.ts';
@@ -45,21 +47,20 @@ export interface Serving<L extends Maintained = Maintained> {
   serving(): Promise<L>;
 }
 
-type MaintenanceWorld = Pick<
-  EmbeddedWorld<object>,
-  'files' | 'dir' | 'context' | 'limits' | 'now' | 'runCheckpoint' | 'onEvent'
->;
-
-/** The log that is being written is not in its place: what is acknowledged from now on would be lost. */
-export class FilesGone extends KmsError {
-  constructor(name: string) {
-    super('unavailable', `${name}: the file is gone, or was cut`, { hint: 'restore the data directory' });
-  }
+/** The same for those who may find that files are not what was written. */
+interface ServingFiles<L extends Maintained> extends Serving<L> {
+  /** Takes the store out of service until its files hold again all that was durable. */
+  lost(live: L, cause: FileLost): void;
 }
 
-export class Maintenance {
+type MaintenanceWorld = Pick<
+  EmbeddedWorld<object>,
+  'files' | 'dir' | 'context' | 'limits' | 'now' | 'elapsed' | 'runCheckpoint' | 'onEvent'
+>;
+
+export class Maintenance<L extends Maintained> {
   readonly #world: MaintenanceWorld;
-  readonly #service: Serving;
+  readonly #service: ServingFiles<L>;
   readonly checkpoints: CheckpointRuns<CheckpointResult>;
   #resealing: Promise<readonly number[]> | undefined;
   #stopped = false;
@@ -69,10 +70,12 @@ export class Maintenance {
   readonly #removing = new SerialQueue();
   #waiting: (() => void)[] = [];
 
-  constructor(world: MaintenanceWorld, service: Serving) {
+  constructor(world: MaintenanceWorld, service: ServingFiles<L>) {
     this.#world = world;
     this.#service = service;
-    this.checkpoints = new CheckpointRuns(world, (dropTo, _how, yields) => this.#checkpoint(dropTo, yields));
+    this.checkpoints = new CheckpointRuns(world, (dropTo, _how, yields) =>
+      this.#onWhole((live) => this.#checkpoint(live, dropTo, yields)),
+    );
   }
 
   /**
@@ -93,10 +96,32 @@ export class Maintenance {
     this.checkpoints.startWhenDue(log.bytes, snapshot.bytes);
   }
 
+  /** Does something with the files of what is in service, which is taken out of it where they are lost. */
+  async #onWhole<R>(run: (live: L) => Promise<R>): Promise<R> {
+    const live = await this.#service.serving();
+    try {
+      return await run(live);
+    } catch (error) {
+      if (error instanceof FileLost) this.#service.lost(live, error);
+      throw error;
+    }
+  }
+
+  /** Throws `FileLost` unless the log is in its place, as far as its ends tell. */
+  async #needLog({ closed, writer: { generation, place } }: MaintainedLog): Promise<void> {
+    const { context } = this.#world;
+    const ends = closed.map((log) => ({ generation: log.generation, place: { offset: log.bytes, chain: log.chain } }));
+    for (const end of [...ends, { generation, place }]) await needEnd(context, end);
+  }
+
   /** Puts what it makes in the place of the old files. */
-  async #checkpoint(dropTo: number | undefined, yields: boolean): Promise<CheckpointResult | undefined> {
+  async #checkpoint(
+    { log, snapshot, activity }: L,
+    dropTo: number | undefined,
+    yields: boolean,
+  ): Promise<CheckpointResult | undefined> {
     const { dir, now, runCheckpoint, limits } = this.#world;
-    const { log, snapshot, activity } = await this.#service.serving();
+    await this.#needLog(log);
     const through = await log.rotate(dropTo !== undefined);
     // Nothing new, but what was held until now may have to go.
     if (through <= snapshot.generation) {
@@ -104,9 +129,11 @@ export class Maintenance {
       return undefined;
     }
     const at = now();
+    const chain = log.closed.find(({ generation }) => generation === through)?.chain;
     const result = await runCheckpoint({
       dir,
       through,
+      ...(chain && { chain }),
       at,
       segmentRecords: limits.segmentRecords,
       known: activity.segments.at(-1)?.lastSeq ?? 0,
@@ -155,17 +182,15 @@ export class Maintenance {
   /**
    * The files as they are at one commit. Called between transactions. Waits for the sync that is under way, so that the
    * commit is the last one of the state; nothing waits for the copy: what is written meanwhile stands behind the part
-   * that is held, or in other files. Throws `FilesGone`.
+   * that is held, or in other files. Throws `FileLost`.
    */
   async hold(live: Maintained, counted: boolean): Promise<StoreHold> {
-    const { files, dir } = this.#world;
     const release = this.#keepFiles();
     try {
       await live.log.durable();
       // Nothing is awaited until all is noted: a checkpoint that ends puts a new snapshot in the place of logs.
       const held = filesOf(live, this.#world, counted, release);
-      const last = logName(dir, held.log.generation);
-      if (!(await files.exists(last)) || (await files.size(last)) < held.log.offset) throw new FilesGone(last);
+      await this.#needLog(live.log);
       return held;
     } catch (error) {
       release();

@@ -114,6 +114,7 @@ export interface StoreEvent {
   readonly kind:
     | 'torn-tail'
     | 'write-failed'
+    | 'log-lost'
     | 'log-moved'
     | 'recovered'
     | 'recovery-failed'

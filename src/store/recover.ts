@@ -35,6 +35,8 @@ export interface RecoverOptions {
 export interface ClosedLog {
   readonly generation: number;
   readonly bytes: number;
+  /** The tag of its last record, at its end. */
+  readonly chain: Uint8Array;
 }
 
 export interface Recovered {
@@ -119,7 +121,7 @@ async function replay(
     const end = await readLog(files, name, keys, start, open, apply, between);
     groups.finish();
     if (generation === last) return { log: { header: end.header, place: end, torn: end.torn }, closed };
-    closed.push({ generation, bytes: end.offset });
+    closed.push({ generation, bytes: end.offset, chain: end.chain });
     ({ sequence, chain, runs } = end);
   }
 }

@@ -5,6 +5,8 @@ import type { ActivityLog } from './activity/activity-log.ts';
 import { Availability } from './availability.ts';
 import { CommitLog } from './commit-log.ts';
 import type { EmbeddedWorld } from './embedded-options.ts';
+import { FileLost } from './files.ts';
+import { needAllKnown, needEnd } from './known-end.ts';
 import { continueLog, repairLog } from './log-file.ts';
 import { type Maintained, Maintenance, type Serving } from './maintenance.ts';
 import type { StoreStatus } from './port.ts';
@@ -26,10 +28,10 @@ export interface Live<T extends object> extends Maintained {
 }
 
 export class Service<T extends object> implements Serving<Live<T>> {
-  readonly maintenance: Maintenance;
+  readonly maintenance: Maintenance<Live<T>>;
   readonly #world: EmbeddedWorld<T>;
   readonly #availability: Availability<Live<T>>;
-  /** As it was when something was in service. */
+  /** The end of the log as it was when something was in service. */
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus | undefined;
 
@@ -41,6 +43,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
       later,
       onEvent,
       words: { failed: 'a write failed', mended: 'the store was recovered from the disk and writes again' },
+      kindOf: (cause) => (cause instanceof FileLost ? 'log-lost' : undefined),
       release: (dead) => {
         if (!dead.inUse) dead.state.close();
       },
@@ -119,10 +122,28 @@ export class Service<T extends object> implements Serving<Live<T>> {
     this.#availability.leave(live, cause, ready);
   }
 
-  async #recover(dead: Live<T>): Promise<Live<T>> {
-    const { broken } = dead.log;
-    if (broken) await repairLog(this.#world.context, dead.uid, broken);
-    return this.#goLive(await recoverFor(this.#world));
+  /** Takes it out of service until the files hold again all that was durable. */
+  lost(live: Live<T>, cause: FileLost): void {
+    this.leave(live, cause, live.log.close());
+  }
+
+  /** Nothing is put in service behind what this process told others was durable, nor another history. */
+  async #recover({ log, uid }: Live<T>): Promise<Live<T>> {
+    const { context } = this.#world;
+    const { generation, place } = log.writer;
+    this.#mark = markOf(place);
+    // Before anything is changed, so that a file that was cut stays as it was found.
+    await needEnd(context, { generation, place });
+    if (log.broken) await repairLog(context, uid, log.broken);
+    const recovered = await recoverFor(this.#world);
+    try {
+      const found = { generation: recovered.log.header.generation, place: recovered.log.place };
+      needAllKnown(context.dir, found, { generation, place });
+    } catch (error) {
+      recovered.state.close();
+      throw error;
+    }
+    return this.#goLive(recovered);
   }
 
   /** Puts what was recovered in service: cuts off a torn end, and runs the migrations that are missing. */

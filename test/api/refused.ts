@@ -52,6 +52,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     transitDecrypt: { items: [] },
     transitRewrap: { items: [] },
     transitDataKey: {},
+    transitWrappedDataKey: {},
     transitSign: { input: '' },
     transitVerify: { input: '', signature: 'x' },
     createApiKey: { accountId: 'x' },

@@ -25,12 +25,10 @@ import { sqlWasm } from '../../src/appliance/program-files.ts';
 import { openSealFile } from '../../src/appliance/seal-keeper.ts';
 import { selfSigned } from '../../src/appliance/self-signed.ts';
 import { openSystemStore } from '../../src/appliance/stores.ts';
-import { systemRandom } from '../../src/crypto/random.ts';
-import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
-import { slotId } from '../../src/seal/slot.ts';
 import { lockDirectory } from '../../src/store/lock.ts';
 import { nodeFiles } from '../../src/store/node-files.ts';
+import { authority } from '../support/certificates.ts';
 import { smallDisks } from '../support/small-disk.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-doctor-'));
@@ -136,27 +134,6 @@ test('a sound appliance has nothing but advice', async () => {
     'ring-x25519',
     'single-custodian',
   ]);
-});
-
-test('a slot that a quantum computer can open is advised about', async () => {
-  const one = patient();
-  const { seal } = await openSealFile(one.data, one.key);
-  const publicKey = publicFromPrivate(systemRandom(32));
-  const slot = {
-    id: slotId(publicKey),
-    version: 1,
-    kind: 'recovery-kit',
-    params: { made: '2026' },
-    publicKey,
-  } as const;
-  writeFileSync(join(one.data, 'kms.seal'), seal.withSlot(slot).toBytes());
-  assert.deepEqual(await found(one), []);
-  const { findings } = await examine({ data: one.data, keyFile: one.key, host: quiet });
-  const [finding, ...more] = findings.filter(({ name }) => name === 'slot-version');
-  assert.deepEqual(more, []);
-  assert.equal(finding?.severity, 'advice');
-  assert.match(finding.advice, /^run `kms master rotate`/);
-  assert.equal(finding.message, `of slot version 1, which a quantum computer can open: recovery-kit ${slot.id}`);
 });
 
 /** What a plant answers are options for the examination, if any. */
@@ -280,6 +257,16 @@ const faults: readonly [name: string, plant: Plant, ...expected: readonly string
       return { tlsCert: join(dir, 'cert.pem') };
     },
     'certificate-expiring DIR/cert.pem',
+  ],
+  [
+    'a certificate without that of its issuer',
+    async ({ dir }) => {
+      const issuing = await (await authority('root')).below('issuing');
+      const { cert } = await issuing.sign({ names: ['localhost'], issuerUrl: 'http://ca.example/issuing.der' });
+      writeFileSync(join(dir, 'cert.pem'), cert);
+      return { tlsCert: join(dir, 'cert.pem') };
+    },
+    'certificate-chain DIR/cert.pem',
   ],
 ];
 

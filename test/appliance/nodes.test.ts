@@ -253,10 +253,11 @@ if (!postgres) {
     assert.deepEqual(await master(b), await master(a));
     const slots = await Promise.all(
       [a, b].map(async ({ local }) => {
-        const { slot } = await newCustodian({ kind: 'recovery-kit' });
-        const { status, body } = await local('POST', '/local/master/custodians', sentSlot(slot));
+        const { custodian } = await newCustodian({ kind: 'recovery-kit' });
+        const { body: known } = await local('GET', '/local/master');
+        const { status, body } = await local('POST', '/local/master/custodians', sentSlot(custodian, known));
         assert.equal(status, 200, JSON.stringify(body));
-        return slot.id;
+        return custodian.id;
       }),
     );
     await a.ask('GET', '/ks/keyrings');

@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { test } from 'node:test';
+import { systemWorld } from '../../src/appliance/environment.ts';
 import { oidcClient } from '../../src/appliance/oidc-client.ts';
 import { KmsError } from '../../src/errors.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
@@ -58,7 +59,7 @@ test('a provider elsewhere does not lead to what listens in clear on this machin
     };
     for (const field of ['authorization_endpoint', 'token_endpoint', 'jwks_uri']) {
       metadata = { ...good, [field]: `${here}/${field}` };
-      const client = oidcClient({ now: Date.now });
+      const client = oidcClient(systemWorld());
       const lying = provider(issuer, { ca: certificate });
       const login = async () => {
         await client.authorizationUrl(lying, query);
@@ -90,7 +91,7 @@ test('a provider that does not answer keeps nobody waiting who goes to another',
   try {
     slow.issuer = `http://127.0.0.1:${await portOf(silent)}`;
     quick.issuer = `http://127.0.0.1:${await portOf(answering)}`;
-    const client = oidcClient({ now: Date.now });
+    const client = oidcClient(systemWorld());
     let refused = 0;
     const stuck = Array.from({ length: 80 }, async () => {
       await assert.rejects(client.redeem(provider(slow.issuer), exchange), isUnavailable);

@@ -6,7 +6,7 @@ import { sealFile } from '../../src/appliance/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
 import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { openSeal, sealFor } from '../../src/seal/seal.ts';
-import { makeSlot } from '../../src/seal/slot.ts';
+import { makeCustodian } from '../../src/seal/slot.ts';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
 import { reached } from '../support/crash-points.ts';
@@ -38,7 +38,7 @@ async function open(files: SimFiles, generator: Prng): Promise<Opened> {
 }
 
 async function make(files: SimFiles, generator: Prng): Promise<void> {
-  const seal = sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length)).withStore(testDir);
+  const seal = sealFor([makeCustodian('keyfile', secret)], (length) => generator.bytes(length)).withStore(testDir);
   await files.replace(sealFile, seal.toBytes());
   await createTestStore(files, generator, { keys: seal.keysFor(testDir) });
 }

@@ -130,7 +130,7 @@ test('files that others can read, that are missing or hold something else are re
     [`${url}${join(base, 'none')}`, {}, /none: there is no such file/],
     [`postgres://kms@db/store?sslrootcert=${join(base, 'none')}`, {}, /none: there is no such file/],
     ['postgres://kms@db', { passwordFile: file('open', 'x', 0o644) }, /holds a password/],
-    ['postgres://kms@db', { passwordFile: file('empty', '\n') }, /first line is empty/],
+    ['postgres://kms@db', { passwordFile: file('empty', '\n') }, /the file is empty/],
     ['postgres://kms@db', { passwordFile: join(base, 'none') }, /none: there is no such file/],
     ['postgres://kms@db', { env: { PGPASSFILE: file('open.pgpass', 'x', 0o644) } }, /holds passwords/],
   ];

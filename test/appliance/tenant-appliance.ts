@@ -94,7 +94,7 @@ export function openAt(
     data,
     keyFile,
     baseUrl: () => baseUrl,
-    world: { ...world, now: () => world.now() + clock.ahead },
+    world: { ...world, now: () => world.now() + clock.ahead, elapsed: () => world.elapsed() + clock.ahead },
     // All of it is lived through.
     uptime: () => performance.now() + clock.ahead,
     onEvent: (event) => events.push(event),

@@ -16,7 +16,7 @@ after(() => rmSync(base, { recursive: true, force: true }));
 const from = (remoteAddress: string) => ({ remoteAddress });
 
 function backoffAt(clock: { now: number }): UnsealBackoff {
-  return new UnsealBackoff({ now: () => clock.now, random: (length) => new Uint8Array(length).fill(3) });
+  return new UnsealBackoff({ elapsed: () => clock.now, random: (length) => new Uint8Array(length).fill(3) });
 }
 
 const wrong = async (): Promise<never> => {

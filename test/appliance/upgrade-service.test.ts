@@ -19,7 +19,7 @@ function control(more: { limit?: number; systemctl?: string } = {}): ServiceCont
   const { limit = 5000, systemctl = '' } = more;
   writeFileSync(calls, '');
   writeFileSync(join(base, 'systemctl'), `#!/bin/sh\necho "$*" >>${calls}\n${systemctl}\n`, { mode: 0o755 });
-  return new ServiceControl({ data, limit, env: { PATH: `${base}:${process.env.PATH}` }, args: [] });
+  return new ServiceControl({ data, isNamed: true, limit, env: { PATH: `${base}:${process.env.PATH}` }, args: [] });
 }
 
 const called = (): string[] => readFileSync(calls, 'utf8').trimEnd().split('\n');

@@ -7,7 +7,8 @@ import { codeOf, type Import, importsOf, sources, textOf } from './imports.ts';
 /** What each folder of src may import besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli', 'errors.ts'],
-  'errors.ts': [],
+  'errors.ts': ['system-words.ts'],
+  'system-words.ts': [],
   'version.ts': [],
   model: ['errors.ts'],
   crypto: ['errors.ts'],
@@ -166,6 +167,34 @@ test('the environment is read in one file per edge, and nothing but the edge exi
     if (/process\.exit\b/.test(code))
       assert.match(source, /^src\/(main|cli\/process-io)\.ts$/, `${source} ends the process`);
   }
+});
+
+/** Files of src that open others by their paths, and in which directory, where nobody else writes. */
+const ownFiles: Readonly<Record<string, string>> = {
+  'src/appliance/file-system.ts': 'the new data directory',
+  'src/appliance/held-directory.ts': 'the data directory',
+  'src/appliance/init.ts': 'the data directory',
+  'src/appliance/move.ts': 'the data directory, and the one beside it that goes over to a database',
+  'src/appliance/move-shipped.ts': 'the directory beside the data directory in which a standby follows',
+  'src/appliance/shared-node.ts': 'the directory of a node',
+  'src/appliance/backup/restore-command.ts': 'the new data directory',
+  'src/appliance/backup/standby.ts': 'the new data directory, and the copies in it',
+  'src/appliance/doctor/doctor.ts': 'the data directory, and a private copy',
+  'src/appliance/doctor/served.ts': 'a private copy',
+  'src/appliance/doctor/stores.ts': 'the data directory, and a private copy',
+  'src/appliance/threads/worker.ts': 'the data directory',
+};
+/** Files of src that work in directories that others may write: no path is used there. */
+const foreign = /^src\/appliance\/(?:backup|streaming)\/|^src\/appliance\/upgrade\/release\.ts$/;
+
+test('where others may write nothing is reached by its path', () => {
+  for (const source of sources()) {
+    const code = codeOf(source);
+    if (/\bnodeFiles\(/.test(code) && source !== 'src/store/node-files.ts') assert.ok(ownFiles[source], source);
+    const isOpen = /from 'node:fs(?:\/promises)?'/.test(code);
+    if (foreign.test(source) && isOpen) assert.ok(ownFiles[source], `${source} reaches files by their paths`);
+  }
+  for (const source of Object.keys(ownFiles)) assert.match(codeOf(source), /\bnodeFiles\(/, source);
 });
 
 const edgesOf = (each: (item: Import) => boolean): ReadonlyMap<string, readonly string[]> => {

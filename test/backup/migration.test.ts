@@ -76,7 +76,12 @@ test('without room for the backup nothing is changed', async () => {
   const before = await readdir(join(data, systemDir));
   // A directory where the file's draft would be.
   const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
-  const world = { now: () => clock, random: (length: number) => new Uint8Array(length), newId: () => 'x' };
+  const world = {
+    now: () => clock,
+    elapsed: () => 0,
+    random: (length: number) => new Uint8Array(length),
+    newId: () => 'x',
+  };
   await nodeFiles(data).makeDir('before-migration-20260102T030405Z.kms-backup.tmp');
   await assert.rejects(
     openAppliance({ data, world }),
@@ -108,6 +113,6 @@ test('a newer schema, snapshot, log and seal are refused', async () => {
   const data = join(base, 'seal');
   await initAppliance({ data });
   const seal = await readFile(join(data, 'kms.seal'), 'utf8');
-  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 2', '"version": 9'));
-  await assert.rejects(openAppliance({ data }), /expected seal version 2, found 9/);
+  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 3', '"version": 9'));
+  await assert.rejects(openAppliance({ data }), /expected seal version 3, found 9/);
 });

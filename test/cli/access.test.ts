@@ -188,7 +188,7 @@ test('API keys with a name, an end and addresses', async () => {
   for (const [args, stderr] of [
     [
       '--expires soon',
-      /--expires: expected milliseconds since 1970, a date such as [^ ]+, an age such as 90d, or never, got "soon"/,
+      /--expires: expected milliseconds since 1970, a time such as [^ ]+, an age such as 90d, or never, got "soon"/,
     ],
     ['--expires -1d', /--expires: expected/],
     ['--allow-address 10.0.0.1 --any-address', /exclude each other/],

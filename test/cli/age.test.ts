@@ -357,7 +357,7 @@ test('a sealed appliance and one that has ended are told through the protocol', 
   await rm(d.path('own'), { recursive: true });
   assert.match(
     errorIn(await unwrapped(d, [identity], [made]))[1],
-    /^nothing to talk to: the data directory .* does not exist/,
+    /^no server runs on .*, and what a recipient or an identity says opens none/,
   );
 });
 
@@ -368,8 +368,9 @@ test('of several tenants one is to be named, as for any command', async () => {
   const data = ['--data', 'own', '--tenant', 'blue'];
   assert.equal((await d.kms([...data, 'keyring', 'create', 'payroll'])).code, 0);
   const { recipient, identity } = await pair(d, 'payroll', data);
-  const made = stanzasIn(await wrapped(d, [recipient], { env: { KMS_TENANT: 'blue' } }));
-  for (const spoken of [await wrapped(d, [recipient]), await unwrapped(d, [identity], [made])]) {
+  const env = { KMS_DATA: d.path('own') };
+  const made = stanzasIn(await wrapped(d, [recipient], { env: { ...env, KMS_TENANT: 'blue' } }));
+  for (const spoken of [await wrapped(d, [recipient], { env }), await unwrapped(d, [identity], [made], { env })]) {
     assert.match(errorIn(spoken)[1], /^name a tenant with --tenant, one of: default, blue; /);
   }
 });

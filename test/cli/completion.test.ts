@@ -7,6 +7,7 @@ import { createServer } from 'node:net';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { completesOption } from '../../src/cli/completion/line.ts';
+import { scriptFor } from '../../src/cli/completion/scripts.ts';
 import { shells } from '../../src/cli/grammar/option-sets.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { type Desk, desk, type RunOptions } from './kms.ts';
@@ -292,6 +293,76 @@ test('bash completes with it', async (t) => {
       assert.deepEqual([ran.stderr, ran.stdout.split('\n').filter((each) => each !== '')], ['', replies]);
     });
   }
+});
+
+/** Names that somebody else chose, which a shell that reads them as its own would obey. */
+const hostile = [
+  'a$(touch hacked)',
+  'a`touch hacked`',
+  "a';touch hacked;'",
+  'a";touch hacked;"',
+  'a\\$(touch hacked)',
+  "a\\'$(touch hacked)",
+  'a;touch hacked',
+  'a>hacked',
+  'a!!',
+  'aé$(touch hacked)',
+  'a\\',
+  'a:$(touch hacked)',
+  'a b*?[c]{d,e}~',
+];
+
+/** Where they come to stand, and what ends the word there. */
+const typedBefore = [
+  ['a', ''],
+  ['"a', '"'],
+  ["'a", "'"],
+  ['a"', '"'],
+  ["a'", "'"],
+  ['$"a', '"'],
+  ["$'a", "'"],
+  ['x"y"a', ''],
+  ['\\"a', ''],
+  ['--uid="a', '"'],
+] as const;
+
+test('a name that bash would obey is quoted as its place needs it, or not offered', async () => {
+  await using d = await desk();
+  await mkdir(d.path('bin'));
+  // Offers the one name, and otherwise keeps what it was called with.
+  const kms =
+    '#!/bin/bash\nif [[ $1 == __complete ]]; then printf "words\\n%s\\tabout\\n" "$OFFERED"; else printf "%s\\0" "$@"; fi\n';
+  await writeFile(d.path('bin', 'kms'), kms, { mode: 0o755 });
+  await writeFile(d.path('script'), scriptFor('bash'));
+  const quote = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+  const env = { PATH: `${d.path('bin')}:${process.env.PATH}`, HOME: d.dir, LC_ALL: 'C.UTF-8' };
+  for (const name of hostile) {
+    for (const [word, end] of typedBefore) {
+      const line = `kms ${word}`;
+      // Readline puts the reply behind the quote that is open, else in the place of the word; then the line is run.
+      const kept = end === '' ? '' : word.slice(0, Math.max(word.lastIndexOf('"'), word.lastIndexOf("'")) + 1);
+      const ran = await asBash(
+        `
+        source ./script
+        COMP_WORDBREAKS=$' \\t\\n"\\'@><=;|&(:' COMP_LINE=${quote(line)} COMP_POINT=${line.length}
+        COMP_WORDS=(kms ${quote(word)}) COMP_CWORD=1
+        _kms kms
+        for reply in "\${COMPREPLY[@]}"; do eval "kms "${quote(kept)}"$reply"${quote(end)}; done`,
+        d.dir,
+        { ...env, OFFERED: name },
+      );
+      assert.equal(ran.stderr, '', `${name} after ${word}`);
+      if (ran.stdout !== '') assert.ok(ran.stdout.endsWith(`${name}\0`), `${name} after ${word}: ${ran.stdout}`);
+      else assert.ok(word.includes("$'") || (end === '"' && name.includes('!')), `${name} after ${word}`);
+      assert.deepEqual(await readdir(d.dir), ['bin', 'script'], `${name} after ${word}`);
+    }
+  }
+});
+
+test('a name that begins as an option does is not offered in the place of a name', async () => {
+  await using d = await servedDesk();
+  await d.json(['account', 'create', '--json', '--', '--yes']);
+  assert.deepEqual(await offered(d, ['account', 'delete', '']), ['words', 'admin']);
 });
 
 /** The server is in this process: it must go on. */

@@ -3,15 +3,6 @@ import assert from 'node:assert/strict';
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
 import test from 'node:test';
-import { readKeyFile } from '../../src/appliance/custody/key-file.ts';
-import { derivePassphrase, passphraseParamsOf } from '../../src/appliance/threads/passwords.ts';
-import { toBase64Url } from '../../src/crypto/bytes.ts';
-import { hkdfSha256 } from '../../src/crypto/hash.ts';
-import { systemRandom } from '../../src/crypto/random.ts';
-import { publicFromPrivate } from '../../src/crypto/x25519.ts';
-import { formatKeyFile } from '../../src/seal/custodian-secret.ts';
-import { openSeal } from '../../src/seal/seal.ts';
-import { type Slot, slotId, slotIdOf } from '../../src/seal/slot.ts';
 import { type Desk, desk, type Ran, typed } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -191,14 +182,17 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
   const command = ['--exec', d.path('give key'), '--exec-arg', '$HOME;', '--exec-arg=-b'];
   await d.json(['init', '--custodian', 'exec', '--json', ...command]);
   await holdsNone(d, [secret]);
-  assert.equal((await d.kms('keyring create r')).code, 0);
-  const server = await serving(d);
+  // A command is run for a directory that somebody named, and for no other.
+  is(await d.kms('keyring list'), 4, /the command .* was not run: nobody named the data directory .*--data DIR/);
+  const named = { env: { KMS_DATA: d.path('kms-data') } };
+  assert.equal((await d.kms('keyring create r', named)).code, 0);
+  const server = await serving(d, ['--data', 'kms-data']);
   assert.equal((await d.kms('keyring show r')).code, 0);
   await server.stop();
 
   await writeFile(d.path('give key'), `#!/bin/sh\necho ${secret.replace('a', 'b')}\n`);
   is(
-    await d.kms('keyring list'),
+    await d.kms('keyring list', named),
     1,
     /^kms: wrong master key in the output of .*: needs [0-9a-f]{16}, got [0-9a-f]{16}; /,
   );
@@ -209,13 +203,13 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
     ['head -c 100000 /dev/zero', /printed more than 65536 bytes/],
   ] as const) {
     await writeFile(d.path('give key'), `#!/bin/sh\n${script}\n`);
-    const ran = await d.kms('keyring list');
+    const ran = await d.kms('keyring list', named);
     assert.match(ran.stderr, why);
     assert.ok(ran.code === 1 || ran.code === 4);
     assert.ok(!ran.stderr.includes(secret));
   }
   await rm(d.path('give key'));
-  is(await d.kms('keyring list'), 4, /gave no master key: there is no such command/);
+  is(await d.kms('keyring list', named), 4, /gave no master key: there is no such command/);
   is(await d.kms('init --data x --custodian exec'), 2, /--exec is missing/);
   const none = `--exec ${d.path('none')}`;
   is(await d.kms(`init --data x --custodian exec ${none}`), 1, /gave no master key: there is no such command; run it/);
@@ -404,7 +398,7 @@ test('a command that gives the key runs for the machine alone, and once for all 
   const script = `#!/bin/sh\necho x >> '${d.path('runs')}'\nsleep 0.3\necho ${'ab'.repeat(32)}\n`;
   await writeFile(d.path('give'), script, { mode: 0o700 });
   await d.json(['init', '--custodian', 'exec', '--exec', d.path('give'), '--json']);
-  const server = await serving(d);
+  const server = await serving(d, ['--data', 'kms-data']);
   assert.equal((await d.kms('seal')).code, 0);
   const runs = async (): Promise<number> => (await readFile(d.path('runs'), 'utf8')).length / 2;
   const before = await runs();
@@ -541,114 +535,29 @@ test('master: list, rotate, add and remove, online and offline; the last one sta
   await server.stop();
 });
 
-test('a secret that is given makes version 2 of its own slot, although a key file lies at its place', async () => {
+test('a secret that is given renews its own proof, although a key file lies at its place', async () => {
   await using d = await desk();
   await d.json('init --json');
   const keyFile = d.path('kms-data.master.key');
   await d.json('master add-custodian passphrase --json', withPassphrase);
-  const place = d.path('kms-data/kms.seal');
-  const made = openSeal(await readFile(place), (await readKeyFile(keyFile)) ?? assert.fail(), systemRandom);
-  const known = made.slots.find(({ kind }) => kind === 'passphrase') ?? assert.fail();
-  const secret = await derivePassphrase(passphrase, passphraseParamsOf(known));
-  const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
-  const older = { ...known, version: 1, publicKey } as const;
-  assert.equal(slotId(publicKey), known.id);
-  await writeFile(place, made.withoutSlot(known.id).withSlot(older).toBytes());
   await writeFile(d.path('wrong.txt'), 'another one\n', { mode: 0o600 });
   await writeFile(d.path('pp'), `${passphrase}\n`, { mode: 0o600 });
-  const versions = async () => (await d.json<Master>('master list --json')).custodians.map(({ version }) => version);
+  const fresh = async () => {
+    const { master, slots } = JSON.parse(await readFile(d.path('kms-data/kms.seal'), 'utf8'));
+    return slots.map((slot: { master: string }) => slot.master === master);
+  };
+  assert.deepEqual(await fresh(), [true, true]);
 
   // What is given and does not fit leaves the data to what does.
   assert.equal((await d.kms('master rotate --passphrase-file wrong.txt')).code, 0);
-  assert.deepEqual(await versions(), [2, 1]);
-  const server = await serving(d, ['--ship-to', d.path('shipped'), '--ship-every', '1s']);
-  assert.equal((await d.kms('keyring create shipped')).code, 0);
-  const { stdout } = await d.kms('doctor');
-  assert.match(stdout, /^advice slot-version: .*of slot version 1, .*passphrase/m);
-  assert.doesNotMatch(stdout, /delete these/, 'the copy that is being made');
-  assert.equal((await server.stop()).code, 0);
-
+  assert.deepEqual(await fresh(), [true, false]);
   const rotated = await d.kms('master rotate --passphrase-file pp');
   assert.equal(rotated.code, 0, rotated.stderr);
-  assert.doesNotMatch(rotated.stderr, /slot version/);
-  assert.deepEqual(await versions(), [2, 2]);
+  assert.deepEqual(await fresh(), [false, true]);
+  assert.equal((await d.kms('keyring create shipped')).code, 0);
   await rm(keyFile);
   is(await d.kms('keyring list', { env: { KMS_PASSPHRASE: 'another one' } }), 1, /wrong passphrase/);
   assert.match((await d.kms('keyring list', withPassphrase)).stdout, /shipped/);
-});
-
-test('a seal of version 1: as before, until its master key is rotated; key file and kit stay', async () => {
-  await using d = await desk();
-  await d.json('init --json');
-  const keyFile = d.path('kms-data.master.key');
-  const [own, earlier, kit] = [(await readKeyFile(keyFile)) ?? assert.fail(), systemRandom(32), systemRandom(32)];
-  // What an earlier program made: its keys are of X25519, and a person has the second.
-  const slotV1 = (kind: 'keyfile' | 'recovery-kit', secret: Uint8Array, params: Slot['params']): Slot => {
-    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
-    return { id: slotId(publicKey), version: 1, kind, params, publicKey };
-  };
-  const place = d.path('kms-data/kms.seal');
-  const made = openSeal(await readFile(place), own, systemRandom);
-  const older = made
-    .withSlot(slotV1('keyfile', earlier, {}))
-    .withSlot(slotV1('recovery-kit', kit, { made: '2026-01-02T00:00:00.000Z' }))
-    .withoutSlot(slotIdOf(own));
-  await writeFile(place, older.toBytes());
-  await writeFile(keyFile, formatKeyFile(earlier));
-  await writeFile(d.path('kit.txt'), formatKeyFile(kit));
-  const versionsOf = ({ custodians }: Master): unknown => custodians.map(({ version }) => version);
-  const sealVersion = async (): Promise<unknown> => JSON.parse(await readFile(place, 'utf8')).version;
-  const ids = older.slots.map(({ id }) => id);
-
-  assert.deepEqual(versionsOf(await d.json<Master>('master list --json')), [1, 1]);
-  assert.equal((await d.kms('keyring create before')).code, 0);
-  assert.equal(await sealVersion(), 1);
-  const [first, second] = [`keyfile ${ids[0]}`, `recovery-kit ${ids[1]}`];
-  const can = 'which a quantum computer can open:';
-  assert.match((await d.kms('doctor')).stdout, new RegExp(`^advice slot-version: .*${can} ${first}, ${second}`, 'm'));
-  assert.equal((await d.kms('backup create kms-data/old.kms-backup')).code, 0);
-
-  const server = await serving(d);
-  const rotated = await d.kms('master rotate');
-  assert.equal(rotated.code, 0, rotated.stderr);
-  assert.ok(rotated.stderr.includes(`of slot version 1, ${can} ${second}\n`), rotated.stderr);
-  await server.stop();
-  const half = await d.json<Master>('master list --json');
-  assert.deepEqual([versionsOf(half), half.custodians.map(({ id }) => id)], [[2, 1], ids]);
-  assert.equal(await sealVersion(), 2);
-
-  const whole = await d.kms('master rotate --key-file kit.txt');
-  assert.equal(whole.code, 0, whole.stderr);
-  assert.doesNotMatch(whole.stderr, /slot version/);
-  const after = await d.json<Master>('master list --json');
-  assert.deepEqual([versionsOf(after), after.custodians.map(({ id }) => id)], [[2, 2], ids]);
-  // The backup from before is as it was, and restores.
-  const { stdout: left } = await d.kms('doctor');
-  assert.match(
-    left,
-    new RegExp(`^advice slot-version: .*copies of the seal with slots of version 1, ${can} old.kms-backup`, 'm'),
-  );
-  const verified = await d.kms('backup verify kms-data/old.kms-backup');
-  assert.equal(verified.code, 0, verified.stderr);
-  assert.ok(verified.stderr.includes(`of slot version 1, ${can} ${first}, ${second}\n`), verified.stderr);
-  const restored = await d.kms('restore kms-data/old.kms-backup --data again --key-file kit.txt');
-  assert.equal(restored.code, 0, restored.stderr);
-  assert.ok(restored.stderr.includes(`of slot version 1, ${can} ${first}, ${second}\n`), restored.stderr);
-  assert.match((await d.kms('keyring list --data again --key-file kit.txt')).stdout, /before/);
-  await rm(d.path('kms-data/old.kms-backup'));
-  assert.doesNotMatch((await d.kms('doctor')).stdout, /slot-version/);
-  for (const file of ['kms-data.master.key', 'kit.txt']) {
-    assert.match((await d.kms(`keyring list --key-file ${file}`)).stdout, /before/);
-  }
-  // A backup from here on is of version 2 as well.
-  assert.equal((await d.kms('backup create b.kms-backup')).code, 0);
-  const backup = await readFile(d.path('b.kms-backup'), 'latin1');
-  assert.ok(backup.includes(after.fingerprint));
-  for (const secret of [earlier, kit]) {
-    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
-    await holdsNone(d, [toBase64Url(publicKey)]);
-    assert.ok(!backup.includes(toBase64Url(publicKey)));
-  }
 });
 
 test('the recovery kit alone opens a copy of the data', async () => {

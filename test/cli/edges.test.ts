@@ -18,6 +18,7 @@ import type { Io } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/run.ts';
 import { readPrivateKeys } from '../../src/client/ring-keys.ts';
 import { KmsError } from '../../src/errors.ts';
+import { authority } from '../support/certificates.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { smallDisks } from '../support/small-disk.ts';
 import { until } from '../support/until.ts';
@@ -171,6 +172,28 @@ test('what cannot be written to stdout is said on stderr', async () => {
   }
 });
 
+test('what is to be written to a stdout that is closed is not done, and who throws it away on purpose may', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create r --json --private-key-out r.key');
+  await writeFile(d.path('plain'), 'text');
+  await d.kms('encrypt --ring r --private-key r.key -o sealed plain');
+  const closed = 'kms: cannot write to stdout: it is closed, or /dev/null opened for reading too; ';
+  for (const line of [
+    'decrypt --private-key r.key sealed',
+    'encrypt --ring r --private-key r.key plain',
+    'activity export',
+    'backup create -',
+    'transit decrypt t sealed',
+    'tofu-key --ring r --private-key r.key',
+  ]) {
+    const [code, stdout, stderr] = await ended(typed(d, `${line} </dev/null >&-`));
+    assert.deepEqual([code, stdout, stderr.slice(0, closed.length)], [1, '', closed], line);
+  }
+  const [code, , stderr] = await ended(typed(d, 'decrypt --private-key r.key sealed >/dev/null'));
+  assert.deepEqual([code, stderr], [0, '']);
+});
+
 test('a secret that cannot be shown is told of with what is there without it, and no custodian stays that nobody holds', async () => {
   await using d = await desk();
   const lost = async (line: string, said: RegExp): Promise<void> => {
@@ -274,13 +297,64 @@ for (const { kind, mount } of smallDisks(1)) {
   });
 }
 
-test('a file name that is not UTF-8 is refused, not mistaken for another', async () => {
+test('what is typed, or in the environment, and is not UTF-8 is refused: nothing else is made or asked in its place', async () => {
   await using d = await desk();
-  for (const line of ["inspect $'a\\xff'", "keyring list --data $'a\\xff'"]) {
-    const [code, stdout, stderr] = await ended(typed(d, line));
-    assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, /^kms: the file name a\ufffd is not UTF-8; [^\n]+\n$/);
+  await d.json('init --json');
+  const umlaut = "$'J\\xf6rg'";
+  // An account's uid, a path, free text, JSON, and where such bytes stand in a variable.
+  for (const [line, what, before = ''] of [
+    [`account create ${umlaut}`, 'argument 3: expected UTF-8, got "J\\\\xf6rg"'],
+    [`account create $'a\\xff'`, 'argument 3: expected UTF-8, got "a\\\\xff"'],
+    [`account create $'\\xed\\xa0\\x80'`, 'argument 3: expected UTF-8, got "\\\\xed\\\\xa0\\\\x80"'],
+    [`init --data ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`keyring create r --private-key-out ${umlaut}`, 'argument 5: expected UTF-8'],
+    [`backup create ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`tls self-signed --out ${umlaut}`, 'argument 4: expected UTF-8'],
+    [`serve --data ${umlaut}`, 'argument 3: expected UTF-8'],
+    [`encrypt --ring r --asset-data $'{"a":"\\xe4"}' kms-data`, 'argument 5: expected UTF-8, got "{"a":"\\\\xe4"}"'],
+    ['init', 'the variable KMS_DATA: expected UTF-8, got "J\\\\xf6rg"', `KMS_DATA=${umlaut}`],
+    ['status', 'the variable KMS_PASSPHRASE: expected UTF-8;', `KMS_PASSPHRASE=${umlaut}`],
+  ] as const) {
+    const [code, stdout, stderr] = await ended(typed(d, line, before));
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
+    assert.match(stderr, new RegExp(`^kms: ${what.replaceAll('{', '\\{')}[^\n]*\n$`), line);
   }
+  assert.deepEqual((await readdir(d.dir)).sort(), ['kms-data', 'kms-data.master.key']);
+  assert.equal((await d.json<{ data: unknown[] }>('account list --json')).data.length, 1);
+});
+
+test('in a directory, or with a home, whose name is not UTF-8, nothing is made elsewhere', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const data = d.path('kms-data');
+  const inside = "mkdir -p $'d\\xf6' && cd $'d\\xf6' &&";
+  for (const [line, what, before] of [
+    ['init', 'the directory in which this was typed', inside],
+    ['serve --listen 127.0.0.1:0', 'the directory in which this was typed', inside],
+    ['tls self-signed --host a', 'the directory in which this was typed', inside],
+    [`backup create x --data ${data}`, 'the directory in which this was typed', inside],
+    [`keyring create r --private-key-out x --data ${data}`, 'the directory in which this was typed', inside],
+    [`keyring create r --data ${data}`, 'the home directory', "HOME=$PWD/$'h\\xf6'"],
+    [`profile add p --server http://127.0.0.1:9`, 'the home directory', "HOME=$PWD/$'h\\xf6'"],
+    [`keyring create r --data ${data}`, '(?:expected a path in UTF-8)', "XDG_CONFIG_HOME=$PWD/$'h\\xf6'"],
+  ] as const) {
+    const [code, stdout, stderr] = await ended(typed(d, line, before));
+    assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
+    assert.match(stderr, new RegExp(`^kms: ${what}[^\n]*\n$`), line);
+  }
+  // What needs neither goes on.
+  const [code] = await ended(typed(d, `keyring list --data ${data}`, `${inside} HOME=$PWD`));
+  assert.equal(code, 0);
+  const names = await readdir(d.dir, { encoding: 'latin1' });
+  assert.deepEqual(names.sort(), ['d\xf6', 'kms-data', 'kms-data.master.key']);
+  assert.deepEqual((await d.json<{ data: unknown[] }>('keyring list --json')).data, []);
+});
+
+test('the character that stands for what is no text may be typed as what it is', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const [code, , stderr] = await ended(typed(d, "account create $'a\\xef\\xbf\\xbd'"));
+  assert.deepEqual([code, stderr], [0, '']);
 });
 
 for (const [signal, code] of [
@@ -421,6 +495,20 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
     assert.match((await d.kms(['keyring', 'list', '--ca-file', 'ca.pem'])).stderr, /--ca-file goes with --server/);
     await writeFile(d.path('ca.pem'), certificate);
     assert.deepEqual((await d.json<{ data: [] }>(list, { env: { KMS_CA_FILE: 'ca.pem' } })).data, []);
+    // As long as a system's own bundle, with one in it that cannot be read.
+    const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
+    await writeFile(d.path('many.pem'), (await authority('other')).cert.repeat(600) + broken + certificate);
+    const many = await d.kms([...list, '--ca-file', 'many.pem']);
+    assert.equal(many.code, 0, many.stderr);
+    assert.match(
+      many.stderr,
+      /^kms: warning: \S+many\.pem: certificate number 601 \(line \d+\) cannot be read[^\n]+\n$/,
+    );
+    await writeFile(d.path('huge.pem'), certificate.repeat(8000));
+    assert.match(
+      (await d.kms([...list, '--ca-file', 'huge.pem'])).stderr,
+      /huge\.pem is too large to hold certificates/,
+    );
     const other = await d.kms([
       'keyring',
       'list',

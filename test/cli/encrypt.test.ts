@@ -419,10 +419,10 @@ test('a reader that goes away is one line for a file, and none for a list', asyn
   await using d = await withRing();
   const { io, err } = brokenPipe(d);
   const { runCli } = await import('../../src/cli/run.ts');
-  assert.equal(await runCli(io(['keyring', 'list'], '')), 0);
+  assert.equal(await runCli(io(['keyring', 'list'], '')), 1);
   assert.equal(err(), '');
   assert.equal(await runCli(io(['encrypt', '--ring', 'payroll'], 'hi')), 1);
-  assert.equal(err(), 'kms: cannot write to stdout: whoever reads it has gone away\n');
+  assert.equal(err(), 'kms: cannot write to stdout: what reads it has gone away\n');
 });
 
 function brokenPipe(d: ServedDesk) {

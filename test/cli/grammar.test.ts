@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import test from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import type { CliOf, GrammarCommand } from '../../src/cli/command.ts';
+import { type CliOf, type GrammarCommand, GrammarOption } from '../../src/cli/command.ts';
 import type { keyring } from '../../src/cli/grammar/keyring.ts';
 import { version } from '../../src/version.ts';
 import { callsIn, grammar, leavesOf } from './grammar-tree.ts';
@@ -179,7 +179,7 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
   ],
   [
     'activity search --start yesterday',
-    'kms: --start: expected milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z, got "yesterday"\n',
+    'kms: --start: expected milliseconds since 1970 or a time such as 2026-01-02T03:04:05Z, got "yesterday"\n',
   ],
   ['activity search --start 2026-02-30', 'kms: --start: there is no day 2026-02-30\n'],
   ['asset search --end 2026-13-01T00:00:00Z', 'kms: --end: there is no day 2026-13-01\n'],
@@ -290,6 +290,56 @@ test('a variable of a switch says yes or no, and nothing else is taken for eithe
   }
   assert.equal((await d.kms('keyring show r')).code, 0);
 });
+
+test('every option that takes a time or an age refuses what is neither, and says what a number probably means', () => {
+  const seeHelp = '';
+  const io = grammar().session.io;
+  const nothing = [
+    '',
+    '0',
+    '10 PM',
+    '2026-12-31 (note)',
+    '27.11.2026',
+    '2026-11',
+    'tomorrow',
+    '5',
+    '1.5h',
+    '-1d',
+    '٣d',
+  ];
+  const meant: readonly (readonly [typed: string, meant: string])[] = [
+    ['1795808647', '2026-11-27T19:44:07.000Z'],
+    ['1795808647000000', '2026-11-27T19:44:07.000Z'],
+    ['20261127', '2026-11-27'],
+    ['202611272007', '2026-11-27T20:07:00Z'],
+    ['20261127200708', '2026-11-27T20:07:08Z'],
+    ['20261127T200708Z', '2026-11-27T20:07:08Z'],
+    ['2026-11-27T20:07:08-0500', '2026-11-27T20:07:08-05:00'],
+  ];
+  const seen: string[] = [];
+  for (const leaf of leavesOf(grammar())) {
+    for (const option of leaf.options) {
+      if (!(option instanceof GrammarOption) || !/\b(?:TIME|AGE)\b/.test(option.kind.placeholder ?? '')) continue;
+      const name = option.long ?? '';
+      const read = (text: string) => option.kind.read(text, { name, io, seeHelp });
+      for (const text of nothing)
+        assert.throws(() => read(text), { code: 'usage' }, `${leaf.fullName()} ${name} ${text}`);
+      for (const [typed, time] of meant) {
+        const problem = { code: 'usage', ...(option.kind.about.includes('UTC') && { message: endsWith(time) }) };
+        assert.throws(() => read(typed), problem, `${leaf.fullName()} ${name} ${typed}`);
+      }
+      if (option.kind.about.includes('UTC')) seen.push(`${leaf.fullName()} ${name}`);
+    }
+  }
+  assert.deepEqual(seen.sort(), [
+    ...['kms activity search --end', 'kms activity search --start', 'kms apikey create --expires'],
+    ...['kms apikey update --expires', 'kms asset search --end', 'kms asset search --start', 'kms restore --to'],
+  ]);
+});
+
+function endsWith(time: string): RegExp {
+  return new RegExp(`got "[^"]+"; did you mean ${time.replaceAll('.', '\\.')}\\?$`);
+}
 
 test('a path of nothing is wrong usage, never the directory in which the command was typed', async () => {
   await using d = await desk();

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdir, readFile, readlink, symlink, unlink } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
@@ -157,9 +157,12 @@ test('what another command writes to is left to it, unless that has ended', asyn
   const path = d.path('config', 'kms', 'rings', 'payroll.key');
   const gone = spawn(process.execPath, ['--version'], { stdio: 'ignore' });
   await new Promise((resolve) => gone.once('exit', resolve));
+  const run = (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+  const began = (await readFile('/proc/self/stat', 'utf8')).replace(/^.*\) /s, '').split(' ')[19];
   for (const holder of [
-    `${hostname()} ${process.pid} 0123456789ab`,
-    `elsewhere ${gone.pid} 0123456789ab`,
+    `${hostname()} ${process.pid} ${run}.${began} 0123456789ab`,
+    `${hostname()} ${process.pid} - 0123456789ab`,
+    `elsewhere ${gone.pid} ${run}.${began} 0123456789ab`,
     `${hostname()} ${gone.pid}`,
     '/etc/hostname',
   ]) {
@@ -169,7 +172,13 @@ test('what another command writes to is left to it, unless that has ended', asyn
     assert.deepEqual([await readlink(`${path}.new`), await readFile(path, 'utf8')], [holder, before]);
     await unlink(`${path}.new`);
   }
-  await symlink(`${hostname()} ${gone.pid} 0123456789ab`, `${path}.new`);
+  // Its number is another process's by now: of this run of the machine, or of a later one.
+  for (const beginning of [`${run}.${Number(began) - 1}`, `${run.replace(/./g, '0')}.${began}`]) {
+    await symlink(`${hostname()} ${process.pid} ${beginning} 0123456789ab`, `${path}.new`);
+    assert.equal((await d.kms('keyring upgrade payroll --prepare')).code, 0, beginning);
+    assert.ok(!(await readdir(dirname(path))).includes('payroll.key.new'));
+  }
+  await symlink(`${hostname()} ${gone.pid} - 0123456789ab`, `${path}.new`);
   const ran = await Promise.all([1, 2, 3].map(() => d.kms('keyring upgrade payroll')));
   for (const { code, stderr } of ran) assert.ok(code === 0 || /is being written to/.test(stderr), stderr);
   await isWholeAndFinished(d, 'payroll', before, 'after a process that has ended');

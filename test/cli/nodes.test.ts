@@ -1,16 +1,15 @@
 // Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node
 // of its own, or goes to the server whose directory it names.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
-import { readKeyFile } from '../../src/appliance/custody/key-file.ts';
 import { postgresConfig } from '../../src/appliance/store-url.ts';
-import { hkdfSha256 } from '../../src/crypto/hash.ts';
+import { toHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
-import { publicFromPrivate } from '../../src/crypto/x25519.ts';
-import { openSeal } from '../../src/seal/seal.ts';
-import { makeSlot, slotId } from '../../src/seal/slot.ts';
+import { sealFor } from '../../src/seal/seal.ts';
+import { makeCustodian } from '../../src/seal/slot.ts';
+import { forgedSeal, forgings } from '../support/foreign-seal.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { type Desk, desk } from './kms.ts';
@@ -94,30 +93,45 @@ if (!postgres) {
     assert.equal(existsSync(d.path('new')), false);
   });
 
-  test('a seal of version 1 goes into a database as it is, is named there, and rotated there', async () => {
+  test('rows of a database: no command in them is run, and the seal of somebody else is refused', async () => {
     await using d = await desk();
-    await d.json('init --data one --key-file master.key --json');
-    const secret = (await readKeyFile(d.path('master.key'))) ?? assert.fail();
-    const publicKey = publicFromPrivate(hkdfSha256(secret, 'kms/slot/v1/x25519', 32));
-    const place = d.path('one/kms.seal');
-    const made = openSeal(readFileSync(place), secret, systemRandom);
-    const slot = { id: slotId(publicKey), version: 1, kind: 'keyfile', params: {}, publicKey } as const;
-    const kit = makeSlot('recovery-kit', systemRandom(32), { made: '2026-01-02T00:00:00.000Z' });
-    writeFileSync(place, made.withSlot(kit).withoutSlot(slot.id).withSlot(slot).toBytes());
-    const url = emptyDatabase();
-    const moved = await d.kms(['move', '--data', 'one', '--key-file', 'master.key', '--to', url]);
-    assert.equal(moved.code, 0, moved.stderr);
-    const options = { env: { KMS_STORE: url, KMS_KEY_FILE: d.path('master.key') } };
-    const said = `advice slot-version: .*which a quantum computer can open: keyfile ${slot.id}\\b`;
-    assert.match((await d.kms('doctor --data a', options)).stdout, new RegExp(said));
-    const server = await serving(d, ['--data', 'a'], options.env);
-    assert.match((await d.kms('doctor --data a', options)).stdout, new RegExp(said));
-    const rotated = await d.kms('master rotate --data a', options);
-    assert.equal(rotated.code, 0, rotated.stderr);
-    assert.doesNotMatch(rotated.stderr, /slot version/);
-    assert.doesNotMatch((await d.kms('doctor --data a', options)).stdout, /slot-version/);
-    assert.equal((await server.stop()).code, 0);
-    assert.doesNotMatch((await d.kms('doctor --data a', options)).stdout, /slot-version/);
+    writeFileSync(d.path('give'), `#!/bin/sh\necho ran >>${d.path('ran')}\necho ${'ef'.repeat(32)}\n`, { mode: 0o700 });
+    const options = await shared(d);
+    const added = await d.kms(['master', 'add-custodian', 'exec', '--exec', d.path('give'), '--data', 'a'], options);
+    assert.equal(added.code, 0, added.stderr);
+    rmSync(d.path('ran'));
+    const keyless = { env: { KMS_STORE: options.env.KMS_STORE } };
+    renameSync(d.path('master.key'), d.path('safe.key'));
+    const refused = await d.kms('keyring list --data a', keyless);
+    assert.equal(refused.code, 4);
+    assert.match(refused.stderr, /give was not run: it is named in a database, by whoever can write there; give what/);
+    assert.equal(existsSync(d.path('ran')), false);
+    renameSync(d.path('safe.key'), d.path('master.key'));
+
+    const { database = '' } = await postgresConfig({
+      url: options.env.KMS_STORE,
+      isListed: false,
+      env: () => undefined,
+    });
+    const rows = await postgres?.query('SELECT bytes FROM kms_seal', database);
+    const victim = new Uint8Array(rows?.rows[0]?.bytes);
+    const id = Buffer.from(JSON.parse(Buffer.from(victim).toString()).appliance, 'hex');
+    // The node knows its appliance by the id, which whoever writes the rows takes over.
+    const withId = (length: number): Uint8Array => (length === id.length ? id : systemRandom(length));
+    const secret = systemRandom(32);
+    const own = {
+      secret,
+      seal: sealFor([makeCustodian('env', secret)], withId)
+        .withStore('system')
+        .toBytes(),
+    };
+    for (const [what, forging] of Object.entries(forgings)) {
+      const forged = forgedSeal(own, victim, forging);
+      await postgres?.query(`UPDATE kms_seal SET bytes = '\\x${toHex(forged)}', version = version + 1`, database);
+      const opened = await d.kms('keyring list --data a', options);
+      assert.equal(opened.code, 1, `${what}: ${opened.stderr}`);
+      assert.match(opened.stderr, /it is not the appliance that this custodian was made for/, what);
+    }
   });
 
   test('tables of another program are told apart from a database that is away', async () => {

@@ -29,7 +29,7 @@ test('what commands make in the data directory belongs to its owner', async () =
     'doctor',
     'status',
   ]) {
-    const { code, stderr } = await d.kms(line);
+    const { code, stderr } = await d.kms(`${line} --data kms-data`);
     assert.equal(code, 0, `${line}: ${stderr}`);
     assert.deepEqual(notTheirs(d.path('kms-data')), [], line);
   }
@@ -58,7 +58,7 @@ test('the command that the seal names is run as its owner', async () => {
   giveAll(d.path('kms-data'));
   writeFileSync(said, '');
   chmodSync(said, 0o666);
-  const { code, stderr } = await d.kms('keyring list');
+  const { code, stderr } = await d.kms('keyring list --data kms-data');
   assert.equal(code, 0, stderr);
   const ids = readFileSync(said, 'utf8').trim().split('\n');
   assert.equal(ids[0], String(other));

@@ -140,7 +140,7 @@ const choices: readonly (readonly [
   cwd: string,
   uses: string,
 ])[] = [
-  ['nothing: the data directory here', '', {}, 'here', 'here'],
+  ['nothing: the default profile, whatever directory one is in', '', {}, 'here', 'default'],
   ['nothing and no data directory: the default profile', '', {}, 'elsewhere', 'default'],
   ['--data', '--data DATA', {}, 'elsewhere', 'here'],
   [
@@ -223,10 +223,7 @@ test('a default profile never leads a command astray that is for this machine', 
   await using d = await servedDesk();
   await added(d);
   const used = await d.kms('profile use prod');
-  assert.deepEqual(
-    [used.code, used.stdout],
-    [0, `prod (${d.url}) is used where no appliance is named and none is in ./kms-data\n`],
-  );
+  assert.deepEqual([used.code, used.stdout], [0, `prod (${d.url}) is used where no appliance is named\n`]);
   const cwd = await elsewhere(d);
   assert.equal((await d.kms('keyring list', { cwd })).code, 0);
   assert.equal((await d.kms('tenant list', { cwd })).code, 3);

@@ -55,6 +55,14 @@ test('one that reads nothing is not, once the command is to end', async () => {
 test('the exit code holds without a reader', async () => {
   assert.equal(await runCli(ioWith(failure('EPIPE'), { args: ['keyring', 'sing'] })), 2);
   assert.equal(await runCli(ioWith(failure('EPIPE'), { args: ['decrypt', '/nowhere/at/all'] })), 1);
+  for (const code of ['EPIPE', 'EBADF', 'ENOSPC', 'EIO']) {
+    const stdout = new Writable({ write: (_chunk, _encoding, done) => failure(code)(done) });
+    stdout.on('error', () => undefined);
+    for (const line of ['--version', '--help', 'man', 'licenses --sbom', 'completion bash', 'keyring --help']) {
+      const io = { ...ioWith(failure('EPIPE'), { args: line.split(' ') }), stdout };
+      assert.equal(await runCli(io), 1, `${code} ${line}`);
+    }
+  }
   const interrupted = { args: ['status'], signal: AbortSignal.abort('SIGTERM') };
   assert.equal(await runCli(ioWith(never, interrupted)), 143);
 });

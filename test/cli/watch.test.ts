@@ -102,11 +102,12 @@ test('filters hold, and people get a table that fits', async () => {
 });
 
 test('a server that goes away is waited for; one that refuses ends it', async () => {
+  const ulid = '01jz4b8m6q3v9x2c5d7f8g9h0';
   await using d = await desk();
   const page = (...ids: string[]): object => ({
     data: ids.map((id) => ({
       id,
-      keyid: 'k',
+      keyid: 'local',
       createdAt: 0,
       props: {},
       action: 'x',
@@ -117,9 +118,9 @@ test('a server that goes away is waited for; one that refuses ends it', async ()
     pagination: { limit: 100, count: ids.length, hasMore: false },
   });
   const answers: (readonly [number, object])[] = [
-    [200, page('act_1')],
+    [200, page(`act_${ulid}1`)],
     ...Array.from({ length: 4 }, () => [503, { message: 'sealed' }] as const),
-    [200, page('act_2', 'act_1')],
+    [200, page(`act_${ulid}2`, `act_${ulid}1`)],
     [401, { message: 'unknown credential' }],
   ];
   const server = createServer((request, response) => {
@@ -142,7 +143,7 @@ test('a server that goes away is waited for; one that refuses ends it', async ()
   assert.equal(ran.code, 1);
   assert.deepEqual(
     parsed(ran.stdout).map(({ id }) => id),
-    ['act_2'],
+    [`act_${ulid}2`],
   );
   assert.match(ran.stderr, /^kms: .*; trying again\nkms: it answers again\nkms: .*unknown credential.*\n$/);
 });

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { inspect } from 'node:util';
 import { type ClientOptions, createClient } from '../../src/client/client.ts';
 import { KmsError } from '../../src/errors.ts';
+import { sampleAnswerTo } from '../support/answers.ts';
 
 const key = 'kms_secret';
 const unsendable = [
@@ -43,9 +44,9 @@ test('the end of a line behind an API key is none of it, and it goes before a he
     baseUrl: 'https://kms.example',
     apiKey: `${key}\n`,
     headers: { Authorization: 'Basic eDp5', 'Content-Type': 'text/plain', 'X-Of-Mine': '1' },
-    fetch: async ({ headers }) => {
-      seen.push(...['authorization', 'content-type', 'x-of-mine'].map((name) => headers.get(name)));
-      return Response.json({});
+    fetch: async (request) => {
+      seen.push(...['authorization', 'content-type', 'x-of-mine'].map((name) => request.headers.get(name)));
+      return sampleAnswerTo(request);
     },
   });
   await client.createAccount({ uid: 'a' });

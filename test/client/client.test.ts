@@ -8,6 +8,7 @@ import { userEndpoints } from '../../src/api/users.ts';
 import { createClient } from '../../src/client/client.ts';
 import { items } from '../../src/client/pages.ts';
 import { KmsError } from '../../src/errors.ts';
+import { sampleAnswerTo } from '../support/answers.ts';
 
 test('the paths are those of the declarations, query parameters too', () => {
   const declared = new Map<string, Endpoint>(
@@ -27,7 +28,7 @@ test('the paths are those of the declarations, query parameters too', () => {
 });
 
 test('there are the 49 endpoints of the interface, and 39 of restoring, wrapping keys anew, signing keys, transit rings, Tang key pairs, setting up, sessions, heads, second factors, identity providers and backups', () => {
-  assert.equal(Object.keys(clientPaths).length, 88);
+  assert.equal(Object.keys(clientPaths).length, 89);
 });
 
 interface Seen {
@@ -37,18 +38,21 @@ interface Seen {
   readonly headers: Record<string, string>;
 }
 
-function recorder(answer: () => Response): { seen: Seen[]; fetch: (request: Request) => Promise<Response> } {
+function recorder(answer: (request: Request) => Response): {
+  seen: Seen[];
+  fetch: (request: Request) => Promise<Response>;
+} {
   const seen: Seen[] = [];
   const fetch = async (request: Request): Promise<Response> => {
     const { method, url } = request;
     seen.push({ method, url, body: await request.text(), headers: Object.fromEntries(request.headers) });
-    return answer();
+    return answer(request);
   };
   return { seen, fetch };
 }
 
 test('puts each input where it belongs', async () => {
-  const { seen, fetch } = recorder(() => Response.json({}));
+  const { seen, fetch } = recorder(sampleAnswerTo);
   const client = createClient({ baseUrl: 'https://kms.example/', apiKey: 'kms_secret', fetch });
   await client.getKeyring({ ringname: 'a/b?c#d é', id: true });
   await client.createApiKey({ accountId: 'x', uid: true, flags: { '*': true } });
@@ -130,15 +134,21 @@ test('what cannot be reached is unavailable, what is given up stays an abort', a
 });
 
 test('iterates over all pages', async () => {
+  const [first, second, third] = ['1', '2', '3'].map((end) => ({
+    id: `asset_01jz4b8m6q3v9x2c5d7f8g9h0${end}`,
+    createdAt: '2026-01-02T03:04:05.678Z',
+    data: {},
+    parents: [],
+  }));
   const pages = [
-    { data: [1, 2], pagination: { limit: 2, count: 2, hasMore: true, nextCursor: 'c' } },
-    { data: [3], pagination: { limit: 2, count: 1, hasMore: false } },
+    { data: [first, second], pagination: { limit: 2, count: 2, hasMore: true, nextCursor: 'c' } },
+    { data: [third], pagination: { limit: 2, count: 1, hasMore: false } },
   ];
   const { seen, fetch } = recorder(() => Response.json(pages[seen.length - 1]));
   const client = createClient({ baseUrl: 'https://kms.example', fetch });
   const found: unknown[] = [];
   for await (const asset of items(client.searchAssets, { limit: 2, data: { a: 1 } })) found.push(asset);
-  assert.deepEqual(found, [1, 2, 3]);
+  assert.deepEqual(found, [first, second, third]);
   assert.deepEqual(
     seen.map(({ url, body }) => [url, body]),
     [

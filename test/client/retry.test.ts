@@ -7,6 +7,7 @@ import { type ClientEndpointId, clientPaths, type Path } from '../../src/api/pat
 import { type Client, type ClientOptions, createClient } from '../../src/client/client.ts';
 import { isUnchanging, systemTiming } from '../../src/client/retry.ts';
 import { KmsError } from '../../src/errors.ts';
+import { sampleAnswerTo } from '../support/answers.ts';
 
 type Step = number | readonly [status: number, body: string, headers?: Record<string, string>] | 'network' | 'cut';
 
@@ -39,6 +40,7 @@ function scene(steps: readonly Step[], options: Partial<ClientOptions> = {}, ran
       sent.push(`${request.method} ${new URL(request.url).pathname} ${await request.text()}`);
       if (step === 'network') throw new TypeError('fetch failed', { cause: new Error('connection reset') });
       if (step === 'cut') return new Response(failing());
+      if (step === 200) return sampleAnswerTo(request);
       const [status, body, headers] = typeof step === 'number' ? [step, '{"message":"so"}', {}] : step;
       return new Response(body, { status, headers: headers ?? {} });
     },
@@ -200,9 +202,9 @@ test('the request itself is given up when its time is over, and the clock stops 
     clocks.push(signal);
     return clocks.length === 1 ? new Promise(() => {}) : Promise.resolve();
   };
-  const fetch = async ({ signal }: Request): Promise<Response> => {
-    signals.push(signal);
-    return signals.length === 1 ? Response.json({ data: [] }) : new Promise(() => {});
+  const fetch = async (request: Request): Promise<Response> => {
+    signals.push(request.signal);
+    return signals.length === 1 ? sampleAnswerTo(request) : new Promise(() => {});
   };
   const { client } = scene([], { fetch, timing: { random: () => 0, sleep } });
   await client.listKeyrings();

@@ -11,7 +11,7 @@ function setUp(
   options: { held?: number; lots?: number; waiting?: number; sharers?: () => number } = {},
   clock = { now: 1_000_000 },
 ) {
-  const inTenants = loginBackoff({ now: () => clock.now, random, ...options });
+  const inTenants = loginBackoff({ elapsed: () => clock.now, random, ...options });
   const backoff = {
     begin: (name: string, address: string, tenant = 'tenant_a') => inTenants.begin({ tenant, name, address }),
   };

@@ -8,7 +8,7 @@ const hour = 3_600_000;
 
 test('five within an hour, and asking for others frees nobody', () => {
   let now = 0;
-  const limit = mailLimit({ now: () => now });
+  const limit = mailLimit({ elapsed: () => now });
   for (let i = 0; i < 5; i++) assert.ok(limit.allows('victim'));
   for (let i = 0; i < 20_800; i++) assert.ok(limit.allows(`user${i}`));
   assert.ok(!limit.allows('victim'));
@@ -24,7 +24,7 @@ test('several nodes divide the mails among them, and each may send one', () => {
     [3, 1],
     [9, 1],
   ] as const) {
-    const limit = mailLimit({ now: () => 0, sharers: () => nodes });
+    const limit = mailLimit({ elapsed: () => 0, sharers: () => nodes });
     let sent = 0;
     while (limit.allows('victim')) sent++;
     assert.equal(sent, each, `${nodes}`);
@@ -36,7 +36,7 @@ test('property: as an unbounded table has it', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       let now = 0;
-      const limit = mailLimit({ now: () => now });
+      const limit = mailLimit({ elapsed: () => now });
       const sent: { readonly user: string; readonly at: number }[] = [];
       for (const { user, wait } of steps) {
         now += wait;

@@ -66,9 +66,9 @@ export class Nodes {
   }
 
   /** A node, again where it ended before. */
-  async serve(name: string): Promise<void> {
+  async serve(name: string, more: readonly string[] = []): Promise<void> {
     const listen = `127.0.0.1:${this.#ports.get(name)}`;
-    this.#servers.set(name, await serve(this.cwd, ['--data', name, '--listen', listen], this.#env));
+    this.#servers.set(name, await serve(this.cwd, ['--data', name, '--listen', listen, ...more], this.#env));
   }
 
   /** A command on one of them, which must work; answers what it prints. */

@@ -38,7 +38,9 @@ interface Place extends AsyncDisposable {
 /** The client's clock is `skew` milliseconds away from the provider's. */
 async function place(settings: object = {}, skew = () => 0): Promise<Place> {
   const p = await testProvider({ redirectUris, people });
-  const a = await testAppliance({ people: { oidc: oidcClient({ now: () => Date.now() + skew() }) } });
+  const a = await testAppliance({
+    people: { oidc: oidcClient({ now: () => Date.now() + skew(), elapsed: () => Date.now() + skew() }) },
+  });
   const set = { issuer: p.issuer, clientId, clientSecret, ...settings };
   assert.equal((await a.call('PUT', '/local/oidc', set, local)).status, 200);
   const begin = async (subject = 'ada') => {

@@ -263,8 +263,12 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   },
   transitDataKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'chacha20-poly1305', derived: true });
-    const body = { bits: 256, wrapped: false, associatedData: 'YQ==', context: 'Yg==' };
+    const body = { bits: 256, associatedData: 'YQ==', context: 'Yg==' };
     return { params: { ringname: name }, body, ring: name };
+  },
+  transitWrappedDataKey: async (a) => {
+    const { name } = await makeTransit(a, { type: 'aes256-gcm96' });
+    return { params: { ringname: name }, body: { bits: 512, associatedData: 'YQ==' }, ring: name };
   },
   transitSign: async (a) => {
     const { name } = await makeTransit(a, { type: 'ecdsa-p256' });

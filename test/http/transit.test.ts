@@ -7,6 +7,8 @@ import { respond } from '../../src/http/respond.ts';
 import { type AnyJson, type Appliance, type TestKey, testAppliance } from '../support/appliance.ts';
 import { freshName } from './samples.ts';
 
+const denied = 'permission denied';
+
 interface Sent {
   /** Absent: the root key. null: none. */
   readonly token?: string | null;
@@ -193,7 +195,7 @@ test('errors are those of OpenBao, word for word', async () => {
     ],
     ['GET', `transit/export/encryption-key/${name}`, undefined, 400, 'private key material is not exportable'],
     ['GET', 'nomount', undefined, 404, 'no handler for route "nomount". route entry not found.'],
-    ['GET', 'sys/mounts', undefined, 404, 'no handler for route "sys/mounts". route entry not found.'],
+    ['GET', 'sys/policies', undefined, 404, 'no handler for route "sys/policies". route entry not found.'],
     ['GET', 'transit/zzz', undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
     ['GET', `transit/encrypt/${name}`, undefined, 405, '1 error occurred:\n\t* unsupported operation\n\n'],
     ['GET', `transit/keys/${name}?list=true`, undefined, 404, '1 error occurred:\n\t* unsupported path\n\n'],
@@ -402,29 +404,310 @@ test('rings may have the names of operations, and mounts several parts', async (
   isRefused(await v1(a, 'PUT', 'transit/sign/release/md5', { input: '' }), 400, 'invalid hash algorithm "md5"');
 });
 
-test('what is called a hash is signed whatever its length, by its leftmost 256 bits', async () => {
+test('what is called a hash has the length of one, signed and verified', async () => {
   const a = await testAppliance();
+  const lengths = { 'sha2-224': 28, 'sha2-256': 32, 'sha2-384': 48, 'sha2-512': 64 };
+  const name = await ring(a, { type: 'ecdsa-p256' });
   const long = new Uint8Array(700_000).map((_, n) => n);
-  for (const type of ['ed25519', 'ecdsa-p256']) {
-    const name = await ring(a, { type });
-    for (const length of [0, 1, 31, 32, 33, 64, 8192, 8193, 700_000]) {
-      const input = long.subarray(0, length).toBase64();
-      const signed = await v1(a, 'PUT', `transit/sign/${name}`, { input, prehashed: true });
-      assert.equal(signed.status, 200, `${type} ${length}`);
-      const { signature } = signed.body.data;
-      const isValid = async (of: Uint8Array) => {
-        const body = { input: of.toBase64(), prehashed: true, signature };
-        return (await v1(a, 'PUT', `transit/verify/${name}`, body)).body.data.valid;
-      };
-      assert.equal(await isValid(long.subarray(0, length)), true, `${type} ${length}`);
-      if (length >= 32) {
-        const [first, last] = [long.slice(0, length), long.slice(0, length)];
-        first[0] = 255;
-        last[length - 1] = 255 - (last[length - 1] ?? 0);
-        assert.equal(await isValid(first), false);
-        assert.equal(await isValid(last), type === 'ecdsa-p256' && length > 32);
+  for (const [hash, right] of Object.entries(lengths)) {
+    const input = long.subarray(0, right).toBase64();
+    const path = (what: string) => `transit/${what}/${name}/${hash}`;
+    const signed = await v1(a, 'PUT', path('sign'), { input, prehashed: true });
+    assert.equal(signed.status, 200, hash);
+    const { signature } = signed.body.data;
+    const verified = await v1(a, 'PUT', path('verify'), { input, prehashed: true, signature });
+    assert.equal(verified.body.data.valid, true, hash);
+    for (const length of [0, 1, 20, 27, 28, 29, 31, 32, 33, 47, 48, 49, 63, 64, 65, 8193, 700_000]) {
+      if (length === right) continue;
+      const body = { input: long.subarray(0, length).toBase64(), prehashed: true, signature };
+      const refusal = `prehashed input: expected the ${right} bytes of ${hash}, got ${length}`;
+      for (const what of ['sign', 'verify']) isRefused(await v1(a, 'PUT', path(what), body), 400, refusal);
+      const native = { input: body.input, prehashed: true, hash, signature };
+      for (const what of ['sign', 'verify']) {
+        const answer = await a.call('POST', `/transit/rings/${name}/${what}`, native);
+        assert.deepEqual([answer.status, answer.body.message], [400, refusal]);
       }
     }
+  }
+  // Ed25519 signs what it is given, whatever that is called.
+  const signer = await ring(a, { type: 'ed25519' });
+  for (const length of [0, 1, 32, 700_000]) {
+    const input = long.subarray(0, length).toBase64();
+    const { signature } = (await v1(a, 'PUT', `transit/sign/${signer}`, { input, prehashed: true })).body.data;
+    for (const prehashed of [true, false]) {
+      const { body } = await v1(a, 'PUT', `transit/verify/${signer}`, { input, prehashed, signature });
+      assert.equal(body.data.valid, true, `${length}`);
+    }
+  }
+});
+
+test('a data key in clear needs another flag than one that is encrypted alone', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const wrapping = await a.keyWith(`transit.${name}.datakey-wrapped`);
+  const showing = await a.keyWith(`transit.${name}.datakey`);
+  const get = (kind: string, { key }: TestKey) => v1(a, 'PUT', `transit/datakey/${kind}/${name}`, {}, { token: key });
+  assert.deepEqual(Object.keys((await get('wrapped', wrapping)).body.data).sort(), ['ciphertext', 'key_version']);
+  isRefused(await get('plaintext', wrapping), 403, 'permission denied');
+  const shown = await get('plaintext', showing);
+  assert.deepEqual(Object.keys(shown.body.data).sort(), ['ciphertext', 'key_version', 'plaintext']);
+  isRefused(await get('wrapped', showing), 403, 'permission denied');
+  const native = (end: string, { key }: TestKey) =>
+    a.call('POST', `/transit/rings/${name}/${end}`, { wrapped: false, plaintext: true }, { key });
+  const { status, body } = await native('datakey-wrapped', wrapping);
+  assert.deepEqual([status, Object.keys(body).sort()], [200, ['ciphertext', 'keyVersion']]);
+  assert.equal((await native('datakey', wrapping)).status, 403);
+});
+
+test('line ends in base64 are skipped everywhere, as Go skips them', async () => {
+  const a = await testAppliance();
+  const name = await ring(a, { derived: true });
+  const context = 'Y29udGV4dA==';
+  const plaintext = 'aGVsbG8=';
+  const ciphertext = await encrypted(a, name, { context });
+  const broken = (text: string) => {
+    const start = text.startsWith('vault:') ? text.indexOf(':', 6) + 1 : 0;
+    const [head, tail] = [text.slice(0, start), text.slice(start)];
+    const folded = tail.replace(/(.{5})/g, '$1\r\n');
+    return [`${text}\n`, `${text}\r\n`, `${text}\n\n\r`, `${head}\n${tail}`, head + folded, `${head}\r${folded}\n`];
+  };
+  for (const form of broken(ciphertext)) {
+    const body = { ciphertext: form, context: `${context}\n` };
+    const opened = await v1(a, 'PUT', `transit/decrypt/${name}`, body);
+    assert.deepEqual([opened.status, opened.body.data?.plaintext], [200, plaintext], JSON.stringify(form));
+    assert.equal((await v1(a, 'PUT', `transit/rewrap/${name}`, body)).status, 200);
+    for (const what of ['decrypt', 'rewrap']) {
+      const batch = await v1(a, 'PUT', `transit/${what}/${name}`, { batch_input: [body, { ciphertext, context }] });
+      assert.equal(batch.status, 200, `${what} ${batch.text}`);
+    }
+  }
+  for (const form of broken(plaintext)) {
+    const sealed = await encrypted(a, name, { plaintext: form, context });
+    const { body } = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext: sealed, context });
+    assert.equal(body.data.plaintext, plaintext);
+  }
+  for (const type of ['ed25519', 'ecdsa-p256']) {
+    const signer = await ring(a, { type });
+    const { signature } = (await v1(a, 'PUT', `transit/sign/${signer}`, { input: `${plaintext}\n` })).body.data;
+    for (const form of broken(signature)) {
+      const verified = await v1(a, 'PUT', `transit/verify/${signer}`, { input: plaintext, signature: form });
+      assert.deepEqual([verified.status, verified.body.data?.valid], [200, true], JSON.stringify(form));
+    }
+  }
+  // Nothing else is skipped, and not ahead of the version.
+  const others = [
+    ` ${ciphertext}`,
+    `\n${ciphertext}`,
+    `${ciphertext} `,
+    ciphertext.replace(':v', ':\nv'),
+    `${ciphertext}\t`,
+  ];
+  for (const form of [...others, ciphertext.replace('v1:', 'v1\n:'), `${ciphertext}=`, `${ciphertext}\u2028`]) {
+    const { status } = await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext: form, context });
+    assert.equal(status, 400, JSON.stringify(form));
+  }
+});
+
+test('what asks for an answer that hides more is refused, and nothing is done', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const { key, keyid } = await a.keyWith('transit.*');
+  const wrapping = 'response wrapping is not supported: the answer would not be wrapped';
+  const refused: readonly (readonly [header: string, values: readonly string[], message: string])[] = [
+    ['X-Vault-Wrap-TTL', ['60', '5m', '1h', '-1', 'x', '0, 60', '00x'], wrapping],
+    ['X-Vault-Wrap-Format', ['jwt'], wrapping],
+    ['X-Vault-MFA', ['method:123456'], 'MFA methods are not supported: none would be asked'],
+    ['X-Vault-Policy-Override', ['true', '1', 'x'], 'policies are not supported: none would be overridden'],
+  ];
+  const asked: readonly (readonly [method: string, path: string, body?: object])[] = [
+    ['PUT', `transit/encrypt/${name}`, { plaintext: '' }],
+    ['PUT', `transit/datakey/plaintext/${name}`],
+    ['PUT', `transit/keys/${freshName()}`],
+    ['POST', `transit/keys/${name}/rotate`],
+    ['GET', `transit/keys/${name}`],
+    ['GET', 'transit/keys?list=true'],
+    ['GET', 'auth/token/lookup-self'],
+    ['PUT', 'auth/token/renew-self'],
+    ['PUT', 'auth/approle/login', { role_id: keyid, secret_id: key }],
+    ['PUT', 'sys/capabilities-self', { path: 'x' }],
+    ['GET', 'sys/mounts'],
+  ];
+  for (const [header, values, message] of refused) {
+    for (const value of values) {
+      for (const [method, path, body] of asked) {
+        const answer = await v1(a, method, path, body, { token: key, headers: { [header]: value } });
+        isRefused(answer, 400, message);
+      }
+      const stranger = { token: null, headers: { [header]: value } };
+      isRefused(await v1(a, 'GET', `transit/keys/${name}`, undefined, stranger), 403, denied);
+    }
+  }
+  for (const headers of [
+    { 'X-Vault-Wrap-TTL': '0' },
+    { 'X-Vault-Wrap-TTL': '' },
+    { 'X-Vault-Policy-Override': 'false' },
+  ]) {
+    const { status } = await v1(a, 'GET', `transit/keys/${name}`, undefined, { token: key, headers });
+    assert.equal(status, 200, JSON.stringify(headers));
+  }
+  const { latest_version: latest } = (await v1(a, 'GET', `transit/keys/${name}`)).body.data;
+  assert.equal(latest, 1, 'nothing was rotated');
+});
+
+test('a login to a tenant that there is not is answered as a wrong one, in each way to name it', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'default', hosts: ['a.test'] },
+      { name: 'blue', hosts: ['blue.test'] },
+    ],
+  });
+  const ways: Readonly<Record<string, (name: string) => { path: string; headers?: Record<string, string> }>> = {
+    namespace: (name) => ({ path: 'auth/approle/login', headers: { 'X-Vault-Namespace': name } }),
+    path: (name) => ({ path: `${name}/auth/approle/login`, headers: { Host: 'a.test' } }),
+    host: (name) => ({ path: 'auth/approle/login', headers: { Host: `${name}.test` } }),
+  };
+  const bodies: readonly (string | object)[] = [
+    { role_id: 'apik_x', secret_id: 'kms_x' },
+    {},
+    { role_id: 7, secret_id: [] },
+    'no JSON',
+    '[]',
+    '',
+    'null',
+    `"${'x'.repeat(20_000)}"`,
+  ];
+  for (const [way, ask] of Object.entries(ways)) {
+    for (const [n, body] of bodies.entries()) {
+      const answers = [];
+      for (const name of ['blue', 'nobody', 'x'.repeat(60)]) {
+        const { path, headers = {} } = ask(name);
+        const sent = { token: null, headers, from: `198.51.100.${n}`, ...(typeof body === 'string' && { raw: body }) };
+        const { status, text } = await v1(a, 'PUT', path, typeof body === 'string' ? undefined : body, sent);
+        assert.ok(status === 400 || status === 413, text);
+        answers.push([status, text]);
+      }
+      assert.deepEqual(answers[1], answers[0], way);
+      assert.deepEqual(answers[2], answers[0], way);
+    }
+    // Each is slowed as the others are.
+    for (const name of ['blue', 'nobody']) {
+      const { path, headers = {} } = ask(name);
+      const from = `203.0.113.${Object.keys(ways).indexOf(way)}`;
+      const login = { role_id: `apik_${way}`, secret_id: 'kms_x' };
+      const statuses = [];
+      for (let n = 0; n < 7; n++)
+        statuses.push((await v1(a, 'PUT', path, login, { token: null, headers, from })).status);
+      assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429, 429], `${way} ${name}`);
+      a.advance(3_600_000);
+    }
+  }
+  // All else is denied alike, too.
+  for (const path of [
+    'transit/keys/x',
+    'auth/token/lookup-self',
+    'auth/nothing',
+    'transit/keys?list=true',
+    'x',
+    'sys/mounts',
+  ]) {
+    for (const name of ['blue', 'nobody']) {
+      for (const token of [null, 'kms_wrong']) {
+        const at = await v1(a, 'GET', path, undefined, { token, headers: { 'X-Vault-Namespace': name } });
+        isRefused(at, 403, denied);
+      }
+    }
+  }
+});
+
+test('sys tells what is there, and what a token may do with it', async () => {
+  const a = await testAppliance();
+  const name = await ring(a);
+  const signer = await ring(a, { type: 'ed25519' });
+  const { key } = await a.keyWith(
+    `transit.${name}.encrypt`,
+    `transit.${name}.read`,
+    'transit.list',
+    `transit.${signer}.*`,
+  );
+  const get = async (path: string) => (await v1(a, 'GET', path, undefined, { token: key })).body.data;
+  const mounts = await get('sys/mounts');
+  assert.deepEqual(
+    [Object.keys(mounts), mounts['transit/'].type, mounts['transit/'].options],
+    [['transit/'], 'transit', null],
+  );
+  for (const word of ['hmac', 'random', 'hash', 'export', 'backup', 'restore', 'import', 'trim']) {
+    assert.match(mounts['transit/'].description, new RegExp(`no .*\\b${word}\\b`));
+  }
+  assert.deepEqual(Object.keys(await get('sys/auth')), ['approle/', 'token/']);
+  const all = await get('sys/internal/ui/mounts');
+  assert.deepEqual([Object.keys(all.secret), Object.keys(all.auth)], [['transit/'], ['approle/', 'token/']]);
+  assert.deepEqual((await get('sys/internal/ui/mounts/any/keys/x')).path, 'any/');
+  const paths: Readonly<Record<string, readonly string[]>> = {
+    [`transit/encrypt/${name}`]: ['create', 'update'],
+    [`a/b/encrypt/${name}`]: ['create', 'update'],
+    [`transit/decrypt/${name}`]: ['deny'],
+    [`transit/keys/${name}`]: ['read'],
+    [`transit/keys/${signer}`]: ['delete', 'read'],
+    [`transit/keys/${signer}/config`]: ['create', 'update'],
+    'transit/keys': ['list'],
+    'transit/keys/': ['list'],
+    [`transit/sign/${signer}/sha2-256`]: ['create', 'update'],
+    ...Object.fromEntries(
+      ['hmac', 'random', 'hash', 'export', 'backup', 'restore', 'trim', 'cache-config'].flatMap((what) =>
+        [`transit/${what}`, `transit/${what}/${signer}`, `transit/keys/${signer}/${what}`].map((path) => [
+          path,
+          ['deny'],
+        ]),
+      ),
+    ),
+    'auth/token/lookup-self': ['create', 'read', 'update'],
+    'auth/token/create': ['deny'],
+    'sys/mounts': ['read'],
+    'sys/policies': ['deny'],
+    'sys/mounts/transit': ['deny'],
+    '': ['deny'],
+    __proto__x: ['deny'],
+    [`${'/a'.repeat(200)}/encrypt/${name}`]: ['create', 'update'],
+  };
+  const ask = (body: object, token = key) => v1(a, 'PUT', 'sys/capabilities-self', body, { token });
+  const told = await ask({ paths: Object.keys(paths) });
+  assert.deepEqual(told.body.data, paths);
+  const [record] = await a.activity();
+  assert.deepEqual([record?.action, record?.validAction, record?.status], ['none', true, 200]);
+  for (const [path, expected] of Object.entries(paths)) {
+    assert.deepEqual((await ask({ path })).body.data, { [path]: expected, capabilities: expected });
+  }
+  // What is told holds.
+  for (const [path, [first]] of Object.entries(paths)) {
+    const isWrite = first === 'create';
+    const { status } = await v1(
+      a,
+      isWrite ? 'PUT' : 'GET',
+      `${path}${first === 'list' ? '?list=true' : ''}`,
+      isWrite ? {} : undefined,
+      {
+        token: key,
+      },
+    );
+    if (first !== 'deny') assert.notEqual(status, 403, path);
+  }
+  for (const body of [
+    {},
+    { paths: [] },
+    { paths: [7] },
+    { paths: Array(101).fill('x') },
+    { path: 'x'.repeat(513) },
+    { paths: {} },
+  ]) {
+    assert.equal((await ask(body)).status, 400, JSON.stringify(body).slice(0, 50));
+  }
+  for (const [method, path] of [
+    ['GET', 'sys/mounts'],
+    ['GET', 'sys/auth'],
+    ['GET', 'sys/internal/ui/mounts'],
+    ['POST', 'sys/capabilities-self'],
+  ] as const) {
+    for (const token of [null, 'kms_wrong']) isRefused(await v1(a, method, path, undefined, { token }), 403, denied);
   }
 });
 
@@ -559,7 +842,7 @@ const operations: readonly [flag: string, method: string, path: string, body?: o
   ['decrypt', 'PUT', 'decrypt/R', { ciphertext: 'vault:v1:AAAA' }],
   ['rewrap', 'PUT', 'rewrap/R', { ciphertext: 'vault:v1:AAAA' }],
   ['datakey', 'PUT', 'datakey/plaintext/R'],
-  ['datakey', 'PUT', 'datakey/wrapped/R'],
+  ['datakey-wrapped', 'PUT', 'datakey/wrapped/R'],
   ['sign', 'PUT', 'sign/R', { input: 'YQ==' }],
   ['verify', 'PUT', 'verify/R', { input: 'YQ==', signature: 'vault:v1:AAAA' }],
 ];
@@ -762,8 +1045,6 @@ test('tokens that nobody holds wait together, and whoever holds one before them'
   assert.ok(order.indexOf(200) < order.lastIndexOf(403), order.join());
 });
 
-const denied = 'permission denied';
-
 test('a tenant is found by its namespace, by the path, and by the host', async () => {
   const a = await testAppliance({
     tenants: [
@@ -852,6 +1133,7 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
     ['POST', '/decrypt', { items }],
     ['POST', '/rewrap', { items }],
     ['POST', '/datakey', {}],
+    ['POST', '/datakey-wrapped', {}],
     ['POST', '/sign', { input: 'YQ==' }],
     ['POST', '/verify', signed],
   ];

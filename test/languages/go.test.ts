@@ -11,7 +11,7 @@ import { hkdfSha256 } from '../../src/crypto/hash.ts';
 import { hpkeOpen, hpkeSeal } from '../../src/crypto/hpke.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { xWingKem, xWingPublicKey } from '../../src/crypto/x-wing.ts';
-import { fingerprint } from '../../src/seal/slot.ts';
+import { chainKeyOf, commitmentTo } from '../../src/seal/master-key.ts';
 import { guideDesk, programOf } from './desk.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -58,13 +58,13 @@ test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; sl
     asked.push({ ...both, PublicKey: text(xWingPublicKey(seed)), Plaintext: text(plain) });
     return { seed, Info, Aad, plain };
   });
-  const frozen = JSON.parse(readFileSync(new URL('../compat/seal-2.json', import.meta.url), 'utf8'));
+  const frozen = JSON.parse(readFileSync(new URL('../compat/seal-3.json', import.meta.url), 'utf8'));
   const { appliance, slots } = JSON.parse(frozen.seal);
   for (const { id, kind, wrapped } of slots) {
     const both = Buffer.from(wrapped, 'base64url');
     asked.push({
-      Seed: text(hkdfSha256(Buffer.from(frozen.secrets[kind], 'hex'), 'kms/slot/v2/mlkem768-x25519', 32)),
-      Info: text(utf8('kms/slot/v2')),
+      Seed: text(hkdfSha256(Buffer.from(frozen.secrets[kind], 'hex'), 'kms/slot/v3/mlkem768-x25519', 32)),
+      Info: text(utf8('kms/slot/v3')),
       Aad: text(utf8(`${appliance}/${id}`)),
       Enc: text(both.subarray(0, 1120)),
       Ciphertext: text(both.subarray(1120)),
@@ -83,7 +83,7 @@ test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; sl
     assert.ok(
       slots.some(({ publicKey }: { publicKey: string }) => text(Buffer.from(publicKey, 'base64url')) === PublicKey),
     );
-    assert.equal(fingerprint('kms/master/v1/fingerprint', bytes(Plaintext)), frozen.master);
+    assert.equal(commitmentTo(chainKeyOf(bytes(Plaintext))), frozen.master);
   }
 });
 

@@ -2,13 +2,12 @@
 // stores always open together, what was answered holds, and nothing took effect that is not recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { masterHandlers } from '../../src/appliance/custody/master-admin.ts';
+import { masterHandlers, sentSlot } from '../../src/appliance/custody/master-admin.ts';
 import { sealFile } from '../../src/appliance/data-dir.ts';
 import { toBase64Url } from '../../src/crypto/bytes.ts';
-import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
 import { parseHeader } from '../../src/seal/header.ts';
-import { makeSlot, slotIdOf } from '../../src/seal/slot.ts';
+import { makeCustodian, slotIdOf } from '../../src/seal/slot.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
@@ -61,10 +60,10 @@ const changes: readonly Change[] = [
   rotation,
   {
     name: 'add-custodian',
-    make(appliance, generator) {
-      const { id, kind, params, publicKey } = makeSlot('recovery-kit', second);
-      const body = { id, kind, params, publicKey: toBase64Url(publicKey) };
-      return handlers(appliance, generator).addCustodian({ ...nothing, body });
+    async make(appliance, generator) {
+      const made = handlers(appliance, generator);
+      const body = sentSlot(makeCustodian('recovery-kit', second), await made.getMaster(nothing));
+      return made.addCustodian({ ...nothing, body });
     },
     shows: (_, after) => after.slots.includes(slots.second),
   },
@@ -77,36 +76,33 @@ const changes: readonly Change[] = [
   },
 ];
 
-test('a custodian is added by a public key of either version, and by nothing else', async () => {
+test('a custodian is added by a public key of X-Wing and a proof, and by nothing else', async () => {
   const generator = prng(7);
   const appliance = await openSealedAppliance(await prepare(generator), first, generator);
-  const add = (body: { id?: string; publicKey: string }) =>
-    handlers(appliance, generator).addCustodian({ ...nothing, body: { kind: 'recovery-kit', params: {}, ...body } });
-  const { id, publicKey } = makeSlot('recovery-kit', second);
+  const made = handlers(appliance, generator);
+  const whole = sentSlot(makeCustodian('recovery-kit', second), await made.getMaster(nothing));
+  const add = (body: Partial<typeof whole>) => made.addCustodian({ ...nothing, body: { ...whole, ...body } });
+  const publicKey = Buffer.from(whole.publicKey, 'base64url');
   const overflowing = publicKey.slice();
   overflowing.fill(0xff, 0, 3);
   for (const [field, body] of [
-    ['publicKey', { id, publicKey: '' }],
-    ['publicKey', { id, publicKey: '!' }],
-    ['publicKey', { id, publicKey: toBase64Url(publicKey.subarray(1)) }],
-    ['publicKey', { id, publicKey: toBase64Url(overflowing) }],
-    ['publicKey', { id, publicKey: toBase64Url(new Uint8Array(1216)) }],
+    ['publicKey', { publicKey: '' }],
+    ['publicKey', { publicKey: '!' }],
+    ['publicKey', { publicKey: toBase64Url(publicKey.subarray(1)) }],
+    ['publicKey', { publicKey: toBase64Url(overflowing) }],
+    ['publicKey', { publicKey: toBase64Url(new Uint8Array(1216)) }],
     ['publicKey', { publicKey: toBase64Url(new Uint8Array(32)) }],
-    ['id', { publicKey: toBase64Url(publicKey) }],
-    ['id', { id: id.toUpperCase().padStart(17, 'A'), publicKey: toBase64Url(publicKey) }],
+    ['proof', { proof: '' }],
+    ['proof', { proof: whole.proof.slice(1) }],
   ] as const) {
     await assert.rejects(
       async () => add(body),
       (error) => error instanceof KmsError && error.code === 'invalid' && error.message.includes(field),
     );
   }
-  // As earlier programs send it.
-  const earlier = await add({ publicKey: toBase64Url(publicFromPrivate(second)) });
-  const { custodians } = await add({ id, publicKey: toBase64Url(publicKey) });
-  assert.deepEqual(
-    [earlier.custodians.map(({ version }) => version), custodians.at(-1)],
-    [[2, 1], { id, version: 2, kind: 'recovery-kit', params: {} }],
-  );
+  await assert.rejects(async () => add({ master: '0'.repeat(64) }), { code: 'conflict' });
+  const { custodians } = await add({});
+  assert.deepEqual(custodians.at(-1), { id: slots.second, kind: 'recovery-kit', params: {} });
   await appliance.close();
 });
 

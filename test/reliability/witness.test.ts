@@ -28,7 +28,7 @@ async function start(files: SimFiles, generator: Prng) {
   return read;
 }
 
-type Known = Pick<Awaited<ReturnType<typeof start>>, 'marks' | 'witness'>;
+type Known = Pick<Awaited<ReturnType<typeof start>>, 'marks' | 'witness' | 'accepted'>;
 
 function witnessOf({ files, seal, system, tenants }: SealedAppliance, known: Known, generator: Prng): Witness {
   const random = (length: number): Uint8Array => generator.bytes(length);

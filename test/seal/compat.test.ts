@@ -1,5 +1,5 @@
-// The seals of `test/compat/seal-1.json` and `seal-2.json` were made by earlier programs and must open for ever, with
-// each of their custodians; and a seal of version 1 becomes one of version 2 at a new master key.
+// The seal of `test/compat/seal-3.json` was made by an earlier program and must open for ever, with each of its
+// custodians: the key file's, which was at hand when the master key was rotated, and the recovery kit's, which was not.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -8,127 +8,99 @@ import { hkdfSha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
-import { openSeal, type Seal } from '../../src/seal/seal.ts';
-import { makeSlot } from '../../src/seal/slot.ts';
+import { openSeal } from '../../src/seal/seal.ts';
 import { hex } from '../support/vectors.ts';
 
 interface Frozen {
   readonly secrets: { readonly keyfile: string; readonly 'recovery-kit': string };
   readonly appliance: string;
   readonly master: string;
+  readonly former: string;
   readonly slots: readonly string[];
   readonly keys: { readonly system: string; readonly ab12: string; readonly retired: string };
   readonly seal: string;
 }
 
-const frozenOf = (version: 1 | 2): Frozen =>
-  JSON.parse(readFileSync(new URL(`../compat/seal-${version}.json`, import.meta.url), 'utf8'));
+const frozen: Frozen = JSON.parse(readFileSync(new URL('../compat/seal-3.json', import.meta.url), 'utf8'));
 
-const versionsOf = ({ slots }: Seal): readonly number[] => slots.map(({ version }) => version);
-const textOf = (seal: Seal): string => fromUtf8(seal.toBytes()) ?? assert.fail();
-const versionOf = (text: string): number => JSON.parse(text).version;
+function isDamage(text: string, secret: string, what: string): void {
+  assert.throws(
+    () => openSeal(utf8(text), hex(secret), systemRandom),
+    (error) => error instanceof KmsError && error.code === 'corrupt' && /damaged|expected/.test(error.message),
+    what,
+  );
+}
 
-for (const version of [1, 2] as const) {
-  const frozen = frozenOf(version);
-  test(`a seal of version ${version} opens with each of its custodians`, () => {
-    assert.equal(versionOf(frozen.seal), version);
-    for (const secret of Object.values(frozen.secrets)) {
-      const seal = openSeal(utf8(frozen.seal), hex(secret), systemRandom);
-      assert.equal(seal.applianceId, frozen.appliance);
-      assert.equal(seal.fingerprint, frozen.master);
-      assert.deepEqual(
-        seal.slots.map(({ id }) => id),
-        frozen.slots,
-      );
-      assert.deepEqual(versionsOf(seal), [version, version]);
-      assert.equal(toHex(seal.keysFor('system').key('log')), frozen.keys.system);
-      assert.equal(toHex(seal.keysFor('ab12').key('log')), frozen.keys.ab12);
-      assert.equal(toHex(seal.keysFor('ab12').key('hash', 1)), frozen.keys.retired);
-      assert.deepEqual(seal.epochsOf('ab12'), [
-        { epoch: 1, retired: true },
-        { epoch: 2, retired: false },
-      ]);
-      // What changes nothing of the custodians leaves the version as it is, so that the program before it reads it.
-      assert.equal(versionOf(textOf(seal.withStore('cd34'))), version);
-    }
-  });
+test('it opens with each of its custodians', () => {
+  for (const [kind, secret] of Object.entries(frozen.secrets)) {
+    const seal = openSeal(utf8(frozen.seal), hex(secret), systemRandom);
+    assert.equal(seal.applianceId, frozen.appliance);
+    assert.equal(seal.master, frozen.master);
+    assert.equal(seal.fingerprint, frozen.master.slice(0, 16));
+    assert.deepEqual(
+      seal.slots.map(({ id }) => id),
+      frozen.slots,
+    );
+    // Who opens has a proof of the present master key from then on.
+    const proofs = seal.slots.map(({ master }) => master);
+    assert.deepEqual(proofs, [frozen.master, kind === 'keyfile' ? frozen.former : frozen.master]);
+    assert.equal(toHex(seal.keysFor('system').key('log')), frozen.keys.system);
+    assert.equal(toHex(seal.keysFor('ab12').key('log')), frozen.keys.ab12);
+    assert.equal(toHex(seal.keysFor('ab12').key('hash', 1)), frozen.keys.retired);
+    assert.deepEqual(seal.epochsOf('ab12'), [
+      { epoch: 1, retired: true },
+      { epoch: 2, retired: false },
+    ]);
+  }
+});
 
-  test(`every changed byte of a seal of version ${version} is damage, never a wrong key`, () => {
-    const bytes = utf8(frozen.seal);
+test('every changed byte is damage, never a wrong key', () => {
+  const bytes = utf8(frozen.seal);
+  for (const secret of Object.values(frozen.secrets)) {
     // Some of them: those of a wrapped key take a decapsulation each.
-    for (let at = version - 1; at < bytes.length; at += version === 1 ? 3 : 7) {
+    for (let at = 0; at < bytes.length; at += 23) {
       const changed = bytes.slice();
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
       assert.throws(
-        () => openSeal(changed, hex(frozen.secrets.keyfile), systemRandom),
+        () => openSeal(changed, hex(secret), systemRandom),
         (error) => error instanceof KmsError && error.code === 'corrupt',
         `byte ${at}`,
       );
     }
-  });
-}
-
-test('a new master key makes version 2 of the slot that opened, with the same id; others wait for their secrets', () => {
-  const { seal: text, secrets, slots } = frozenOf(1);
-  const first = openSeal(utf8(text), hex(secrets.keyfile), systemRandom).withNewMaster();
-  assert.deepEqual(versionsOf(first), [2, 1]);
-  for (const secret of Object.values(secrets)) {
-    const opened = openSeal(first.toBytes(), hex(secret), systemRandom);
-    assert.equal(opened.fingerprint, first.fingerprint);
-    assert.deepEqual(opened.slots, first.slots);
-    assert.equal(versionOf(textOf(opened)), 2);
   }
-  const second = openSeal(first.toBytes(), hex(secrets['recovery-kit']), systemRandom).withNewMaster();
-  assert.deepEqual(versionsOf(second), [2, 2]);
-  assert.deepEqual(
-    second.slots.map(({ id, kind, params }) => ({ id, kind, params })),
-    openSeal(utf8(text), hex(secrets.keyfile), systemRandom).slots.map(({ id, kind, params }) => ({
-      id,
-      kind,
-      params,
-    })),
-  );
-  assert.deepEqual(
-    second.slots.map(({ id }) => id),
-    slots,
-  );
-  assert.equal(openSeal(second.toBytes(), hex(secrets.keyfile), systemRandom).fingerprint, second.fingerprint);
 });
 
-test('a seal opened in place of another carries on: its slot becomes version 2 as well', () => {
-  const { seal: text, secrets } = frozenOf(1);
-  const own = openSeal(utf8(text), hex(secrets.keyfile), systemRandom);
-  const read = own.openOther(own.withStore('cd34').toBytes(), 'kms.seal');
-  assert.deepEqual(versionsOf(read), [1, 1]);
-  assert.deepEqual(versionsOf(read.withNewMaster()), [2, 1]);
-  const gone = read.withoutSlot(read.slots[0]?.id ?? '');
-  assert.deepEqual(versionsOf(gone.withNewMaster()), [1], 'a custodian that was removed does not come back');
-});
-
-test('of a seal of version 2 no public key of X25519 is in the file', () => {
-  const { seal: text, secrets } = frozenOf(2);
-  const secret = hex(secrets.keyfile);
-  for (const label of ['kms/slot/v1/x25519', 'kms/slot/v2/mlkem768-x25519']) {
-    assert.ok(!text.includes(toBase64Url(publicFromPrivate(hkdfSha256(secret, label, 32)))));
+test('no public key of X25519 is in the file', () => {
+  for (const secret of Object.values(frozen.secrets)) {
+    for (const label of ['kms/slot/v1/x25519', 'kms/slot/v3/mlkem768-x25519']) {
+      assert.ok(!frozen.seal.includes(toBase64Url(publicFromPrivate(hkdfSha256(hex(secret), label, 32)))));
+    }
   }
-  assert.ok(text.includes(toBase64Url(makeSlot('keyfile', secret).publicKey)));
 });
 
-test('a version of a slot, a check or an order of fields that no program writes is damage', () => {
-  const text = frozenOf(2).seal;
-  const secret = hex(frozenOf(2).secrets.keyfile);
-  for (const [from, to] of [
-    ['      "version": 2,\n', ''],
-    ['      "version": 2,\n', '      "version": 1,\n'],
-    ['      "version": 2,\n', '      "version": 3,\n'],
-    ['  "version": 2,\n', '  "version": 1,\n'],
-    [/ {6}"check": "[0-9a-f]+",\n/, ''],
+test('a version, a field or an order of fields that this version does not write is damage', () => {
+  const { keyfile } = frozen.secrets;
+  const swapped = JSON.parse(frozen.seal);
+  const { id, kind, ...rest } = swapped.slots[0];
+  swapped.slots[0] = { kind, id, ...rest };
+  for (const [what, changed] of [
+    ['version 1', frozen.seal.replace('"version": 3', '"version": 1')],
+    ['version 2', frozen.seal.replace('"version": 3', '"version": 2')],
+    ['no version', frozen.seal.replace('  "version": 3,\n', '')],
+    ['no former master key', frozen.seal.replace(/"former": \[[\s\S]*?\],/, '"former": [],')],
+    ['no proof', frozen.seal.replace(/ {6}"proof": "[^"]+",\n/, '')],
+    ['another order', `${JSON.stringify(swapped, null, 2)}\n`],
   ] as const) {
-    const changed = text.replace(from, to);
-    assert.notEqual(changed, text);
-    assert.throws(
-      () => openSeal(utf8(changed), secret, systemRandom),
-      (error) => error instanceof KmsError && error.code === 'corrupt',
-    );
+    assert.notEqual(changed, frozen.seal, what);
+    isDamage(changed, keyfile, what);
   }
+});
+
+test('the seals of builds before the first release are not read, and that is said', () => {
+  const earlier = frozen.seal.replace('"version": 3', '"version": 2');
+  assert.throws(() => openSeal(utf8(earlier), hex(frozen.secrets.keyfile), systemRandom), {
+    message: 'kms.seal: expected seal version 3, found 2',
+    hint: 'no released kms wrote it',
+  });
+  assert.equal(fromUtf8(openSeal(utf8(frozen.seal), hex(frozen.secrets.keyfile), systemRandom).toBytes())?.[0], '{');
 });

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
-import { makeSlot } from '../../src/seal/slot.ts';
+import { makeCustodian, slotFor } from '../../src/seal/slot.ts';
 import { type KeyLabel, liveKeys } from '../../src/seal/tenant-keys.ts';
 
 const secret = systemRandom(32);
 const other = systemRandom(32);
 const dir = 'ab12';
-const seal = sealFor([makeSlot('keyfile', secret)], systemRandom)
+const seal = sealFor([makeCustodian('keyfile', secret)], systemRandom)
   .withStore('system')
   .withStore(dir);
 const reopened = (changed: Seal, key = secret): Seal => openSeal(changed.toBytes(), key, systemRandom);
@@ -28,7 +28,8 @@ function codeOf(run: () => unknown): string {
 }
 
 test('each custodian opens, and one that was removed does not', () => {
-  const slot = makeSlot('exec', other, { command: '/bin/key', args: ['a', '-b'] });
+  const custodian = makeCustodian('exec', other, { command: '/bin/key', args: ['a', '-b'] });
+  const slot = slotFor(custodian, seal.applianceId, seal.master);
   const both = seal.withSlot(slot);
   for (const key of [secret, other]) {
     const opened = reopened(both, key);
@@ -56,12 +57,12 @@ test('each custodian opens, and one that was removed does not', () => {
 });
 
 test('a seal for several custodians from the start', () => {
-  const made = sealFor([makeSlot('env', secret), makeSlot('recovery-kit', other)], systemRandom);
+  const made = sealFor([makeCustodian('env', secret), makeCustodian('recovery-kit', other)], systemRandom);
   assert.equal(reopened(made).fingerprint, reopened(made, other).fingerprint);
 });
 
 test('a new master key: the same custodians and keys, and nothing of the old file fits', () => {
-  const rotated = seal.withSlot(makeSlot('env', other)).withNewMaster();
+  const rotated = seal.withSlot(slotFor(makeCustodian('env', other), seal.applianceId, seal.master)).withNewMaster();
   assert.notEqual(rotated.fingerprint, seal.fingerprint);
   for (const key of [secret, other]) {
     const opened = reopened(rotated, key);

@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
 import { openSeal, sealFor } from '../../src/seal/seal.ts';
-import { makeSlot, slotIdOf } from '../../src/seal/slot.ts';
+import { makeCustodian, slotIdOf } from '../../src/seal/slot.ts';
 
 const secret = systemRandom(32);
-const sealed = sealFor([makeSlot('keyfile', secret)], systemRandom)
+const sealed = sealFor([makeCustodian('keyfile', secret)], systemRandom)
   .withStore('system')
   .withStore('ab12');
 const bytes = sealed.toBytes();
@@ -124,15 +124,15 @@ test('a cut, lengthened, re-indented or emptied file is found', () => {
 });
 
 test('a newer version is named as such', () => {
-  const text = Buffer.from(bytes).toString().replace('"version": 2', '"version": 3');
+  const text = Buffer.from(bytes).toString().replace('"version": 3', '"version": 4');
   const error = refusal(() => openSeal(Buffer.from(text), secret, systemRandom));
-  assert.equal(error.message, 'kms.seal: expected seal version 2, found 3');
+  assert.equal(error.message, 'kms.seal: expected seal version 3, found 4');
 });
 
 test('pieces of another appliance with the same secret do not fit', () => {
   const other = JSON.parse(
     Buffer.from(
-      sealFor([makeSlot('keyfile', secret)], systemRandom)
+      sealFor([makeCustodian('keyfile', secret)], systemRandom)
         .withStore('ab12')
         .toBytes(),
     ).toString(),

@@ -14,7 +14,7 @@ function setUp() {
   const state = { running: 0, most: 0, fails: false, answer: 'made' as string | undefined };
   const world = {
     limits: { checkpointBytes: 100, checkpointRetry: 60 },
-    now: () => clock.now,
+    elapsed: () => clock.now,
     onEvent: (event: StoreEvent) => void events.push(event),
   };
   const runs = new CheckpointRuns<string>(world, async (dropTo, _how, yields) => {

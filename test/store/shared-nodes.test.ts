@@ -1,7 +1,7 @@
 // What several nodes on one engine owe each other, one thing a test: see `src/store/shared`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isFork } from '../../src/model/store-mark.ts';
+import { formatMark, isFork } from '../../src/model/store-mark.ts';
 import type { StoreEvent } from '../../src/store/port.ts';
 import type { LogRow } from '../../src/store/shared/engine.ts';
 import { createShared } from '../../src/store/shared/shared-store.ts';
@@ -212,21 +212,54 @@ test('a snapshot of a branch that a failover cut off is passed over', async () =
   await c.close();
 });
 
-test('a failover that lost commits is noticed, and the node goes on from what is there', async () => {
-  const events: StoreEvent[] = [];
-  const { node, database } = await simShared({ onEvent: (event) => void events.push(event) });
-  const { store } = await node();
-  await store.transaction((tx) => tx.notes.add('kept'));
-  await store.transaction((tx) => tx.notes.add('lost'));
-  database.failover(1);
-  const names = await store.transaction((tx) => tx.notes.all().map(({ name }) => name));
-  assert.deepEqual(names, ['kept']);
-  assert.match(events[0]?.message ?? '', /does not have the row 4 that this node had seen/);
-  assert.deepEqual(
-    events.map(({ kind }) => kind),
-    ['log-moved', 'commits-lost', 'recovered'],
-  );
-  await store.close();
+test('a node that saw what a failover lost serves nothing of the rest, nor of another history of the same length', async () => {
+  for (const lost of [1, 2, 3]) {
+    for (const written of [0, lost, lost + 3]) {
+      const events: StoreEvent[] = [];
+      const later: (() => void)[] = [];
+      const { node, database } = await simShared({
+        onEvent: (event) => void events.push(event),
+        later: (_milliseconds, run) => void later.push(run),
+      });
+      const { store } = await node();
+      for (const name of ['kept', 'a', 'b', 'c']) await store.transaction((tx) => tx.notes.add(name));
+      const mark = formatMark(store.mark);
+      const before = database.contents;
+      database.failover(lost);
+      // One that never saw them goes on; what it writes takes their places.
+      if (written > 0) {
+        const other = await node();
+        for (let n = 0; n < written; n++) await other.store.transaction((tx) => tx.notes.add(`other${n}`));
+        await other.store.close();
+      }
+      for (let tries = 0; tries < 3; tries++) {
+        await assert.rejects(
+          store.transaction((tx) => tx.notes.all()),
+          { code: 'unavailable', hint: /revoked credentials would be alive again/ },
+        );
+        assert.equal(store.status().writable, false);
+        assert.match(store.status().reason ?? '', /the database has lost answered requests/);
+        for (const run of later.splice(0)) run();
+        await turn();
+      }
+      assert.equal(formatMark(store.mark), mark, 'it still knows how far it was');
+      assert.deepEqual(
+        events.map(({ kind }) => kind).filter((kind) => !kind.startsWith('turn') && kind !== 'no-turn'),
+        ['log-moved', 'commits-lost'],
+      );
+
+      // The server that has them all serves again.
+      database.commit(before);
+      const names = async (): Promise<string[]> =>
+        store.transaction((tx) => tx.notes.all().map(({ name }) => name)).catch(() => []);
+      for (let tries = 0; tries < 20 && !store.status().writable; tries++) {
+        for (const run of later.splice(0)) run();
+        await turn();
+      }
+      assert.deepEqual(await names(), ['kept', 'a', 'b', 'c']);
+      await store.close();
+    }
+  }
 });
 
 for (const lost of [0, 2]) {
@@ -392,7 +425,10 @@ test('what becomes of turns is counted', async () => {
   assert.equal(counts.lost, 2);
   isCut = false;
   database.failover(1);
-  await counted.transaction((tx) => tx.notes.add('after'));
+  await assert.rejects(
+    counted.transaction((tx) => tx.notes.add('after')),
+    { code: 'unavailable' },
+  );
   assert.equal(counts.branches, 1);
   await store.close();
   await counted.close();

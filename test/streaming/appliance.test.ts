@@ -275,7 +275,7 @@ test('how far it is: status, metrics, and doctor where it is behind', async () =
       lagRecords: 4,
       lagSeconds: 0,
       fault: 'unreachable',
-      error: 'nobody listens there (ECONNREFUSED)',
+      error: 'nothing listens there (ECONNREFUSED)',
     },
   );
   const text = await (await at.local('GET', '/metrics')).text();
@@ -289,7 +289,7 @@ test('how far it is: status, metrics, and doctor where it is behind', async () =
   const examination = await (await at.local('GET', '/local/doctor')).json();
   const found = examination.findings.filter(({ name }: AnyRecord) => name === 'activity-behind');
   assert.equal(found.length, 1, JSON.stringify(examination));
-  assert.match(found[0].message, /^\d+ records of activity have not arrived, .* nobody listens there/);
+  assert.match(found[0].message, /^\d+ records of activity have not arrived, .* nothing listens there/);
 });
 
 test('how long something waits is told after a restart, too, and while nobody asks', async () => {

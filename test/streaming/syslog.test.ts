@@ -116,7 +116,7 @@ test('nobody there: said once, counted, and tried again later and later', async 
   await delay(300);
   const { to, kind, fault, error, lagRecords, lagSeconds } = await at.status();
   assert.deepEqual([to, kind, fault], [`syslog+tcp://127.0.0.1:${port}`, 'syslog', 'unreachable']);
-  assert.match(error ?? '', /nobody listens there \(ECONNREFUSED\)/);
+  assert.match(error ?? '', /nothing listens there \(ECONNREFUSED\)/);
   assert.ok(lagRecords >= 3 && lagSeconds >= 0);
   assert.equal(at.events.filter(({ message }) => message.startsWith('activity to')).length, 1);
   await using again = await listening({ port });

@@ -97,7 +97,7 @@ test('secrets of webhooks: one a line, whsec_ and base64 of 24 to 64 bytes', () 
   const bytes = [24, 32, 64].map((length) => new Uint8Array(randomBytes(length)));
   const line = (secret: Uint8Array): string => `whsec_${Buffer.from(secret).toString('base64')}`;
   assert.deepEqual(parseWebhookSecrets(`${bytes.map(line).join('\n')}\n`), bytes);
-  assert.deepEqual(parseWebhookSecrets(` ${line(randomOf(32))} \r\n\n`).length, 1);
+  assert.deepEqual(parseWebhookSecrets(`${line(randomOf(32))}\r\n\n`).length, 1);
   for (const text of [
     '',
     '\n',

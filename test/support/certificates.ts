@@ -12,6 +12,8 @@ interface Wanted {
   /** Names of a server, or of whoever shows it. */
   readonly names: readonly string[];
   readonly notAfter?: Date;
+  /** Where the certificate says that its issuer's is to be had. */
+  readonly issuerUrl?: string;
 }
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
@@ -24,22 +26,50 @@ async function pem(cert: x509.X509Certificate, key: CryptoKey): Promise<PemPair>
   return { cert: `${cert.toString('pem')}\n`, key: `${x509.PemConverter.encode(pkcs8, 'PRIVATE KEY')}\n` };
 }
 
-export async function authority(name: string) {
+interface Authority {
+  /** PEM. */
+  readonly cert: string;
+  sign(wanted: Wanted): Promise<PemPair>;
+  /** An authority below this one. */
+  below(name: string): Promise<Authority>;
+}
+
+export async function authority(name: string): Promise<Authority> {
   const keys = await keyPair();
-  const issuer = `CN=${name}`;
-  const from = new Date(Date.now() - 400 * day);
   const root = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
-    name: issuer,
-    notBefore: from,
-    notAfter: new Date(Date.now() + 400 * day),
+    name: `CN=${name}`,
+    ...validity(),
     signingAlgorithm: algorithm,
     keys,
     extensions: [new x509.BasicConstraintsExtension(true, undefined, true)],
   });
+  return authorityWith((await pem(root, keys.privateKey)).cert, name, keys);
+}
+
+function validity(notAfter = new Date(Date.now() + 400 * day)) {
+  return { notBefore: new Date(Date.now() - 400 * day), notAfter };
+}
+
+function authorityWith(cert: string, name: string, keys: CryptoKeyPair): Authority {
+  const issuer = `CN=${name}`;
   return {
-    cert: (await pem(root, keys.privateKey)).cert,
-    async sign({ names, notAfter = new Date(Date.now() + 400 * day) }: Wanted): Promise<PemPair> {
+    cert,
+    async below(lower) {
+      const own = await keyPair();
+      const signed = await x509.X509CertificateGenerator.create({
+        serialNumber: serial(),
+        subject: `CN=${lower}`,
+        issuer,
+        ...validity(),
+        signingAlgorithm: algorithm,
+        publicKey: own.publicKey,
+        signingKey: keys.privateKey,
+        extensions: [new x509.BasicConstraintsExtension(true, undefined, true)],
+      });
+      return authorityWith((await pem(signed, own.privateKey)).cert, lower, own);
+    },
+    async sign({ names, notAfter, issuerUrl }) {
       const own = await keyPair();
       const [first = ''] = names;
       const alternatives = names.map((value) => ({ type: /^[\d.]+$/.test(value) ? 'ip' : 'dns', value }) as const);
@@ -47,14 +77,14 @@ export async function authority(name: string) {
         serialNumber: serial(),
         subject: `CN=${first}`,
         issuer,
-        notBefore: from,
-        notAfter,
+        ...validity(notAfter),
         signingAlgorithm: algorithm,
         publicKey: own.publicKey,
         signingKey: keys.privateKey,
         extensions: [
           new x509.SubjectAlternativeNameExtension(alternatives),
           new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, x509.ExtendedKeyUsage.clientAuth]),
+          ...(issuerUrl === undefined ? [] : [new x509.AuthorityInfoAccessExtension({ caIssuers: issuerUrl })]),
         ],
       });
       return pem(signed, own.privateKey);

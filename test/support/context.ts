@@ -87,11 +87,17 @@ export function readPage<T>({ items, ...rest }: WrittenPage<T> | Page<T>): Page<
   return { items: JSON.parse(text), ...rest };
 }
 
-export function testWorld(clock: { now: number }, seed: number): World {
+/** Both clocks go together, unless the second one is given. */
+export function testWorld(clock: { now: number; elapsed?: number }, seed: number): World {
   const now = () => clock.now;
   const random = seededRandom(seed);
   const nextUlid = ulidGenerator({ now, random });
-  return { now, random, newId: (prefix) => `${prefix}_${formatUlid(nextUlid())}` };
+  return {
+    now,
+    elapsed: () => clock.elapsed ?? clock.now,
+    random,
+    newId: (prefix) => `${prefix}_${formatUlid(nextUlid())}`,
+  };
 }
 
 /** A caller that holds these flags. */

@@ -111,6 +111,7 @@ class SharedRun {
   async #pass(): Promise<void> {
     await turn();
     this.#sim.database.now += this.#prng.int(3);
+    this.#startStopped();
     for (const { later } of [...this.#nodes, ...this.#dead]) {
       if (this.#prng.chance(0.3)) for (const run of later.splice(0)) run();
     }
@@ -144,6 +145,7 @@ class SharedRun {
       onEvent: ({ kind, cause }) => {
         if (kind === 'checkpoint') this.#report.checkpoints++;
         if (String(cause).includes('that this node had seen')) this.#report.lostBranches++;
+        if (kind === 'commits-lost') this.#stopped.add(node);
         // Nothing else that happens here may look like damage.
         if (/corrupt|verify|is missing/.test(String(cause)) && !node.engine.dead) this.#damage ??= cause;
       },
@@ -159,6 +161,8 @@ class SharedRun {
   }
 
   #damage: unknown;
+  /** Nodes that go no further: the operator starts each anew, with what is left. */
+  readonly #stopped = new Set<Node>();
 
   #fault(engine: SimEngine): SimFault | undefined {
     if (engine.dead || this.#isWell) return undefined;
@@ -250,13 +254,21 @@ class SharedRun {
   }
 
   #die(): void {
-    const at = this.#prng.int(this.#nodes.length);
+    this.#startAnew(this.#prng.int(this.#nodes.length));
+    this.#report.deaths++;
+  }
+
+  #startStopped(): void {
+    for (const node of this.#stopped) this.#startAnew(this.#nodes.indexOf(node));
+    this.#stopped.clear();
+  }
+
+  #startAnew(at: number): void {
     const node = this.#nodes[at];
     if (!node) return;
     node.engine.kill();
     this.#dead.push(node);
     this.#nodes[at] = this.#node();
-    this.#report.deaths++;
   }
 
   /** Longer than rows are kept; the database ends its transaction meanwhile. */
@@ -330,6 +342,7 @@ class SharedRun {
       assert.ok(turns < 3000, `what was begun does not end: ${this.#stuck()}`);
       await turn();
       this.#sim.database.now++;
+      this.#startStopped();
       for (const { later } of [...this.#nodes, ...this.#dead]) for (const run of later.splice(0)) run();
       if (turns % 100 === 99) for (const { store } of this.#nodes) if (store) await settle(store, this.#nodes);
     }

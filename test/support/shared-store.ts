@@ -22,6 +22,7 @@ export function sharedOptions(engine: SimEngine, generator: Prng, more: More = {
     tables: noteTables,
     random: (length) => generator.bytes(length),
     now: () => engine.database.now,
+    elapsed: () => engine.database.now,
     later: () => {},
     ...more,
   };

@@ -8,7 +8,7 @@ import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { servedTenant, Tenants } from '../../src/appliance/tenants.ts';
 import { looksAt, readInParts } from '../../src/core/pages.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
-import { makeSlot } from '../../src/seal/slot.ts';
+import { makeCustodian } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Files } from '../../src/store/files.ts';
@@ -48,7 +48,7 @@ export interface SealedAppliance extends SimAppliance {
 /** The same for each seed, so that what one run sealed another opens. */
 export function simSeal(generator: Prng): Seal {
   const secret = generator.bytes(32);
-  return sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length))
+  return sealFor([makeCustodian('keyfile', secret)], (length) => generator.bytes(length))
     .withStore(systemDir)
     .withStore(tenantName);
 }
@@ -81,7 +81,7 @@ export async function createSimAppliance(files: Files, seal: Seal, generator: Pr
  * opens quickly.
  */
 export async function createSealedAppliance(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<void> {
-  const seal = sealFor([makeSlot('keyfile', secret)], (length) => generator.bytes(length))
+  const seal = sealFor([makeCustodian('keyfile', secret)], (length) => generator.bytes(length))
     .withStore(systemDir)
     .withStore(tenantName);
   await createSimAppliance(files, seal, generator);

@@ -1,6 +1,6 @@
 // The file port on a simulated disk. Every step can be the one at which the machine crashes or the disk fails, and
 // takes a seeded number of turns of the event loop.
-import type { AppendFile, Files } from '../../src/store/files.ts';
+import { type AppendFile, FileLost, type Files } from '../../src/store/files.ts';
 import type { Prng } from './prng.ts';
 import { Inode, SimDisk, sectorLength } from './sim-disk.ts';
 
@@ -104,8 +104,13 @@ export class SimFiles implements Files {
     }
     const inode = await this.#step('read', () => this.#inode(name));
     let end = inode.data.length;
+    const needInPlace = (): void => {
+      if (this.disk.names.get(name) !== inode) throw new FileLost(name, 'the file was removed or replaced');
+      if (inode.data.length < end) throw new FileLost(name, 'the file was cut');
+    };
     const truncate = (size: number): Promise<void> =>
       this.#step('truncate', () => {
+        if (inode.data.length < size) throw new FileLost(name, 'the file was cut');
         inode.truncate(size);
         end = size;
       });
@@ -113,11 +118,17 @@ export class SimFiles implements Files {
       get size() {
         return end;
       },
-      append: async (bytes, room = 0) => {
+      append: async (bytes, room = 0, behind = new Uint8Array()) => {
+        needInPlace();
+        const before = inode.data.subarray(end - behind.length, end);
+        if (Buffer.compare(before, behind) !== 0) throw new FileLost(name, 'somebody else wrote to the file');
         await this.#write(inode, end, bytes, room);
         end += bytes.length;
       },
-      sync: () => this.#sync(inode),
+      sync: async () => {
+        await this.#sync(inode);
+        needInPlace();
+      },
       trim: async () => {
         if (inode.data.length === end) return;
         await truncate(end);

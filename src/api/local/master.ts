@@ -9,12 +9,16 @@ const custodianKind = z.enum(custodianKinds);
 const custodianParams = z.record(z.string(), z.union([z.string(), z.number(), z.array(z.string())]));
 const custodian = z.object({
   id: z.string(),
-  version: z.int().meta({ description: 'of its slot: 1 falls to a quantum computer, 2 does not' }),
   kind: custodianKind,
   params: custodianParams,
 });
 export type CustodianAnswer = Sent<z.output<typeof custodian>>;
-const master = z.object({ fingerprint: z.string(), custodians: z.array(custodian) });
+const master = z.object({
+  applianceId: z.string(),
+  fingerprint: z.string(),
+  master: z.string().meta({ description: 'the commitment to the master key, 64 hex digits' }),
+  custodians: z.array(custodian),
+});
 export type MasterAnswer = Sent<z.output<typeof master>>;
 
 export const masterEndpoints = [
@@ -34,10 +38,11 @@ export const masterEndpoints = [
     summary: 'Add a custodian, whose secret stays with whoever made it',
     ...ofAppliance,
     body: z.object({
-      id: z.string().exactOptional(),
       kind: custodianKind,
       params: custodianParams,
       publicKey: z.string(),
+      master: z.string().meta({ description: 'the commitment that the proof is about' }),
+      proof: z.string(),
     }),
     answer: master,
   }),

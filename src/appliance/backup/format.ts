@@ -11,6 +11,7 @@ import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toHex, utf8 } from '../../crypto/bytes.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
 import type { Files } from '../../store/files.ts';
 
 const formatVersion = 1;
@@ -130,7 +131,7 @@ export function readManifest(value: unknown): Manifest | undefined {
   if (!isJsonObject(value)) return undefined;
   const { format, version, program, createdAt, appliance, master, custodians, keyEpoch, seal, stores, faulty } = value;
   if (format !== 'kms-backup' || version !== 1 || typeof program !== 'string') return undefined;
-  if (typeof createdAt !== 'string' || Number.isNaN(Date.parse(createdAt))) return undefined;
+  if (typeof createdAt !== 'string' || parseTimestamp(createdAt) === undefined) return undefined;
   if (!isHex(appliance, 32) || !isHex(master, 16) || !isCount(keyEpoch)) return undefined;
   if (!Array.isArray(custodians) || !Array.isArray(stores)) return undefined;
   const sealRead = readFile(seal);

@@ -1,16 +1,16 @@
 // The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
 // and only then called by the name of a backup; of the scheduled ones, and of those on request, the newest few are
 // kept.
-import { readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Cron } from 'croner';
 import type { Backups } from '../../api/system.ts';
 import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants } from '../tenants.ts';
 import { needWhole, type Proof } from './prove.ts';
@@ -51,12 +51,15 @@ export class BackupKeeper {
     this.#deps = deps;
   }
 
+  /** The data directory. */
+  get root(): string {
+    return this.#deps.root;
+  }
+
   /** Reads what earlier runs left noted, and clears away what a crash left of a drill. */
   async open(): Promise<void> {
-    const { root } = this.#deps;
-    for (const name of await readdir(root)) {
-      if (name.startsWith(drillPrefix)) await rm(join(root, name), { recursive: true, force: true });
-    }
+    const place = this.#drillPlace;
+    for (const name of await place.names('.')) if (name.startsWith(drillPrefix)) await place.removeDir(name);
     const text = await this.#deps.system.transaction(({ settings }) => settings.get('backup'));
     // Cast: only `#note` writes it.
     if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
@@ -96,12 +99,13 @@ export class BackupKeeper {
     await recordInTenants(tenants, world, { action: 'system.backup', keyid: localCaller.id, props });
   }
 
-  /** Makes the backup `file`, an absolute path, restores it beside itself, and notes it when it has everything. */
+  /** Makes the backup `name`, restores it beside itself, and notes it when it has everything. */
   async makeVerified(
-    file: string,
+    place: ForeignFiles,
+    name: string,
     finish: (made: Pick<VerifiedBackup, 'lacks'>) => Promise<string>,
   ): Promise<VerifiedBackup> {
-    const made = await this.#makeAndTry(file);
+    const made = await this.#makeAndTry(place, name);
     const kept: VerifiedBackup = { ...made, file: await finish(made) };
     if (kept.lacks.length > 0) return kept;
     this.#last = kept;
@@ -112,27 +116,32 @@ export class BackupKeeper {
   /** The same with a backup that goes away again: it shows that backups restore, but leaves none. */
   async drill(): Promise<VerifiedBackup> {
     await this.record({ operation: 'drill' });
-    const file = join(resolve(this.#deps.root), `${drillPrefix}${toHex(this.#deps.world.random(6))}.kms-backup`);
+    const place = this.#drillPlace;
+    const name = `${drillPrefix}${toHex(this.#deps.world.random(6))}.kms-backup`;
     try {
-      const tried = await this.#makeAndTry(file, this.#deps.closing);
+      const tried = await this.#makeAndTry(place, name, this.#deps.closing);
       needWhole(tried, 'a backup would restore, but for the records of a segment');
       return tried;
     } catch (error) {
-      throw systemError(error, dirname(file));
+      throw systemError(error, resolve(this.#deps.root));
     } finally {
-      await rm(file, { force: true });
+      await place.removeDir(name);
     }
   }
 
-  async #makeAndTry(path: string, signal?: AbortSignal): Promise<VerifiedBackup> {
+  /** The data directory as a place for drills; nobody else writes there. */
+  get #drillPlace(): ForeignFiles {
+    return foreignFiles({ path: this.#deps.root });
+  }
+
+  async #makeAndTry(files: ForeignFiles, name: string, signal?: AbortSignal): Promise<VerifiedBackup> {
     const { world, seal } = this.#deps;
-    const files = nodeFiles(dirname(path));
-    const name = basename(path);
     await files.replace(name, unlessGivenUp(this.stream(), signal));
     const backup = await openBackup(files, name);
-    const own = seal.current.openOther(await sealOf(files, backup), `the seal in ${path}`);
+    const own = seal.current.openOther(await sealOf(files, backup), `the seal in ${name}`);
     try {
-      const proof = await tryRestore(path, own, { restoreTo: `${path}.restored`, signal });
+      const restoreTo = `${name}.${toHex(world.random(6))}.restored`;
+      const proof = await tryRestore({ files, name }, own, { restoreTo, signal });
       const { bytes, manifest } = backup;
       return { ...proof, bytes, madeAt: manifest.createdAt, verifiedAt: new Date(world.now()).toISOString() };
     } finally {
@@ -180,16 +189,17 @@ export function checkSchedule(schedule: string): void {
   throw new KmsError('usage', `--backup-schedule: expected a cron expression such as "0 3 * * *", got "${schedule}"`);
 }
 
-/** Throws `refused` where no backup could be written: that is to be known at the start, not at night. */
-export async function checkPlace(to: string): Promise<void> {
-  const dir = resolve(to);
-  const probe = join(dir, `.kms-writable-${process.pid}`);
+/**
+ * Throws `refused` where no backup can be written, or none may, such as in the data directory `root`: better at the
+ * start than at night.
+ */
+export async function checkPlace(to: string, root: string): Promise<void> {
+  const files = foreignFiles({ path: to, own: [root] });
   try {
-    await makeDirs(dir);
-    await writeFile(probe, '');
-    await rm(probe);
+    await files.makeDir('.');
+    await tryFileSystem(resolve(to), { isPrivate: false, files });
   } catch (error) {
-    throw systemError(error, `--backup-to ${dir}`);
+    throw systemError(error, `--backup-to ${resolve(to)}`);
   }
 }
 
@@ -201,6 +211,7 @@ interface Asked {
 export class BackupSchedule {
   readonly #keeper: BackupKeeper;
   readonly #settings: ScheduleSettings;
+  readonly #to: ForeignFiles;
   readonly #applianceId: string;
   readonly #onEvent: (event: ApplianceEvent) => void;
   #cron: Cron | undefined;
@@ -216,6 +227,7 @@ export class BackupSchedule {
   ) {
     this.#keeper = keeper;
     this.#settings = settings;
+    this.#to = foreignFiles({ path: settings.to, own: [keeper.root] });
     this.#applianceId = applianceId;
     this.#onEvent = onEvent;
   }
@@ -278,19 +290,19 @@ export class BackupSchedule {
   async #make({ isRequested = false }: Asked): Promise<VerifiedBackup> {
     const dir = resolve(this.#settings.to);
     try {
-      await makeDirs(dir);
-      await this.#removeUntried(dir);
+      await this.#to.makeDir('.');
+      await this.#removeUntried();
       const time = new Date(this.#keeper.now()).toISOString().replace(/[-:]|\.[0-9]+/g, '');
-      const named = join(dir, `${this.#prefix}${time}`);
-      const file = isRequested ? `${named}${requested}` : named;
+      const named = `${this.#prefix}${time}`;
+      const name = isRequested ? `${named}${requested}` : named;
       if (!isRequested) await this.#keeper.record({ operation: 'scheduled' });
-      const made = await this.#keeper.makeVerified(`${file}${whole}${untried}`, async ({ lacks }) => {
-        const kept = `${file}${lacks.length > 0 ? incomplete : whole}`;
-        await rename(`${file}${whole}${untried}`, kept);
-        await nodeFiles(dir).syncDir('.');
-        return kept;
+      const draft = `${name}${whole}${untried}`;
+      const made = await this.#keeper.makeVerified(this.#to, draft, async ({ lacks }) => {
+        const kept = `${name}${lacks.length > 0 ? incomplete : whole}`;
+        await this.#to.rename(draft, kept);
+        return join(dir, kept);
       });
-      await this.#removeOld(dir, basename(named));
+      await this.#removeOld(named);
       this.#report(made);
       return made;
     } catch (error) {
@@ -315,11 +327,9 @@ export class BackupSchedule {
   /**
    * What a crash or a failure left: it counts for nothing, and the newest of it was there to be looked into until now.
    */
-  async #removeUntried(dir: string): Promise<void> {
-    for (const name of await readdir(dir)) {
-      if (name.startsWith(this.#prefix) && name.includes(`.kms-backup${untried}`)) {
-        await rm(join(dir, name), { recursive: true, force: true });
-      }
+  async #removeUntried(): Promise<void> {
+    for (const name of await this.#to.names('.')) {
+      if (name.startsWith(this.#prefix) && name.includes(`.kms-backup${untried}`)) await this.#to.removeDir(name);
     }
   }
 
@@ -328,13 +338,15 @@ export class BackupSchedule {
    * lacks, and those on request, however many somebody asks for, none of the schedule's. Those that say that they are
    * later than the one that was `made` now are of a clock that was ahead, and no newer.
    */
-  async #removeOld(dir: string, made: string): Promise<void> {
-    const named = (await readdir(dir)).filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole)).sort();
+  async #removeOld(made: string): Promise<void> {
+    const named = (await this.#to.names('.'))
+      .filter((name) => name.startsWith(this.#prefix) && name.endsWith(whole))
+      .sort();
     const isLater = (name: string): boolean => !name.startsWith(made) && name > made;
     const own = [...named.filter(isLater), ...named.filter((name) => !isLater(name))];
     const kinds = Map.groupBy(own, (name) => name.slice(made.length));
     for (const alike of kinds.values()) {
-      for (const name of alike.slice(0, -this.#settings.keep)) await rm(join(dir, name), { force: true });
+      for (const name of alike.slice(0, -this.#settings.keep)) await this.#to.removeDir(name);
     }
   }
 }

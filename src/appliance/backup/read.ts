@@ -1,7 +1,6 @@
 // An opened backup file: its structure is read in one pass over the heads of its parts, its bytes are compared with the
 // digests in another, and then it serves as a source to restore from, or as a data directory for whoever only reads.
 // Nothing is believed before it was compared.
-import { basename, dirname, resolve } from 'node:path';
 import { openXChaCha } from '../../crypto/aead.ts';
 import { concatBytes, equalBytes, fromUtf8, toHex } from '../../crypto/bytes.ts';
 import { runningSha256 } from '../../crypto/hash.ts';
@@ -9,7 +8,7 @@ import { KmsError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { foreignFile } from '../../store/foreign-files.ts';
 import { sealFile, systemDir } from '../data-dir.ts';
 import { listedFiles } from '../file-ports.ts';
 import {
@@ -127,8 +126,8 @@ function matched(
 
 /** Opens the backup file at `path` and compares every byte of it with what it says of itself. */
 export async function openBackupFile(path: string): Promise<OpenedBackup> {
-  const files = nodeFiles(dirname(resolve(path)));
-  const backup = await openBackup(files, basename(path));
+  const { files, name } = await foreignFile(path);
+  const backup = await openBackup(files, name);
   await checkDigests(files, backup);
   return backup;
 }

@@ -1,9 +1,9 @@
 // `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
 import { stat } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
+import { foreignFile } from '../../store/foreign-files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -29,8 +29,6 @@ export interface RestoreResult extends RestoredAppliance {
   /** Of which time the restored data are. */
   readonly madeAt: string;
   readonly applianceId: string;
-  /** Custodians of whom a quantum computer needs no secret. */
-  readonly oldSlots: readonly string[];
   /** The key file, where one opened it: at its default place, unless another key's is there. */
   readonly keyFile?: string;
   /** Whether it was copied there. */
@@ -54,7 +52,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       lock.release();
-      return { ...restored, ...key, ...ofSeal(unsealed), data, madeAt: source.origin.madeAt };
+      return { ...restored, ...key, applianceId: unsealed.seal.applianceId, data, madeAt: source.origin.madeAt };
     } catch (error) {
       // Why it failed is what has to be said, also where this does.
       await giveUp(made).catch(() => {});
@@ -65,10 +63,6 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   } finally {
     unsealed.seal.wipe();
   }
-}
-
-export function ofSeal({ seal }: OpenedSeal): Pick<RestoreResult, 'applianceId' | 'oldSlots'> {
-  return { applianceId: seal.applianceId, oldSlots: oldSlots(seal.slots) };
 }
 
 /** Answers what it is. */
@@ -92,8 +86,8 @@ export async function findSource(
         hint: 'leave --to out, or give the directory of `kms serve --ship-to`',
       });
     }
-    const files = nodeFiles(dirname(path));
-    const backup = await openBackup(files, basename(path));
+    const { files, name } = await foreignFile(path);
+    const backup = await openBackup(files, name);
     const unsealed = await unseal(await sealOf(files, backup), `the seal in ${from}`, { ...keys, data });
     return { unsealed, source: await sourceOf(files, backup, unsealed.seal) };
   } catch (error) {

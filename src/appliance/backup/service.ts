@@ -4,6 +4,7 @@
 import type { Backups } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { currentEpoch, type Epoch } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { confirmStop, FenceWatch, fencedOff, rememberFence } from './fence.ts';
@@ -83,7 +84,7 @@ export async function openCopies(
     return {
       epoch,
       lastVerified,
-      backupAge: age(lastVerified && Date.parse(lastVerified.madeAt)),
+      backupAge: age(lastVerified && epochTimeOf(lastVerified.madeAt)),
       shipping: shipping?.status,
       shippingAge: age(shipping?.status.arrivedAt),
     };

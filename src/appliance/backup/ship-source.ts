@@ -1,11 +1,10 @@
 // A directory that was shipped to as something to restore: the newest state in it, or the last one before some time.
-import { readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealFile, sealName, systemDir } from '../data-dir.ts';
@@ -36,11 +35,13 @@ export async function shippedSource(
   keys: KeyOptions,
   to?: number,
 ): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
-  const { root, directories } = await findDirectories(path);
+  const root = rootOf(path);
+  const lives = foreignFiles({ path: root });
+  const directories = await findDirectories(path, lives);
   let earliest: number | undefined;
   for (const directory of directories) {
     const { name } = directory;
-    const files = nodeFiles(join(root, name));
+    const files = lives.beneath(name);
     // Nothing arrived there yet, and somebody may have raised a fence.
     if (!(await files.exists(sealFile))) continue;
     const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
@@ -55,7 +56,7 @@ export async function shippedSource(
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) {
-      const beside = await lifeBeside((each) => nodeFiles(join(root, each)), directories, directory);
+      const beside = await lifeBeside((each) => lives.beneath(each), directories, directory);
       if (beside) unsealed.seal.wipe();
       if (beside) throw parted(beside, directory, root, 'kms restore');
       return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
@@ -70,13 +71,19 @@ export async function shippedSource(
   });
 }
 
-/** The highest epoch first. */
+/** The directory that is shipped to; `path` is that one, or a life in it. */
+export function rootOf(path: string): string {
+  return parseShippedDirectory(basename(path)) ? dirname(path) : path;
+}
+
+/** The lives in `rootOf(path)` that `path` means, the highest epoch first. */
 export async function findDirectories(
   path: string,
-): Promise<{ root: string; directories: readonly ShippedDirectory[] }> {
+  lives: Pick<ForeignFiles, 'names'>,
+): Promise<readonly ShippedDirectory[]> {
   const own = parseShippedDirectory(basename(path));
-  if (own) return { root: dirname(path), directories: [own] };
-  const found = (await readdir(path)).map(parseShippedDirectory).filter((each) => each !== undefined);
+  if (own) return [own];
+  const found = (await lives.names('.')).map(parseShippedDirectory).filter((each) => each !== undefined);
   const appliances = new Set(found.map(({ appliance }) => appliance));
   if (appliances.size > 1) {
     throw new KmsError('refused', `${path} holds what several appliances shipped: ${[...appliances].join(', ')}`, {
@@ -88,7 +95,7 @@ export async function findDirectories(
       hint: 'give a backup file, or the directory of `kms serve --ship-to`',
     });
   }
-  return { root: path, directories: found.sort((a, b) => b.epoch - a.epoch) };
+  return found.sort((a, b) => b.epoch - a.epoch);
 }
 
 export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {

@@ -2,17 +2,17 @@
 // snapshot, so that a disk that dies takes no more than the interval with it. The serving thread reads and copies small
 // pieces; no request waits.
 
-import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { concatBytes, equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, systemError } from '../../errors.ts';
 import type { Seal } from '../../seal/seal.ts';
 import type { Files } from '../../store/files.ts';
-import { makeDirs, nodeFiles } from '../../store/node-files.ts';
+import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
 import { logName } from '../../store/store-files.ts';
 import { sealName, systemDir } from '../data-dir.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
 import { laterLife } from './lives.ts';
@@ -207,14 +207,14 @@ export interface ShippingSettings {
 }
 
 /** What those who ship to `to` keep there of one life of the appliance. */
-export function shippedTo(to: string, seal: Seal, epoch: number): Fenced {
+export function shippedTo(to: ForeignFiles, seal: Seal, epoch: number): Fenced {
   const directory = shippedDirectory(seal.applianceId, epoch);
-  return { files: nodeFiles(join(to, directory)), directory, keys: seal.keysFor(systemDir) };
+  return { files: to.beneath(directory), directory, keys: seal.keysFor(systemDir) };
 }
 
 /** The same of all its lives. */
-export async function livesShippedTo(to: string, seal: Seal): Promise<readonly Fenced[]> {
-  const found = (await readdir(to).catch(() => [])).map(parseShippedDirectory);
+export async function livesShippedTo(to: ForeignFiles, seal: Seal): Promise<readonly Fenced[]> {
+  const found = (await to.names('.').catch(() => [])).map(parseShippedDirectory);
   return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
 }
 
@@ -234,9 +234,15 @@ export interface ShippingStatus {
   readonly laterEpoch?: number;
 }
 
+interface ShippingDeps extends Omit<ShipDeps, 'target' | 'window'> {
+  /** The data directory. */
+  readonly root: string;
+}
+
 export class Shipping {
   readonly #settings: ShippingSettings;
-  readonly #deps: Omit<ShipDeps, 'target' | 'window'>;
+  readonly #to: ForeignFiles;
+  readonly #deps: ShippingDeps;
   readonly #onEvent: (event: ApplianceEvent) => void;
   readonly #shipper: Shipper;
   #arrivedAt: number | undefined;
@@ -247,15 +253,12 @@ export class Shipping {
   #closed = false;
   #finished = false;
 
-  constructor(
-    deps: Omit<ShipDeps, 'target' | 'window'>,
-    settings: ShippingSettings,
-    onEvent: (event: ApplianceEvent) => void,
-  ) {
+  constructor(deps: ShippingDeps, settings: ShippingSettings, onEvent: (event: ApplianceEvent) => void) {
     this.#settings = { ...settings, to: resolve(settings.to) };
+    this.#to = foreignFiles({ path: settings.to, own: [deps.root] });
     this.#deps = deps;
     this.#onEvent = onEvent;
-    const target = (directory: string) => nodeFiles(join(this.#settings.to, directory));
+    const target = (directory: string) => this.#to.beneath(directory);
     this.#shipper = new Shipper({ ...deps, target, window: settings.window });
   }
 
@@ -277,7 +280,7 @@ export class Shipping {
   /** The directory for this life of the appliance. */
   get fenced(): Fenced {
     const { seal, epoch } = this.#deps;
-    return shippedTo(this.#settings.to, seal.current, epoch);
+    return shippedTo(this.#to, seal.current, epoch);
   }
 
   /** Ships all that is left, and nothing after it. Throws what keeps it from arriving. */
@@ -308,7 +311,10 @@ export class Shipping {
   async #once(): Promise<void> {
     const at = this.#deps.now();
     try {
-      await makeDirs(this.#settings.to);
+      await this.#to.makeDir('.');
+      if (this.#arrivedAt === undefined) {
+        await tryFileSystem(this.#settings.to, { isPrivate: false, files: this.#to });
+      }
       await this.#shipper.ship();
       this.#arrivedAt = at;
       const problem = await this.#laterLife();
@@ -333,7 +339,7 @@ export class Shipping {
     const { to } = this.#settings;
     const { seal, epoch } = this.#deps;
     const life = { appliance: seal.current.applianceId, epoch };
-    const later = await laterLife((name) => nodeFiles(join(to, name)), await readdir(to), life);
+    const later = await laterLife((name) => this.#to.beneath(name), await this.#to.names('.'), life);
     this.#laterEpoch = later?.epoch;
     if (!later) return undefined;
     return (

@@ -8,6 +8,7 @@ import { checkParts } from '../../http/input.ts';
 import type { ApiRequest } from '../../http/request.ts';
 import type { Answer } from '../../http/request-log.ts';
 import { answered, type Outcome, refused } from '../../http/respond.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { version } from '../../version.ts';
 import type { Standby } from './standby.ts';
 
@@ -105,7 +106,7 @@ const textType = 'text/plain; version=0.0.4; charset=utf-8';
 function metricsOf(standby: Standby): string {
   const { behind, shipped, proven, problem } = standby.status();
   const seconds = (at: string | undefined): number | undefined =>
-    at === undefined ? undefined : Date.parse(at) / 1000;
+    at === undefined ? undefined : epochTimeOf(at) / 1000;
   const gauges: readonly (readonly [string, string, number | undefined])[] = [
     ['kms_standby_ok', 'whether the last look at what is shipped went well', isWell(problem) ? 1 : 0],
     ['kms_standby_behind_transactions', 'transactions that are shipped and not here', behind?.transactions],

@@ -2,7 +2,7 @@
 // serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever
 // lives it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off
 // at any step: done again, it goes on.
-import { chmod, readdir } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -11,11 +11,12 @@ import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { KmsError, reasonOf, systemError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Seal } from '../../seal/seal.ts';
-import { type DirectoryLock, lockDirectory, lockFile } from '../../store/lock.ts';
+import { type ForeignFiles, foreignFiles } from '../../store/foreign-files.ts';
+import { type DirectoryLock, lockFile } from '../../store/lock.ts';
 import { makeDirs, nodeFiles } from '../../store/node-files.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
-import { dataDirState, inDir, needPrivateDirectory, sealFile, standbyMark } from '../data-dir.ts';
+import { dataDirState, holdNew, inDir, sealFile, standbyMark } from '../data-dir.ts';
 import { systemWorld } from '../environment.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { sqlWasm } from '../program-files.ts';
@@ -24,7 +25,7 @@ import { isHex, parseJson } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
 import { type Point, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
-import { findDirectories, type ShippedStores, shippedStores } from './ship-source.ts';
+import { findDirectories, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
 import {
   clearStandby,
   copiesDir,
@@ -69,6 +70,8 @@ export class Standby {
   readonly #lock: DirectoryLock;
   readonly #wasm: Uint8Array;
   readonly #follower: Follower;
+  /** What is shipped to. */
+  readonly #lives: ForeignFiles;
   #mark: Mark;
   /** What opened the seal last. */
   #opened: OpenedSeal | undefined;
@@ -86,9 +89,7 @@ export class Standby {
       const from = options.from === undefined ? undefined : resolve(options.from);
       if (from !== undefined) await refuseDataDirectory(from);
       await makeDirs(data);
-      await chmod(data, 0o700).catch(() => {});
-      await needPrivateDirectory(data);
-      const lock = lockDirectory(data);
+      const lock = await holdNew(data);
       try {
         await needStandby(data, options.from === undefined);
         const found = await readMark(data);
@@ -111,6 +112,7 @@ export class Standby {
     this.#lock = lock;
     this.#mark = mark;
     this.#wasm = wasm;
+    this.#lives = foreignFiles({ path: rootOf(mark.from), own: [data] });
     this.#follower = this.#newFollower(options.keys);
   }
 
@@ -203,15 +205,14 @@ export class Standby {
 
   #stopping(follower: Follower, { keys, data = this.data }: StandbyOptions['keys'] = this.#options.keys) {
     const { askPassphrase: _, ...sources } = keys;
-    const root = rootOf(this.#mark.from);
     return {
       ...this.#places,
       from: this.#mark.from,
       directories: () => this.#directories(),
-      all: async () => (await findDirectories(root)).directories,
+      all: () => findDirectories(rootOf(this.#mark.from), this.#lives),
       // Nobody is asked once more for what opens the one that is followed.
       openBeside: async (name: string) => {
-        const bytes = await nodeFiles(join(root, name)).read(sealFile);
+        const bytes = await this.#lives.beneath(name).read(sealFile);
         return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
       },
       ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
@@ -239,13 +240,13 @@ export class Standby {
 
   get #places(): Places {
     return {
-      source: (name) => nodeFiles(join(rootOf(this.#mark.from), name)),
+      source: (name) => this.#lives.beneath(name),
       copy: (name) => nodeFiles(join(this.data, copiesDir, name)),
     };
   }
 
-  async #directories(): Promise<readonly ShippedDirectory[]> {
-    return (await findDirectories(this.#mark.from)).directories;
+  #directories(): Promise<readonly ShippedDirectory[]> {
+    return findDirectories(this.#mark.from, this.#lives);
   }
 
   #newFollower(keys: StandbyOptions['keys']): Follower {
@@ -259,7 +260,7 @@ export class Standby {
       {
         directories: () => this.#directories(),
         copies: async () =>
-          (await findDirectories(root).catch(() => ({ directories: [] }))).directories.filter(isMeant),
+          (await findDirectories(root, { names: () => readdir(root) }).catch(() => [])).filter(isMeant),
         ...this.#places,
         async drop(name, which) {
           for (const each of await readdir(root).catch(() => [])) {
@@ -313,10 +314,6 @@ export class Standby {
   }
 }
 
-function rootOf(from: string): string {
-  return parseShippedDirectory(basename(from)) ? dirname(from) : from;
-}
-
 function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
   return state ? { at: new Date(state.point.at).toISOString(), transactions: transactionsIn(state) } : null;
 }
@@ -365,8 +362,9 @@ async function needStandby(data: string, known: boolean): Promise<void> {
 /** A standby follows what an appliance ships, not an appliance's own directory, and no other standby. */
 async function refuseDataDirectory(from: string): Promise<void> {
   for (const dir of [from, dirname(from), dirname(dirname(from))]) {
-    const isStandbys = await nodeFiles(dir).exists(standbyMark);
-    if (isStandbys || (dir === from && (await nodeFiles(dir).exists(lockFile)))) {
+    const files = foreignFiles({ path: dir });
+    const isStandbys = await files.exists(standbyMark);
+    if (isStandbys || (dir === from && (await files.exists(lockFile)))) {
       throw new KmsError('refused', `${from}: is ${isStandbys ? "a standby's" : 'a data directory'}, not shipped to`, {
         hint: 'give the directory of `kms serve --ship-to`; a standby of a standby follows the same one',
       });

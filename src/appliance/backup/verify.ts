@@ -1,14 +1,11 @@
 // Whether a backup restores, found out without restoring it: on a thread beside whatever serves it is compared with its
 // digests, restored into a directory that goes away again or read where it is, and every store in it proven.
 
-import { rm } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { unless } from '../../client/unless.ts';
 import { KmsError, systemError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
-import { parseHeader } from '../../seal/header.ts';
 import type { Seal } from '../../seal/seal.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { type ForeignFiles, foreignFile, foreignFiles } from '../../store/foreign-files.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { sealName } from '../data-dir.ts';
 import { sqlWasm, startWorker } from '../program-files.ts';
@@ -22,8 +19,6 @@ import { copyFiles } from './restore.ts';
 interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
-  /** Custodians of whom a quantum computer needs no secret. */
-  readonly oldSlots: readonly string[];
   /** Absent where no master key was there: then the digests alone were compared. */
   readonly proof?: Proof;
 }
@@ -34,25 +29,25 @@ interface Verified {
  */
 export async function verifyBackup(name: string, keys: KeyOptions, signal = unaborted): Promise<Verified> {
   const path = resolve(name);
-  const files = nodeFiles(dirname(path));
   try {
-    const backup = await openBackup(files, basename(path));
+    const place = await foreignFile(path);
+    const { files } = place;
+    const backup = await openBackup(files, place.name);
     const { manifest, bytes } = backup;
-    const name = `the seal in ${path}`;
+    const sealName = `the seal in ${path}`;
     const sealBytes = await sealOf(files, backup);
-    const old = oldSlots(parseHeader(sealBytes, name).header.slots);
-    const opened = await unseal(sealBytes, name, keys).catch((error: unknown) => {
+    const opened = await unseal(sealBytes, sealName, keys).catch((error: unknown) => {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;
     });
     if (!opened) {
       await unless(signal, () => checkDigests(files, backup));
-      return { manifest, bytes, oldSlots: old };
+      return { manifest, bytes };
     }
     try {
-      const proof = await tryRestore(path, opened.seal, { signal });
+      const proof = await tryRestore(place, opened.seal, { signal });
       needWhole(proof, path);
-      return { manifest, bytes, oldSlots: old, proof };
+      return { manifest, bytes, proof };
     } finally {
       opened.seal.wipe();
     }
@@ -65,34 +60,37 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
 const unaborted = new AbortController().signal;
 
 interface Trial {
-  /** A directory for it, which goes away again; absent: the backup is read where it is. */
+  /** A directory for it beside the backup, which is made and goes away again; absent: it is read where it is. */
   readonly restoreTo?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Throws what is wrong with the backup at `path`, or that `signal` was aborted. `seal` is the one that is in it,
- * opened.
- */
+/** A backup file, and the directory that it is in. */
+interface BackupPlace {
+  readonly files: ForeignFiles;
+  readonly name: string;
+}
+
+/** Throws what is wrong with a backup, or that `signal` was aborted. `seal` is the one that is in it, opened. */
 export async function tryRestore(
-  path: string,
+  { files, name }: BackupPlace,
   seal: Seal,
   { restoreTo, signal = unaborted }: Trial = {},
 ): Promise<Proof> {
-  const root = dirname(path);
-  const name = basename(path);
-  const backup = await openBackup(nodeFiles(root), name);
+  const backup = await openBackup(files, name);
   const summary = readSummary(backup, seal);
   const dirs = backup.manifest.stores.map(({ dir }) => dir);
   for (const dir of dirs) needKeys(seal, dir);
   const keys = dirs.map((dir) => [dir, keysAsData(seal.keysFor(sealName(dir)))] as const);
-  const work: ProveWork = { kind: 'prove', root, name, keys, summary, wasm: await sqlWasm(), restoreTo };
+  if (restoreTo !== undefined) await files.makeNewDir(restoreTo);
+  const place = await files.place();
+  const work: ProveWork = { kind: 'prove', place, name, keys, summary, wasm: await sqlWasm(), restoreTo };
   const worker = startWorker(work);
   try {
     return resultOf(await unless(signal, () => answerOf<ProveAnswer>(worker, 'a tried restore')));
   } finally {
     await endThread(worker);
-    if (restoreTo !== undefined) await rm(restoreTo, { recursive: true, force: true });
+    if (restoreTo !== undefined) await files.removeDir(restoreTo);
   }
 }
 
@@ -102,8 +100,8 @@ function needKeys(seal: Seal, dir: string): void {
 }
 
 /** What the thread does. */
-export async function proveBackup({ root, name, keys, summary, wasm, restoreTo }: ProveWork): Promise<Proof> {
-  const files = nodeFiles(root);
+export async function proveBackup({ place, name, keys, summary, wasm, restoreTo }: ProveWork): Promise<Proof> {
+  const files = foreignFiles(place);
   const backup = await openBackup(files, name);
   await checkDigests(files, backup);
   const held = new Map(keys.map(([dir, data]) => [dir, keysFromData(data)]));
@@ -114,12 +112,11 @@ export async function proveBackup({ root, name, keys, summary, wasm, restoreTo }
   };
   const { stores } = backup.manifest;
   if (restoreTo === undefined) return proveStores({ files: backupFiles(files, backup), wasm, keysOf }, stores, summary);
-  const restored = nodeFiles(restoreTo);
+  const restored = files.beneath(restoreTo);
   try {
-    await restored.makeDir('.');
     await copyFiles({ files: restored }, { stores: filesOf(files, backup) });
     return await proveStores({ files: restored, wasm, keysOf }, stores, summary);
   } catch (error) {
-    throw systemError(error, root);
+    throw systemError(error, place.path);
   }
 }

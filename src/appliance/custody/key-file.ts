@@ -1,6 +1,6 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
 
-import { link, open, readFile, stat, unlink } from 'node:fs/promises';
+import { open, readFile, stat, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { toHex } from '../../crypto/bytes.ts';
 import { systemRandom } from '../../crypto/random.ts';
@@ -9,6 +9,7 @@ import { formatKeyFile, parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
 import { makeDirs } from '../../store/node-files.ts';
 import { needPrivateKey, refusePipe } from '../data-dir.ts';
+import { giveName, withoutModes } from '../file-system.ts';
 
 /** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
 export function defaultKeyFile(dataDir: string): string {
@@ -27,15 +28,17 @@ export function keyFilePlaces(dataDir: string, keyFile: string | undefined, slot
   return [...new Set([...noted, defaultKeyFile(dataDir)])];
 }
 
-/** Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file. */
+/**
+ * Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file, and where the file system
+ * would let others read it.
+ */
 export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
   const draft = `${place}.${toHex(systemRandom(6))}.new`;
   try {
     await makeDirs(dirname(place));
     try {
-      await writeDurably(draft, formatKeyFile(secret));
-      // Unlike a rename, a link fails where there is a file.
-      await link(draft, place);
+      await writeDurably(draft, formatKeyFile(secret), place);
+      await giveName(draft, place);
     } finally {
       await unlink(draft).catch(() => {});
     }
@@ -64,9 +67,23 @@ export async function readKeyFile(place: string, exposed = false): Promise<Uint8
   }
 }
 
-async function writeDurably(file: string, text: string): Promise<void> {
+/** The secret of a key file or a recovery kit, as the line of a key file. Throws `not-found` where there is none. */
+export async function keyFileLine(place: string): Promise<string> {
+  const secret = await readKeyFile(place);
+  if (!secret) throw new KmsError('not-found', `${place}: there is no such file`, { hint: 'name the key file' });
+  try {
+    return formatKeyFile(secret).trimEnd();
+  } finally {
+    secret.fill(0);
+  }
+}
+
+/** `place`: the name that it is to have. */
+async function writeDurably(file: string, text: string, place: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {
+    const { mode } = await handle.stat();
+    if ((mode & 0o077) !== 0) throw withoutModes(place, mode);
     await handle.writeFile(text);
     await handle.sync();
   } finally {

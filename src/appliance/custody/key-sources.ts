@@ -3,15 +3,16 @@
 // in between, and nothing of what it prints is ever shown.
 
 import { execFile } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../../crypto/bytes.ts';
-import { type ErrorDetails, KmsError, systemCode, systemError } from '../../errors.ts';
+import { type ErrorDetails, KmsError, systemCode, systemError, systemRefusal } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
+import { exposureOf, inDir, sealFile } from '../data-dir.ts';
 import { environment } from '../environment.ts';
-import { keyFilePlaces, readKeyFile } from './key-file.ts';
+import { defaultKeyFile, keyFilePlaces, readKeyFile } from './key-file.ts';
 
 export interface KeySources {
   /** The one key file to look at; without it, where `init` put it and the default place. */
@@ -20,13 +21,36 @@ export interface KeySources {
   readonly passphrase?: (() => Promise<string | undefined>) | undefined;
   /** Asked for the passphrase where nothing else opens; undefined = there is nobody to ask. */
   readonly askPassphrase?: (() => Promise<string | undefined>) | undefined;
-  /** Whether the commands that the seal names may be run; true when absent. Not for a seal from elsewhere. */
-  readonly commands?: boolean | undefined;
+  /**
+   * Whether the commands that the seal names may be run, or why not. Absent: they are not, as if there were none. They
+   * run before anything of the seal is verified, so that whoever wrote it chooses them.
+   */
+  readonly commands?: 'run' | CommandRefusal | undefined;
+  /** The id of the appliance that is expected: the seal of any other is refused, before anybody is asked for a key. */
+  readonly appliance?: string | undefined;
   /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */
   readonly exposed?: boolean | undefined;
   /** The environment; that of the process when absent. */
   readonly env?: (name: string) => string | undefined;
 }
+
+/** Why a command was not run: "the command X was not run: …". */
+interface CommandRefusal {
+  readonly why: string;
+  readonly hint: string;
+}
+
+/** The directory that has the seal was found and not named. */
+export const unnamedDirectory: CommandRefusal = {
+  why: 'nobody named the data directory that says so',
+  hint: 'if you know who made it, name it with --data DIR (KMS_DATA)',
+};
+
+/** Whoever can write to the database would choose what each node runs. */
+export const inDatabase: CommandRefusal = {
+  why: 'it is named in a database, by whoever can write there',
+  hint: 'give what it prints with --key-file <(COMMAND), or in KMS_MASTER_KEY',
+};
 
 export interface KeySource {
   readonly name: string;
@@ -70,30 +94,84 @@ function fileSource(place: string, exposed = false): KeySource {
   return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
-function commandSource(data: string | undefined, slot: Slot): KeySource {
+function commandSource(data: string | undefined, slot: Slot, rule: 'run' | CommandRefusal): KeySource {
   const command = commandOf(slot);
   return {
     name: `the output of ${command.command}`,
-    find: async () => execSecret(command, { as: data === undefined ? undefined : await otherOwner(data) }),
+    async find() {
+      if (rule !== 'run') throw notRun(command, rule);
+      return execSecret(command, { as: data === undefined ? undefined : await runnerOf(data, command) });
+    },
+  };
+}
+
+function notRun({ command }: SecretCommand, { why, hint }: CommandRefusal): KmsError {
+  return new KmsError('sealed', `the command ${command} was not run: ${why}`, { hint });
+}
+
+/**
+ * Who runs a command that the seal in a data directory names: this process, where the directory is its user's or
+ * root's alone; where this is root, the user whom it belongs to, who is not to choose what root runs. Throws `sealed`
+ * for a directory of anybody else.
+ */
+async function runnerOf(data: string, command: SecretCommand): Promise<User | undefined> {
+  const found = await Promise.all([stat(data), stat(inDir(data, sealFile))]);
+  const me = process.geteuid?.() ?? 0;
+  const others = found.filter(({ uid }) => uid !== 0 && uid !== me);
+  const [other] = others;
+  const isForeign = other && (me !== 0 || others.some(({ uid }) => uid !== other.uid));
+  const isOpen = found.some((info) => exposureOf({ ...info, mode: info.mode & writable }) !== 'none');
+  if (!isForeign && !isOpen) return other && { uid: other.uid, gid: other.gid };
+  throw notRun(command, {
+    why: `${data} ${isForeign ? 'belongs to another user' : 'can be written to by others'}`,
+    hint: 'give what holds the key with --key-file, or make the directory your own (mode 0700)',
+  });
+}
+
+/** The bits of a mode by which group and others can write. */
+const writable = 0o022;
+
+/** Where the seal says that a key file is, and nobody else does. */
+function notedSource(data: string, place: string, exposed: boolean): KeySource {
+  const source = fileSource(place, exposed);
+  return {
+    ...source,
+    async find() {
+      await refusePlanted(data, place);
+      return source.find();
+    },
   };
 }
 
 /**
- * The user whom the data directory belongs to, where this is root and that is another: whoever may write there chooses
- * the command, and is not to choose what root runs.
+ * Throws `refused` for a key file that whoever wrote the seal may have put there, with a seal of their own: it would
+ * open that, and nobody would be asked.
  */
-async function otherOwner(data: string): Promise<User | undefined> {
-  const { uid, gid } = await stat(data);
-  return process.geteuid?.() === 0 && uid !== 0 ? { uid, gid } : undefined;
+async function refusePlanted(data: string, place: string): Promise<void> {
+  const [real, info, owner] = await Promise.all([realpath(place), stat(place), stat(data)]).catch(() => []);
+  if (real === undefined || info === undefined || owner === undefined) return;
+  const me = process.geteuid?.();
+  const mayOwn = [0, me, ...(me === 0 ? [owner.uid] : [])];
+  const isInside = `${real}/`.startsWith(`${await realpath(data)}/`);
+  if (me === undefined || (mayOwn.includes(info.uid) && !isInside)) return;
+  const why = isInside ? 'it lies in the data directory' : 'it belongs to another user';
+  throw new KmsError('refused', `${place}: the seal alone says that the key file is there, and ${why}`, {
+    hint: 'if it is yours, name it with --key-file',
+  });
 }
 
 /** All there are for these slots, those that cost least first; or the key file given and nothing else. */
 export function sourcesFor(data: string | undefined, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
-  const { keyFile, env, commands = true, exposed } = given;
-  const places = data === undefined && keyFile === undefined ? [] : keyFilePlaces(data ?? '', keyFile, slots);
-  const files = places.map((place) => fileSource(place, exposed));
-  if (keyFile !== undefined) return files;
-  const run = commands ? slots.filter(({ kind }) => kind === 'exec').map((slot) => commandSource(data, slot)) : [];
+  const { keyFile, env, commands, exposed = false } = given;
+  if (keyFile !== undefined) return keyFilePlaces('', keyFile, slots).map((place) => fileSource(place, exposed));
+  const places = data === undefined ? [] : keyFilePlaces(data, undefined, slots);
+  const files = places.map((place) =>
+    data === undefined || place === defaultKeyFile(data)
+      ? fileSource(place, exposed)
+      : notedSource(data, place, exposed),
+  );
+  const named = commands === undefined ? [] : slots.filter(({ kind }) => kind === 'exec');
+  const run = named.map((slot) => commandSource(data, slot, commands ?? unnamedDirectory));
   return [environmentSource(env), credentialSource(env), ...files, ...run];
 }
 
@@ -187,15 +265,13 @@ function failure(command: string, error: Error, timeout: number): KmsError {
   const what =
     code === 'ENOENT'
       ? 'there is no such command'
-      : code === 'EACCES'
-        ? 'permission denied'
-        : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
-          ? `it printed more than ${most} bytes`
-          : killed
-            ? `it took more than ${timeout / 1000} s`
-            : exit !== undefined
-              ? `it ended with exit code ${exit}`
-              : 'it could not be run';
+      : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
+        ? `it printed more than ${most} bytes`
+        : killed
+          ? `it took more than ${timeout / 1000} s`
+          : exit !== undefined
+            ? `it ended with exit code ${exit}`
+            : (systemRefusal(error)?.[0] ?? 'it could not be run');
   return new KmsError('sealed', `the command ${command} gave no master key: ${what}`, {
     hint: 'run it by hand as the user of the appliance',
   });

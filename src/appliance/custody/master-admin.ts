@@ -5,12 +5,11 @@ import type { World } from '../../core/context.ts';
 import { localCaller } from '../../core/credential.ts';
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { isUsableXWingKey } from '../../crypto/x-wing.ts';
-import { isUsablePublicKey } from '../../crypto/x25519.ts';
 import { invalidField } from '../../errors.ts';
 import type { LocalHandlers } from '../../http/appliance.ts';
 import type { Deed } from '../../model/deed.ts';
 import type { Seal } from '../../seal/seal.ts';
-import { publicKeyLengths, type Slot, slotId } from '../../seal/slot.ts';
+import { type Custodian, proofLength, type Slot, slotFor, slotId } from '../../seal/slot.ts';
 import type { SealKeeper } from '../seal-keeper.ts';
 import { recordInTenants, type Tenants } from '../tenants.ts';
 
@@ -20,17 +19,20 @@ interface MasterAdminDeps {
   readonly world: World;
 }
 
-/** A custodian as it is sent: the secret stays with whoever made it. */
-interface NewSlot {
-  /** For a public key of X-Wing; that of X25519, as earlier programs send it, tells the id. */
-  readonly id?: string;
-  readonly kind: Slot['kind'];
-  readonly params: Slot['params'];
+/** A slot as it is sent: the secret stays with whoever made it. */
+interface NewSlot extends Pick<Slot, 'kind' | 'params' | 'master'> {
   readonly publicKey: string;
+  readonly proof: string;
 }
 
-export function sentSlot({ id, kind, params, publicKey }: Slot): NewSlot {
-  return { id, kind, params, publicKey: toBase64Url(publicKey) };
+/** Makes the custodian's proof of that master key, and wipes the key of proofs. */
+export function sentSlot(
+  custodian: Custodian,
+  { applianceId, master }: Pick<MasterAnswer, 'applianceId' | 'master'>,
+): NewSlot {
+  const { kind, params, publicKey, proof } = slotFor(custodian, applianceId, master);
+  custodian.proofKey.fill(0);
+  return { kind, params, publicKey: toBase64Url(publicKey), master, proof: toBase64Url(proof) };
 }
 
 type MasterHandlers = Pick<LocalHandlers, 'getMaster' | 'rotateMaster' | 'addCustodian' | 'removeCustodian'>;
@@ -74,16 +76,15 @@ function custodianDeed({ id, kind }: Pick<Slot, 'id' | 'kind'>): Deed {
   return { object: { type: 'custodian', id, name: kind } };
 }
 
-function masterAnswer({ fingerprint, slots }: Pick<Seal, 'fingerprint' | 'slots'>): MasterAnswer {
-  return { fingerprint, custodians: slots.map(({ id, version, kind, params }) => ({ id, version, kind, params })) };
+function masterAnswer({ applianceId, fingerprint, master, slots }: Seal): MasterAnswer {
+  const custodians = slots.map(({ id, kind, params }) => ({ id, kind, params }));
+  return { applianceId, fingerprint, master, custodians };
 }
 
-function slotOf({ id, kind, params, publicKey: text }: NewSlot): Slot {
+function slotOf({ kind, params, publicKey: text, master, proof: proofText }: NewSlot): Slot {
   const publicKey = fromBase64Url(text) ?? new Uint8Array();
-  if (publicKey.length === publicKeyLengths[1] && isUsablePublicKey(publicKey)) {
-    return { id: slotId(publicKey), version: 1, kind, params, publicKey };
-  }
   if (!isUsableXWingKey(publicKey)) throw invalidField('publicKey', 'expected an X-Wing public key in base64url');
-  if (id === undefined || !/^[0-9a-f]{16}$/.test(id)) throw invalidField('id', 'expected 16 hex digits');
-  return { id, version: 2, kind, params, publicKey };
+  const proof = fromBase64Url(proofText);
+  if (proof?.length !== proofLength) throw invalidField('proof', `expected ${proofLength} bytes in base64url`);
+  return { id: slotId(publicKey), kind, params, publicKey, master, proof };
 }

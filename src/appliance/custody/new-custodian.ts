@@ -1,5 +1,6 @@
 // Makes custodians: a secret each, the slot that it opens, and what people are given to keep, such as the sheet of a
-// recovery kit. The secret never goes to the appliance; the slot's public key is enough to wrap the master key for it.
+// recovery kit. The secret never goes to the appliance: the public key is enough to wrap the master key for it, and the
+// proof is made where the secret is.
 import { resolve } from 'node:path';
 import { passphraseCost } from '../../crypto/argon2id.ts';
 import { toHex } from '../../crypto/bytes.ts';
@@ -7,8 +8,9 @@ import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { splitSecret } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
+import { secretOf } from '../../model/secret-text.ts';
 import { formatKeyFile, formatRecoveryCode, formatShare, secretLength } from '../../seal/custodian-secret.ts';
-import { makeSlot, type Slot } from '../../seal/slot.ts';
+import { type Custodian, makeCustodian, type Slot } from '../../seal/slot.ts';
 import { derivePassphrase, newPassphraseParams, passphraseSlotParams } from '../threads/passwords.ts';
 import { readKeyFile, slotParams, writeKeyFile } from './key-file.ts';
 import { credentialSource, environmentSource, execSecret, type KeySources, type SecretCommand } from './key-sources.ts';
@@ -23,7 +25,7 @@ export type CustodianRequest =
   | { readonly kind: 'recovery-kit' };
 
 export interface NewCustodian {
-  readonly slot: Slot;
+  readonly custodian: Custodian;
   /** The key file, and whether it is to be made by `keep`. */
   readonly keyFile?: { readonly place: string; readonly made: boolean };
   readonly shares?: readonly string[];
@@ -44,11 +46,11 @@ export async function newCustodian(request: CustodianRequest): Promise<NewCustod
     case 'credential':
       return outsideCustodian(request);
     case 'passphrase': {
-      const { passphrase, cost = passphraseCost } = request;
-      checkPassphrase(passphrase);
+      const { cost = passphraseCost } = request;
+      const passphrase = checkedPassphrase(request.passphrase);
       const params = newPassphraseParams(cost);
       return {
-        slot: slotOf('passphrase', await derivePassphrase(passphrase, params), passphraseSlotParams(params)),
+        custodian: custodianOf('passphrase', await derivePassphrase(passphrase, params), passphraseSlotParams(params)),
         keep: nothing,
       };
     }
@@ -61,20 +63,21 @@ export async function newCustodian(request: CustodianRequest): Promise<NewCustod
         if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
         throw new KmsError('refused', error.message, { hint: error.hint, cause: error });
       });
-      return { slot: slotOf('exec', secret, { command, args }), keep: nothing };
+      return { custodian: custodianOf('exec', secret, { command, args }), keep: nothing };
     }
     case 'recovery-kit': {
       const secret = systemRandom(secretLength);
       const recoveryCode = formatRecoveryCode(secret);
-      return { slot: slotOf('recovery-kit', secret, { made: new Date().toISOString() }), recoveryCode, keep: nothing };
+      const custodian = custodianOf('recovery-kit', secret, { made: new Date().toISOString() });
+      return { custodian, recoveryCode, keep: nothing };
     }
   }
 }
 
 /** Wipes the secret. */
-function slotOf(kind: Slot['kind'], secret: Uint8Array, params: Slot['params']): Slot {
+function custodianOf(kind: Slot['kind'], secret: Uint8Array, params: Slot['params']): Custodian {
   try {
-    return makeSlot(kind, secret, params);
+    return makeCustodian(kind, secret, params);
   } finally {
     secret.fill(0);
   }
@@ -89,12 +92,12 @@ async function keyFileCustodian(request: Extract<CustodianRequest, { kind: 'keyf
     });
   }
   const secret = known ?? systemRandom(secretLength);
-  const slot = makeSlot('keyfile', secret, slotParams(place));
+  const custodian = makeCustodian('keyfile', secret, slotParams(place));
   const keep = async (): Promise<void> => {
     if (!known) await writeKeyFile(place, secret);
     secret.fill(0);
   };
-  return { slot, keyFile: { place, made: !known }, keep };
+  return { custodian, keyFile: { place, made: !known }, keep };
 }
 
 async function outsideCustodian({ kind, env }: Extract<CustodianRequest, { kind: 'env' | 'credential' }>) {
@@ -107,7 +110,7 @@ async function outsideCustodian({ kind, env }: Extract<CustodianRequest, { kind:
   }
   const secret = known ?? systemRandom(secretLength);
   const masterKey = known ? undefined : formatKeyFile(secret).trim();
-  return { slot: slotOf(kind, secret, {}), ...(masterKey !== undefined && { masterKey }), keep: nothing };
+  return { custodian: custodianOf(kind, secret, {}), ...(masterKey !== undefined && { masterKey }), keep: nothing };
 }
 
 function sharesCustodian({ count, threshold }: Extract<CustodianRequest, { kind: 'shares' }>): NewCustodian {
@@ -118,12 +121,14 @@ function sharesCustodian({ count, threshold }: Extract<CustodianRequest, { kind:
     bytes.fill(0);
     return text;
   });
-  return { slot: slotOf('shares', secret, { set, threshold, count }), shares, keep: nothing };
+  return { custodian: custodianOf('shares', secret, { set, threshold, count }), shares, keep: nothing };
 }
 
-function checkPassphrase(passphrase: string): void {
-  const length = [...passphrase].length;
-  if (length >= 8 && Buffer.byteLength(passphrase) <= 1024 && passphrase.isWellFormed()) return;
+/** Counted as it is hashed: in NFC. */
+function checkedPassphrase(given: string): string {
+  const passphrase = secretOf(given, 'the passphrase');
+  const hashed = passphrase.normalize('NFC');
+  if ([...hashed].length >= 8 && Buffer.byteLength(hashed) <= 1024) return passphrase;
   throw new KmsError('invalid', 'the passphrase must have at least 8 characters, and at most 1024 bytes', {
     hint: 'four or more words picked at random are good',
   });

@@ -3,7 +3,8 @@
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
-import { parseHeader } from '../../seal/header.ts';
+import { secretOf } from '../../model/secret-text.ts';
+import { parseHeader, type SealHeader } from '../../seal/header.ts';
 import { openSeal, type Seal } from '../../seal/seal.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { derivePassphrase, passphraseParamsOf } from '../threads/passwords.ts';
@@ -39,7 +40,7 @@ const byHand: Readonly<Record<CustodianKind, boolean>> = {
  * directory, beside which key files are looked for.
  */
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
-  const { slots } = parseHeader(from.bytes, from.name).header;
+  const { slots } = expectedHeader(from, given.appliance);
   const sources = sourcesFor(data, slots, given);
   const people = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
   let failure: unknown;
@@ -72,6 +73,15 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
     throw new StaysSealed(failure.message, { hint: 'unseal it with `kms unseal`', cause: failure });
   }
   throw failure;
+}
+
+/** The header of the seal, which says of which appliance it is. Throws `refused` for another than `expected`. */
+export function expectedHeader({ bytes, name }: SealBytes, expected: string | undefined): SealHeader {
+  const { header } = parseHeader(bytes, name);
+  if (expected === undefined || header.applianceId === expected) return header;
+  throw new KmsError('refused', `${name}: expected the appliance ${expected}, found ${header.applianceId}`, {
+    hint: 'it was taken for another one, or somebody put another one there; nothing was changed',
+  });
 }
 
 /** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */
@@ -115,11 +125,8 @@ function openFound(
 }
 
 /** Tries it on each slot that has one. Throws `refused` when it opens none. */
-export async function openWithPassphrase(
-  from: SealBytes,
-  slots: readonly Slot[],
-  passphrase: string,
-): Promise<OpenedSeal> {
+export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[], given: string): Promise<OpenedSeal> {
+  const passphrase = secretOf(given, 'the passphrase');
   const own = slots.filter(({ kind }) => kind === 'passphrase');
   for (const slot of own) {
     const secret = await derivePassphrase(passphrase, passphraseParamsOf(slot));

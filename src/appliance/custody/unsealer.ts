@@ -11,11 +11,10 @@ import { utf8 } from '../../crypto/bytes.ts';
 import { combineShares } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
 import { parseSecret, parseShare, type Share } from '../../seal/custodian-secret.ts';
-import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
 import { type KeySources, StaysSealed } from './key-sources.ts';
-import { type OpenedSeal, openWith, openWithPassphrase, type SealBytes, unlockSeal } from './unlock.ts';
+import { expectedHeader, type OpenedSeal, openWith, openWithPassphrase, type SealBytes, unlockSeal } from './unlock.ts';
 
 interface UnsealerOptions {
   /** The data directory. */
@@ -110,7 +109,7 @@ export class Unsealer {
 
   async #read(): Promise<SealBytes> {
     const from = await this.#options.read();
-    this.#slots = parseHeader(from.bytes, from.name).header.slots;
+    this.#slots = expectedHeader(from, this.#options.sources.appliance).slots;
     return from;
   }
 }
@@ -132,7 +131,7 @@ export interface KeyOptions {
 
 /** Throws `sealed` where no key is found, `refused` for a wrong one: "needs …, got …". */
 export async function unseal(bytes: Uint8Array, name: string, { data, keys, share }: KeyOptions): Promise<OpenedSeal> {
-  const sources = { ...keys, commands: false };
+  const sources = { ...keys, commands: undefined };
   const unsealer = new Unsealer({ data, sources, read: async () => ({ bytes, name }) });
   const found = await unsealer.take({}).catch((error: unknown) => {
     if (error instanceof StaysSealed) return error;
@@ -172,8 +171,8 @@ export class UnsealBackoff {
   readonly #queue = new SerialQueue();
 
   /** `nodes`: how many are there that the same can be tried on. */
-  constructor({ now, random }: Pick<World, 'now' | 'random'>, nodes?: () => number) {
-    this.#backoff = new Backoff({ thresholds, what: 'tries', now, random, waiting: most, sharers: nodes });
+  constructor({ elapsed, random }: Pick<World, 'elapsed' | 'random'>, nodes?: () => number) {
+    this.#backoff = new Backoff({ thresholds, what: 'tries', elapsed, random, waiting: most, sharers: nodes });
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */

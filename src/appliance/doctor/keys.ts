@@ -2,41 +2,32 @@
 // do, and whether key files are where they are looked for, guarded, and apart from the data. And the certificates that
 // `serve` was given: whether they are valid, how long still, and who can read their key.
 
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { KmsError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
-import { parseHeader, type SealHeader } from '../../seal/header.ts';
+import { parseHeader } from '../../seal/header.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
-import { nodeFiles } from '../../store/node-files.ts';
-import { openBackup, sealOf } from '../backup/read.ts';
-import { parseShippedDirectory } from '../backup/ship-journal.ts';
+import { type MissingIssuer, missingIssuer } from '../authorities.ts';
 import { readPair, validityOf, whyNotValid } from '../certificate.ts';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
-import { exposureOf, modeText, refusePipe, sealFile } from '../data-dir.ts';
+import { exposureOf, modeText, refusePipe } from '../data-dir.ts';
 import { readSealFile } from '../seal-keeper.ts';
 import type { Find } from './finding.ts';
 
-/** Names in one message. */
-const mostNamed = 5;
-
 export async function examineCustodians(data: string, keyFile: string | undefined, find: Find): Promise<void> {
-  let header: SealHeader;
+  let slots: readonly Slot[];
   try {
     const { bytes, name } = await readSealFile(data);
-    header = parseHeader(bytes, name).header;
+    slots = parseHeader(bytes, name).header.slots;
   } catch {
     // Who opens the seal says what is wrong with it.
     return;
   }
-  const { slots } = header;
   if (slots.length === 1) {
     const message = `${slots[0]?.kind} is the only custodian: when it is lost, so is everything`;
     const advice = 'add another one with `kms master add-custodian`, or print a recovery kit with `kms recovery-kit`';
     find('advice', 'single-custodian', data, message, advice);
   }
-  examineSlots(slots, data, find);
-  await examineCopies(data, header, find);
   const wanted = slots.filter(({ kind }) => kind === 'keyfile');
   if (wanted.length === 0 && keyFile === undefined) return;
   const places = keyFilePlaces(data, keyFile, wanted);
@@ -45,47 +36,6 @@ export async function examineCustodians(data: string, keyFile: string | undefine
   if (found > 0) return;
   const message = `no key file is where it is looked for: ${places.join(', ')}`;
   find('warning', 'key-missing', data, message, 'put it there, or make sure that another custodian is at hand');
-}
-
-/** `subject` is where the seal is. */
-export function examineSlots(slots: readonly Slot[], subject: string, find: Find): void {
-  const old = oldSlots(slots);
-  if (old.length === 0) return;
-  const message = `of slot version 1, which a quantum computer can open: ${old.join(', ')}`;
-  const advice =
-    'run `kms master rotate`, once for each: with it alone, such as by --key-file, and no server running; or put new ones in their place';
-  find('advice', 'slot-version', subject, message, advice);
-}
-
-/** As its header has it: the fingerprint of the master key is in `master`. */
-type PresentSeal = Pick<SealHeader, 'applianceId' | 'master'>;
-
-/**
- * Of the backups, or of what was shipped, in a directory: each has the seal of the time when it was made, but that a
- * shipped copy that is still made follows the seal, of which `examineSlots` says what there is to say.
- */
-export async function examineCopies(directory: string, now: PresentSeal, find: Find): Promise<void> {
-  const files = nodeFiles(directory);
-  const old: string[] = [];
-  for (const name of (await readdir(directory).catch(() => [])).sort()) {
-    try {
-      const isBackup = name.endsWith('.kms-backup');
-      const isShipped = parseShippedDirectory(name) !== undefined && (await files.exists(`${name}/${sealFile}`));
-      if (!isBackup && !isShipped) continue;
-      const bytes = isBackup
-        ? await sealOf(files, await openBackup(files, name))
-        : await files.read(`${name}/${sealFile}`);
-      const { header } = parseHeader(bytes, name);
-      const follows = isShipped && header.master === now.master;
-      if (header.applianceId === now.applianceId && oldSlots(header.slots).length > 0 && !follows) old.push(name);
-    } catch {
-      // Whether it restores is not asked here.
-    }
-  }
-  if (old.length === 0) return;
-  const more = old.length > mostNamed ? ` and ${old.length - mostNamed} more` : '';
-  const message = `copies of the seal with slots of version 1, which a quantum computer can open: ${old.slice(0, mostNamed).join(', ')}${more}`;
-  find('advice', 'slot-version', directory, message, 'once newer copies of the appliance restore, delete these');
 }
 
 /** Answers whether there is one. */
@@ -163,12 +113,21 @@ async function examinePair(tlsCert: string, tlsKey: string, find: Find): Promise
 async function examineCertificate(file: string, now: number, find: Find): Promise<boolean> {
   const renew = 'renew it, then send the server SIGHUP';
   let validity: ReturnType<typeof validityOf>;
+  let issuer: MissingIssuer | undefined;
   try {
     refusePipe(file, await stat(file), 'a certificate');
-    validity = validityOf(await readFile(file));
+    const pem = await readFile(file);
+    validity = validityOf(pem);
+    issuer = missingIssuer(pem.toString());
   } catch {
     find('error', 'certificate-unreadable', file, 'there is no certificate that can be read', renew);
     return false;
+  }
+  if (issuer !== undefined) {
+    const message = `the certificate of its issuer is not with it: ${issuer.name}`;
+    const advice =
+      'put that one behind it in the file: clients that are not given it as an authority refuse to connect';
+    find(issuer.isPublic ? 'warning' : 'advice', 'certificate-chain', file, message, advice);
   }
   const { to } = validity;
   const wrong = whyNotValid(validity, now);

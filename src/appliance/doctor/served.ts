@@ -18,7 +18,7 @@ import { endThread } from '../threads/ending.ts';
 import { answerOf, type ExamineWork, keysAsData, type WorkAnswerOf } from '../threads/jobs.ts';
 import type { SegmentVerifier } from '../threads/segments.ts';
 import { type Examination, Findings } from './finding.ts';
-import { type CertificateFiles, examineCertificates, examineCopies } from './keys.ts';
+import { type CertificateFiles, examineCertificates } from './keys.ts';
 import { findSegment, withCopies } from './stores.ts';
 
 interface ServedDeps extends Collecting {
@@ -44,11 +44,6 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   const crypto = cryptoInUse();
   examineCrypto(crypto, findings);
   examineShipping(copies, findings);
-  const places = [copies.status().shipping?.to, copies.backups().configured?.directory];
-  for (const place of new Set(places)) {
-    const { applianceId, fingerprint: master } = seal.current;
-    if (place !== undefined && place !== root) await examineCopies(place, { applianceId, master }, findings.add);
-  }
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);
   await examineSegments(deps, findings);

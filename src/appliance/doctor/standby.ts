@@ -3,9 +3,10 @@
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import { reasonOf } from '../../errors.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
+import { foreignFiles } from '../../store/foreign-files.ts';
 import { type Fence, fenceSaid } from '../backup/fence.ts';
-import { findDirectories } from '../backup/ship-source.ts';
+import { findDirectories, rootOf } from '../backup/ship-source.ts';
 import { readMark } from '../backup/standby.ts';
 import type { Find } from './finding.ts';
 
@@ -59,7 +60,7 @@ function examineRunning(from: string, { behind, shipped, proven, hasKey, problem
     );
     return;
   }
-  const unproven = shipped ? (Date.parse(shipped.at) - (proven ? Date.parse(proven.at) : 0)) / 1000 : 0;
+  const unproven = shipped ? (epochTimeOf(shipped.at) - (proven ? epochTimeOf(proven.at) : 0)) / 1000 : 0;
   if (unproven > late.proof) {
     const upTo = proven ? `what arrived after ${proven.at}` : 'nothing that arrived';
     const message = proven ? `${upTo} was not proven to open` : `${upTo} was proven to open yet`;
@@ -72,9 +73,9 @@ async function examineFence(from: string, own: string | undefined, find: Find): 
   let said: Partial<Fence> | undefined;
   let name = '';
   try {
-    const { root, directories } = await findDirectories(from);
-    name = directories[0]?.name ?? '';
-    said = name === '' ? undefined : await fenceSaid(nodeFiles(join(root, name)));
+    const lives = foreignFiles({ path: rootOf(from) });
+    name = (await findDirectories(from, lives))[0]?.name ?? '';
+    said = name === '' ? undefined : await fenceSaid(lives.beneath(name));
   } catch (error) {
     const advice = 'see that it is mounted, and that the appliance ships there';
     find('error', 'standby-source', from, `what is shipped cannot be looked at: ${reasonOf(error)}`, advice);

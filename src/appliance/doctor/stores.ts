@@ -6,6 +6,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { KmsError } from '../../errors.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { type CheckedStore, checkStore } from '../../store/check.ts';
 import type { Files } from '../../store/files.ts';
 import { nodeFiles } from '../../store/node-files.ts';
@@ -208,7 +209,7 @@ async function examineBackup(noted: string | undefined, now: number, find: Find)
   }
   // Cast: only the keeper of backups writes it.
   const { file, madeAt } = JSON.parse(noted) as { readonly file?: string; readonly madeAt: string };
-  const age = now - Date.parse(madeAt);
+  const age = now - epochTimeOf(madeAt);
   const subject = file ?? 'backups';
   if (age > oldBackup) {
     const message = `the last one that was found to restore is ${Math.floor(age / day)} days old`;

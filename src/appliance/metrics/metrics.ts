@@ -1,6 +1,7 @@
 // The appliance's metrics while it is open: what it counts, and the text in which one tenant is told of them, together
 // with the numbers of the process that all of them share.
 import type { Meter } from '../../http/appliance.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
 import type { StoreStatus } from '../../store/port.ts';
 import { version } from '../../version.ts';
 import type { CopiesStatus } from '../backup/service.ts';
@@ -106,7 +107,7 @@ export class Metrics {
     out.gauge('kms_build_info', 'The version, as a label.', ['version'], [{ labels: { version }, value: 1 }]);
     out.gauge('kms_sealed', 'Always 0: a sealed appliance answers 503 in place of metrics.', [], [{ value: 0 }]);
     gauge(out, 'kms_unsealed_timestamp_seconds', 'When it was opened, in Unix time.', this.#openedAt / 1000);
-    const verified = Date.parse(copies.lastVerified?.madeAt ?? '') || 0;
+    const verified = parseTimestamp(copies.lastVerified?.madeAt ?? '') ?? 0;
     gauge(
       out,
       'kms_backup_last_verified_timestamp_seconds',

@@ -247,9 +247,9 @@ class GuardedAppendFile implements AppendFile {
     return this.#file.size;
   }
 
-  append(bytes: Uint8Array, room?: number): Promise<void> {
+  append(bytes: Uint8Array, room?: number, behind?: Uint8Array): Promise<void> {
     this.#pieces.push(bytes);
-    return this.#file.append(bytes, room).catch((error: unknown) => this.#again(error));
+    return this.#file.append(bytes, room, behind).catch((error: unknown) => this.#again(error));
   }
 
   async sync(): Promise<void> {

@@ -6,8 +6,9 @@ import { concatBytes } from '../../crypto/bytes.ts';
 import { reasonOf, systemCode } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Files } from '../../store/files.ts';
-import { nodeFiles } from '../../store/node-files.ts';
+import { foreignFiles } from '../../store/foreign-files.ts';
 import type { ApplianceEvent } from '../events.ts';
+import { tryFileSystem } from '../file-system.ts';
 import { type Arrived, type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import { type StreamedTenant, streamedLine } from './record.ts';
 import type { DirectoryTarget } from './target.ts';
@@ -16,6 +17,8 @@ interface DirectorySettings {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;
+  /** The data directory, whose files are never written to. */
+  readonly root?: string;
   /** Bytes after which a day gets another file. */
   readonly fileBytes?: number | undefined;
 }
@@ -28,18 +31,32 @@ export class DirectoryReceiver implements Receiver {
   readonly #files: Files;
   readonly #settings: DirectorySettings;
   readonly #name: string;
+  readonly #path: string;
+  /** Whether its file system was found to be fit. */
+  #isTried = false;
   /** The last file of each tenant's directory, as far as it is synced; it ends with a line feed. */
   readonly #last = new Map<string, DayFile>();
   /** Those of which a write failed: there may be more in them. */
   readonly #doubtful = new Set<string>();
 
-  constructor({ name, path }: DirectoryTarget, settings: DirectorySettings, files: Files = nodeFiles(path)) {
-    this.#files = files;
+  constructor({ name, path }: DirectoryTarget, settings: DirectorySettings, files?: Files) {
+    const { root } = settings;
+    this.#files = files ?? foreignFiles({ path, own: root === undefined ? [] : [root] });
     this.#settings = settings;
     this.#name = name;
+    this.#path = path;
   }
 
-  async ready(): Promise<void> {}
+  async ready(): Promise<void> {
+    if (this.#isTried) return;
+    try {
+      await this.#files.makeDir('.');
+      await tryFileSystem(this.#path, { isPrivate: false, files: this.#files });
+      this.#isTried = true;
+    } catch (error) {
+      throw fileFault(error);
+    }
+  }
 
   async send({ tenant, records }: Batch): Promise<void> {
     const dir = tenant.name;

@@ -65,19 +65,25 @@ export class DeliveryFault extends KmsError {
   }
 }
 
-const kinds: Readonly<Record<string, readonly [kind: FaultKind, reason: string]>> = {
-  ENOTFOUND: ['name', 'its name is not known'],
-  EAI_AGAIN: ['name', 'its name could not be looked up'],
-  ECONNREFUSED: ['unreachable', 'nobody listens there'],
-  EHOSTUNREACH: ['unreachable', 'there is no way there'],
-  ENETUNREACH: ['unreachable', 'there is no way there'],
-  EACCES: ['unreachable', 'the system does not allow the connection'],
-  EPERM: ['unreachable', 'the system does not allow the connection'],
-  ETIMEDOUT: ['timeout', 'it does not answer'],
-  ECONNRESET: ['broken', 'it broke the connection off'],
-  EPIPE: ['broken', 'it broke the connection off'],
-  ERR_STREAM_DESTROYED: ['broken', 'the connection is gone'],
-  EPROTO: ['certificate', 'it speaks no TLS that is accepted'],
+const kinds: Readonly<Record<string, FaultKind>> = {
+  ENOTFOUND: 'name',
+  EAI_AGAIN: 'name',
+  EAI_FAIL: 'name',
+  ECONNREFUSED: 'unreachable',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  ENETDOWN: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  EACCES: 'unreachable',
+  EPERM: 'unreachable',
+  ETIMEDOUT: 'timeout',
+  EPROTO: 'certificate',
+};
+
+/** Codes of the platform, of which the system knows nothing. */
+const reasons: Readonly<Record<string, string>> = {
+  ERR_STREAM_DESTROYED: 'the connection is gone',
+  EPROTO: 'it speaks no TLS that is accepted',
 };
 
 /** What went wrong on the way to a receiver on the network, in a few words: never what was sent. */
@@ -87,7 +93,8 @@ export function networkFault(error: unknown): DeliveryFault {
     return new DeliveryFault('timeout', 'it does not answer', error);
   }
   const code = systemCode(error) ?? '';
-  const [kind, reason] = kinds[code] ?? (isTls(code) ? ['certificate', reasonOf(error)] : ['broken', reasonOf(error)]);
+  const kind = kinds[code] ?? (isTls(code) ? 'certificate' : 'broken');
+  const reason = reasons[code] ?? reasonOf(error);
   return new DeliveryFault(kind, code === '' ? reason : `${reason} (${code})`, error);
 }
 

@@ -25,6 +25,8 @@ export interface StreamingSettings {
 }
 
 interface StreamingDeps extends PlacesDeps {
+  /** The data directory. */
+  readonly root: string;
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
   readonly mustWait: () => boolean;
@@ -61,12 +63,12 @@ export async function openStreaming(deps: StreamingDeps, settings: StreamingSett
   };
 }
 
-type ReceiverDeps = Pick<StreamingDeps, 'now'> & { readonly onEvent: (event: ApplianceEvent) => void };
+type ReceiverDeps = Pick<StreamingDeps, 'now' | 'root'> & { readonly onEvent: (event: ApplianceEvent) => void };
 
 function receiverOf(
   target: ActivityTarget,
   { ca, secrets = [], fileBytes }: Omit<StreamingSettings, 'targets'> = {},
-  { now, onEvent }: ReceiverDeps,
+  { now, onEvent, root }: ReceiverDeps,
 ): Receiver {
   switch (target.kind) {
     case 'syslog':
@@ -74,6 +76,6 @@ function receiverOf(
     case 'webhook':
       return new WebhookReceiver(target, { ca, secrets, now });
     case 'directory':
-      return new DirectoryReceiver(target, { now, onEvent, fileBytes });
+      return new DirectoryReceiver(target, { now, onEvent, root, fileBytes });
   }
 }

@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
+import { trustSystem } from '../authorities.ts';
 import { type Batch, DeliveryFault, networkFault, type Receiver, within } from './receiver.ts';
 import { octetCounted, syslogMessage } from './record.ts';
 import type { SyslogTarget } from './target.ts';
@@ -70,6 +71,7 @@ export class SyslogReceiver implements Receiver {
 
 function opened({ host, port, tls }: SyslogTarget, { ca }: SyslogSettings): Socket {
   if (!tls) return connect({ host, port, noDelay: true, allowHalfOpen: true });
+  if (ca === undefined) trustSystem();
   return connectTls({
     host,
     port,

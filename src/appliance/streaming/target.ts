@@ -4,6 +4,7 @@
 import { fileURLToPath } from 'node:url';
 import { KmsError } from '../../errors.ts';
 import { isLoopbackHost } from '../../model/hosts.ts';
+import { secretLines } from '../../model/secret-text.ts';
 
 export type ActivityTarget = SyslogTarget | WebhookTarget | DirectoryTarget;
 export type TargetKind = ActivityTarget['kind'];
@@ -89,10 +90,9 @@ function wrong(problem: string): KmsError {
   return new KmsError('usage', `--activity-to: ${problem}`, { hint: 'see `kms serve --help`' });
 }
 
-/** From the text of a file: one secret a line, the newest first; all of them sign, so that one can replace another. */
-export function parseWebhookSecrets(text: string): readonly Uint8Array[] {
-  const lines = text.split('\n').map((line) => line.trim());
-  const secrets = lines.filter((line) => line !== '').map(secretOf);
+/** One secret a line, the newest first; all of them sign, so that one can replace another. `file` names the source. */
+export function parseWebhookSecrets(given: Uint8Array | string, file = 'the webhook secret'): readonly Uint8Array[] {
+  const secrets = secretLines(given, file).map(keyIn);
   if (secrets.length === 0 || secrets.length > mostSecrets) throw noSecret(`expected 1 to ${mostSecrets} lines`);
   return secrets;
 }
@@ -101,7 +101,7 @@ const mostSecrets = 4;
 const prefix = 'whsec_';
 
 /** Standard Webhooks: `whsec_` and the base64 of 24 to 64 bytes. */
-function secretOf(line: string): Uint8Array {
+function keyIn(line: string): Uint8Array {
   const base64 = line.slice(prefix.length);
   const bytes = Buffer.from(base64, 'base64');
   if (line.startsWith(prefix) && bytes.toString('base64') === base64 && bytes.length >= 24 && bytes.length <= 64) {

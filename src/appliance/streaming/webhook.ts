@@ -6,6 +6,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { concatBytes, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256 } from '../../crypto/fast-hash.ts';
 import { version } from '../../version.ts';
+import { trustSystem } from '../authorities.ts';
 import { type Batch, DeliveryFault, networkFault, type Receiver } from './receiver.ts';
 import { streamedLine } from './record.ts';
 import type { WebhookTarget } from './target.ts';
@@ -31,6 +32,7 @@ export class WebhookReceiver implements Receiver {
   readonly #now: () => number;
   readonly #signers: readonly ((message: Uint8Array) => Uint8Array)[];
   readonly #agent: HttpAgent;
+  readonly #trustsSystem: boolean;
   readonly #send: typeof httpRequest;
   #underWay = new AbortController();
 
@@ -39,7 +41,9 @@ export class WebhookReceiver implements Receiver {
     this.#now = now;
     this.#signers = secrets.map(hmacSha256);
     const pool = { keepAlive: true, maxSockets: 1 };
-    if (this.#url.protocol === 'https:') {
+    const isHttps = this.#url.protocol === 'https:';
+    this.#trustsSystem = isHttps && ca === undefined;
+    if (isHttps) {
       const trust = { minVersion: 'TLSv1.2' as const, rejectUnauthorized: true, ...(ca === undefined ? {} : { ca }) };
       this.#agent = new HttpsAgent({ ...pool, ...trust });
       this.#send = httpsRequest;
@@ -49,7 +53,9 @@ export class WebhookReceiver implements Receiver {
     }
   }
 
-  async ready(): Promise<void> {}
+  async ready(): Promise<void> {
+    if (this.#trustsSystem) trustSystem();
+  }
 
   async send({ tenant, records }: Batch): Promise<void> {
     const body = utf8(records.map((each) => streamedLine(tenant, each)).join(''));

@@ -4,6 +4,7 @@ import type { Worker } from 'node:worker_threads';
 import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import type { CheckpointJob } from '../../store/checkpoint.ts';
+import type { ForeignPlace } from '../../store/foreign-root.ts';
 import type { HeldFile, SegmentCheck } from '../../store/port.ts';
 import type { SharedCheckpointJob } from '../../store/shared/checkpoint.ts';
 import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
@@ -55,12 +56,12 @@ export interface PassphraseWork {
 export interface ProveWork {
   readonly kind: 'prove';
   /** The directory of the backup file, and its name there. */
-  readonly root: string;
+  readonly place: ForeignPlace;
   readonly name: string;
   readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
   readonly summary: Summary;
   readonly wasm: Uint8Array;
-  /** Restored into this directory first, which goes away again. */
+  /** Restored into this new directory beside it first. */
   readonly restoreTo: string | undefined;
 }
 

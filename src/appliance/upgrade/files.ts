@@ -25,6 +25,7 @@ import { isJsonObject } from '../../model/json.ts';
 import { lockFile, pidFile } from '../../store/lock.ts';
 import { inDir, sealFile, socketFile, upgradeCopy, upgradeJournal, upgradeLock } from '../data-dir.ts';
 import { actingAs } from '../environment.ts';
+import { isWithoutLinks } from '../file-system.ts';
 import { inUnits } from '../space/disk.ts';
 import type { Journal } from './journal.ts';
 
@@ -68,10 +69,15 @@ export async function keepOrders(data: string, journal: Journal): Promise<void> 
   }
 }
 
-/** The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing. */
+/**
+ * The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing, and
+ * for a directory of another user.
+ */
 export async function underOwnOrders(data: string, journal: Journal): Promise<Journal> {
-  if (!(await isAnothers(data))) return journal;
-  const orders = await readOrders(ordersOf(journal.executable));
+  const { uid } = await stat(data);
+  const me = process.geteuid?.() ?? uid;
+  if (uid === me || uid === 0) return journal;
+  const orders = me === 0 ? await readOrders(ordersOf(journal.executable)) : undefined;
   if (orders?.token === journal.token) return { ...journal, ...orders };
   const path = inDir(data, upgradeJournal);
   throw new KmsError('refused', `${path}: this user began no such upgrade, and ${data} belongs to another`, {
@@ -159,12 +165,16 @@ export async function forgetStaged(executable: string): Promise<void> {
   }
 }
 
-/** `name` becomes another name of `path`, at once. */
+/** `name` becomes another name of `path`, at once; where there are no hard links, that of a copy. */
 async function linkOver(path: string, name: string, reached: Reached): Promise<void> {
   const temporary = `${name}.tmp`;
   await rm(temporary, { force: true });
   await reached('link an executable');
-  await link(path, temporary);
+  await link(path, temporary).catch(async (error) => {
+    if (!isWithoutLinks(error)) throw error;
+    await copyFile(path, temporary, constants.COPYFILE_EXCL);
+    await syncFile(temporary);
+  });
   await reached('rename an executable');
   await rename(temporary, name);
   // Where both were names of one file already, the system leaves both.

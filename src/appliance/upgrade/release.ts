@@ -1,8 +1,6 @@
 // A release as it is handed out: the executable, and beside it, or with it in a tarball, a manifest that is signed.
 // Read whole into memory and verified there, so that what is verified is what is used; of a tarball nothing is
 // unpacked.
-import { constants } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -13,6 +11,7 @@ import { KmsError, reasonOf, systemError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { version as sealVersion } from '../../seal/header.ts';
 import { formatVersion as segmentVersion } from '../../store/activity/segment.ts';
+import { type ForeignFiles, foreignFile } from '../../store/foreign-files.ts';
 import { formatVersion as storeVersion } from '../../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../../store/tables/migrations.ts';
 
@@ -61,14 +60,19 @@ const mostText = 64 * 1024;
  * `refused` for anything that is not, byte for byte, what the owner of `key` signed for this platform.
  */
 export async function readRelease(file: string, key: PublicKey): Promise<Release> {
-  const bytes = await readWhole(file, most);
+  const { files, name } = await foreignFile(file).catch((error: unknown) => {
+    throw systemError(error, file);
+  });
+  const bytes = await readWhole(files, name, file, most);
   if (text(bytes.subarray(0, 8)) === '!<arch>\n') {
     throw new KmsError('refused', `${file}: is a Debian package`, {
       hint: `give the tarball; or install it in place of an executable of your own: apt install ${file}`,
     });
   }
   const isTarball = bytes[0] === 0x1f && bytes[1] === 0x8b;
-  const { executable, manifest, signature } = isTarball ? await inTarball(file, bytes) : await beside(file, bytes);
+  const { executable, manifest, signature } = isTarball
+    ? await inTarball(file, bytes)
+    : await beside(files, file, bytes);
   verifyMinisign(key, manifest, fromUtf8(signature) ?? '', `${file}: ${signatureName}`);
   const said = parseManifest(manifest);
   if (!said) {
@@ -132,9 +136,9 @@ interface Parts {
   readonly signature: Uint8Array;
 }
 
-async function beside(file: string, executable: Uint8Array): Promise<Parts> {
+async function beside(files: ForeignFiles, file: string, executable: Uint8Array): Promise<Parts> {
   const near = (name: string): Promise<Uint8Array> =>
-    readWhole(join(dirname(file), name), mostText).catch((error) => {
+    readWhole(files, name, join(dirname(file), name), mostText).catch((error) => {
       const hint = `the executable is taken with ${manifestName} and ${signatureName} beside it; or give the tarball`;
       throw error instanceof KmsError && error.code === 'refused'
         ? new KmsError('refused', error.message, { hint, cause: error })
@@ -200,24 +204,19 @@ function isFile(value: unknown): value is ReleaseManifest['files'][number] {
   return typeof path === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string';
 }
 
-async function readWhole(path: string, limit: number): Promise<Uint8Array> {
+/** `path` is for messages. */
+async function readWhole(files: ForeignFiles, name: string, path: string, limit: number): Promise<Uint8Array> {
   try {
-    // A pipe would be waited for.
-    const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-    try {
-      const info = await handle.stat();
-      if (!info.isFile()) throw new KmsError('refused', `${path}: expected a file`, { hint: 'check the path' });
-      if (info.size > limit) {
-        throw new KmsError('refused', `${path}: expected at most ${limit} bytes, found ${info.size}`, {
-          hint: 'it is no release of kms',
-        });
-      }
-      return await handle.readFile();
-    } finally {
-      await handle.close();
+    const size = await files.size(name);
+    if (size > limit) {
+      throw new KmsError('refused', `${path}: expected at most ${limit} bytes, found ${size}`, {
+        hint: 'it is no release of kms',
+      });
     }
+    return await files.readAt(name, 0, size);
   } catch (error) {
-    throw systemError(error, path);
+    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw systemError(error, path);
+    throw new KmsError('refused', `${path}: expected a file`, { hint: 'check the path', cause: error });
   }
 }
 

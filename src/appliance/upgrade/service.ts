@@ -33,6 +33,8 @@ export async function executableOf(pid: number): Promise<string | undefined> {
 
 interface ControlSettings {
   readonly data: string;
+  /** Whether somebody named it: a server that is told of it by a name runs the commands that its seal has. */
+  readonly isNamed: boolean;
   /** Milliseconds for a start, and for a stop. */
   readonly limit: number;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -99,12 +101,16 @@ export class ServiceControl {
   }
 
   #startChild(executable: string): void {
-    const { data, args, env } = this.#settings;
+    const { data, isNamed, args, env } = this.#settings;
     this.#said = '';
-    const child = spawn(executable, ['serve', '--data', data, '--listen', '127.0.0.1:0', ...args], {
-      env,
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
+    const child = spawn(
+      executable,
+      ['serve', ...(isNamed ? ['--data', data] : []), '--listen', '127.0.0.1:0', ...args],
+      {
+        env,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#said = (this.#said + text).slice(-2000);
     });
@@ -139,7 +145,8 @@ export class ServiceControl {
   }
 
   async #isFree(within: number): Promise<boolean> {
-    for (const until = Date.now() + within; await this.#isHeld(); await delay(50)) if (Date.now() > until) return false;
+    for (const until = performance.now() + within; await this.#isHeld(); await delay(50))
+      if (performance.now() > until) return false;
     return true;
   }
 

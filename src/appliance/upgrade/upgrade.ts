@@ -306,11 +306,11 @@ class Run {
 
 /** A process that was just ended may need a moment to let go. */
 async function lockSoon(data: string): Promise<DirectoryLock> {
-  for (const until = Date.now() + 5000; ; ) {
+  for (const until = performance.now() + 5000; ; ) {
     try {
       return lockDirectory(data, { onlyLooks: true });
     } catch (error) {
-      if (!(error instanceof KmsError) || error.code !== 'in-use' || Date.now() > until) throw error;
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
       await delay(50);
     }
   }
@@ -342,7 +342,7 @@ export async function alone<T>(data: string, work: () => Promise<T>): Promise<T>
 const lookedAt = 500;
 
 async function takeAlone(data: string): Promise<DirectoryLock> {
-  for (const until = Date.now() + lookedAt; ; await delay(20)) {
+  for (const until = performance.now() + lookedAt; ; await delay(20)) {
     try {
       const lock = lockDirectory(data, { onlyLooks: true, name: upgradeLock });
       if (lock.isInPlace()) return lock;
@@ -350,7 +350,7 @@ async function takeAlone(data: string): Promise<DirectoryLock> {
       lock.release();
     } catch (cause) {
       if (!(cause instanceof KmsError) || cause.code !== 'in-use') throw cause;
-      if (Date.now() < until) continue;
+      if (performance.now() < until) continue;
       throw new KmsError('in-use', `${data}: another \`kms upgrade\` is running`, {
         hint: '`kms upgrade --status` says how far it is',
         cause,

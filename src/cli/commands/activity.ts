@@ -10,7 +10,7 @@ import { type Cli, type CliOf, given } from '../command.ts';
 import { type Connection, localHeaders, localOf, send, withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
-import { write } from '../io.ts';
+import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { openInput, openOutput, transfer, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
@@ -241,6 +241,7 @@ function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: s
 /** All records as JSON Lines with the chain. */
 export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
   const since = await readHead(cli.get('--since'));
+  if (writesToStdout(cli)) mustReachStdout(cli.io);
   await withClient(cli, async (_client, connection) => {
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {

@@ -1,6 +1,6 @@
 // Keyrings for age: recipients and identities to give to it, and the plugin that it starts, which asks the appliances
 // that those name. See docs/age.md.
-import { readlink, symlink } from 'node:fs/promises';
+import { readlink, realpath, stat, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import {
   type AgeIdentity,
@@ -20,13 +20,14 @@ import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { asTyped, type Connection, inTime, openConnection, withClient } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
+import { answers } from '../fetch.ts';
 import { fileError } from '../files.ts';
 import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
-import { say, write } from '../io.ts';
+import { pathFrom, say, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
 import { isOfFile, keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
-import { addressOf, optionsFor, placeOf } from '../target.ts';
+import { addressOf, namedDirectory, optionsFor, placeOf } from '../target.ts';
 import { visible } from '../text.ts';
 
 export async function recipient(cli: CliOf<typeof age.recipient>): Promise<void> {
@@ -103,7 +104,7 @@ export async function install(cli: CliOf<typeof agePlugin.install>): Promise<voi
       hint: 'run `kms age-plugin install` with the executable',
     });
   }
-  const executable = process.execPath;
+  const executable = pathFrom(cli.io, process.execPath);
   const directory = cli.get('--dir') ?? dirname(executable);
   const path = join(directory, 'age-plugin-kms');
   try {
@@ -132,13 +133,18 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
   }
   const connections = new Map<string, Connection>();
   // Before it poses as anything else.
-  const given = { server: cli.globals.get('--server'), profile: cli.globals.get('--profile') };
+  const given = {
+    server: cli.globals.get('--server'),
+    profile: cli.globals.get('--profile'),
+    data: namedDirectory(cli),
+  };
   /** One for each place, whatever the number of recipients, identities and files. */
   async function connectionTo({ place }: AgeRecipient): Promise<Connection> {
     const name = `${place.kind} ${place.name}`;
     const known = connections.get(name);
     if (known !== undefined) return known;
-    const connection = await openConnection(cli.posing(cli.io, await optionsTo(cli, place, given)));
+    const isServerAlone = place.kind === 'data' && !(await mayOpen(place.name, given.data));
+    const connection = await openConnection(cli.posing(cli.io, await optionsTo(cli, place, given)), isServerAlone);
     connections.set(name, connection);
     return connection;
   }
@@ -153,6 +159,26 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
   } finally {
     for (const connection of connections.values()) await connection.close();
   }
+}
+
+/**
+ * Whether the data directory that a recipient names may be opened here, as one that this user named too may; otherwise
+ * its server may be asked. Throws `refused` where none of this user's runs there: who wrote the recipient wrote the
+ * directory, too, perhaps.
+ */
+async function mayOpen(directory: string, named: string | undefined): Promise<boolean> {
+  const real = (path: string): Promise<string> => realpath(path).catch(() => path);
+  if (named !== undefined && (await real(named)) === (await real(directory))) return true;
+  const { userId } = await import('../../appliance/environment.ts');
+  const socket = join(directory, 'kms.sock');
+  const owners = await Promise.all([directory, socket].map((path) => stat(path).then(({ uid }) => uid))).catch(
+    () => [],
+  );
+  const isOurs = owners.length > 0 && owners.every((uid) => uid === 0 || uid === userId());
+  if (isOurs && (await answers(socket).catch(() => false))) return false;
+  throw new KmsError('refused', `no server runs on ${directory}, and what a recipient or an identity says opens none`, {
+    hint: `start it with \`kms serve\`; or, if you know who made it, set KMS_DATA=${directory}`,
+  });
 }
 
 /** As if the place had been typed, and nothing else. */

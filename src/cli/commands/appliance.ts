@@ -7,6 +7,8 @@ import type { PeopleSettings } from '../../appliance/mail.ts';
 import type { RetentionSettings } from '../../appliance/retention.ts';
 import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
 import { KmsError } from '../../errors.ts';
+import { secretOf } from '../../model/secret-text.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
   codeOf,
@@ -18,18 +20,22 @@ import {
   secretPairs,
   showKit,
 } from '../custodians.ts';
-import { isNoDirectory, isWithin, readSmallText } from '../files.ts';
+import { isNoDirectory, isWithin } from '../files.ts';
 import type { appliance, serving } from '../grammar/appliance.ts';
 import type { Values } from '../grammar/declaration.ts';
 import { pathFrom, say } from '../io.ts';
+import { serverKeySources } from '../master-key.ts';
 import { printThing, showOnce } from '../output.ts';
-import { askLine, readSecretFile, serverKeySources } from '../secrets.ts';
+import { askLine, readSecretBytes, readSecretFile } from '../secrets.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 
 export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
   refuseRemote(cli, 'an appliance is made where it is to run');
-  const data = dataDirectory(cli);
+  if (cli.globals.isTyped('--expect-appliance')) {
+    throw cli.wrong('--expect-appliance: a new appliance gets an id of its own');
+  }
+  const data = await dataDirectory(cli);
   const keyFile = cli.globals.get('--key-file');
   const kind = cli.get('--custodian') ?? impliedKind(cli);
   const file = keyFile ?? `${data}.master.key`;
@@ -86,7 +92,8 @@ async function wantsKit(cli: Cli): Promise<boolean> {
   const { stdin, stdout, stderr, signal } = cli.io;
   if (cli.json || !stdin.isTTY || !stdout.isTTY || !stderr.isTTY) return false;
   const question = 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N] ';
-  return /^y(es)?$/i.test(await askLine({ input: stdin, output: stderr, terminal: false }, question, signal));
+  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
+  return /^y(es)?$/i.test(answer.trim());
 }
 
 async function sayNext(cli: Cli): Promise<void> {
@@ -111,7 +118,7 @@ export async function serve(cli: CliOf<typeof appliance.serve>): Promise<void> {
   let isNew = false;
   const serving = await serve({
     ...options,
-    sources: serverKeySources(cli),
+    sources: await serverKeySources(cli),
     stopping: signal,
     onInitialised: async (made) => {
       isNew = true;
@@ -158,7 +165,7 @@ export async function serveOptions(cli: Cli<Values<typeof serving>>) {
   const tangAllow = cli.get('--tang-allow');
   if (cli.get('--tang-listen') === undefined) cli.refuseWithout('--tang-listen', ['--tang-allow']);
   return given({
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     keyFile: cli.globals.get('--key-file'),
     listen: cli.get('--listen'),
     url: cli.get('--url'),
@@ -196,6 +203,9 @@ export function aborted(signal: AbortSignal): Promise<void> {
 }
 
 interface MadeAppliance extends KeptSecrets {
+  readonly applianceId: string;
+  /** Of the master key. */
+  readonly fingerprint: string;
   readonly tenant: { readonly name: string };
   readonly accountId: string;
   readonly apiKey: FullApiKey;
@@ -206,7 +216,7 @@ interface MadeAppliance extends KeptSecrets {
 }
 
 async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
-  const { tenant, accountId, apiKey, data, keyFile, custodian } = made;
+  const { applianceId, fingerprint, tenant, accountId, apiKey, data, keyFile, custodian } = made;
   const inFile = custodian === 'keyfile';
   const secrets = secretFields(made);
   const shown = printThing(cli, { tenant: tenant.name, accountId, apiKey, ...secrets }, [
@@ -231,6 +241,10 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   if (inFile) {
     await say(cli.io, `without ${keyFile} nobody can open the data again: keep a copy of it, apart from the data`);
   } else await say(cli.io, 'without what keeps the master key nobody can open the data again');
+  await say(
+    cli.io,
+    `this is the appliance ${applianceId}, with the master key ${fingerprint}: copies of it say the same`,
+  );
 }
 
 async function copySettings(cli: Cli<Values<typeof serving>>): Promise<CopySettings> {
@@ -248,7 +262,7 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
-  await checkPlace(to);
+  await checkPlace(to, await dataDirectory(cli));
   return { to, schedule, keep };
 }
 
@@ -272,11 +286,11 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
   };
 }
 
-/** What the server is to write goes to a directory, and to none of the appliance's own. */
+/** The server's output goes to a directory that is apart from the data directory: neither lies in the other. */
 async function checkDirectory(cli: Cli, option: string, path: string): Promise<void> {
-  if (await isWithin(path, dataDirectory(cli))) {
-    throw cli.wrong(`${option}: the data directory is for the appliance alone`);
-  }
+  const data = await dataDirectory(cli);
+  if (await isWithin(path, data)) throw cli.wrong(`${option}: the data directory is for the appliance alone`);
+  if (await isWithin(data, path)) throw cli.wrong(`${option}: ${path} holds the data directory: name another one`);
   if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
 }
 
@@ -311,8 +325,11 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
   return {
     targets,
     from: cli.get('--activity-from'),
-    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
-    secrets: secret === undefined ? undefined : parseWebhookSecrets(await readSecretFile(secret, 'the webhook secret')),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
+    secrets:
+      secret === undefined
+        ? undefined
+        : parseWebhookSecrets(await readSecretBytes(secret, 'the webhook secret'), secret),
   };
 }
 
@@ -341,7 +358,7 @@ async function mailSettings(cli: Cli<Values<typeof serving>>): Promise<PeopleSet
   const { parseSmtpUrl } = await import('../../appliance/mail.ts');
   try {
     const settings = parseSmtpUrl(url, from);
-    return caFile === undefined ? settings : { ...settings, ca: await readSmallText(caFile, 'certificates') };
+    return caFile === undefined ? settings : { ...settings, ca: await readAuthorities(cli.io, caFile) };
   } catch (error) {
     // Its message repeats nothing of the address, which may hold a password.
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
@@ -355,10 +372,10 @@ async function smtpUrl(cli: Cli<Values<typeof serving>>): Promise<string | undef
   if (cli.isTyped('--smtp-url') && cli.isTyped('--smtp-url-file')) {
     throw cli.wrong('--smtp-url and --smtp-url-file exclude each other');
   }
-  if (file !== undefined) return (await readSecretFile(file, 'the SMTP address')).trim();
+  if (file !== undefined) return readSecretFile(file, 'the SMTP address');
   const url = cli.get('--smtp-url');
   if (url !== undefined && cli.isTyped('--smtp-url') && URL.canParse(url) && new URL(url).password !== '') {
     throw cli.wrong('--smtp-url: a password has no place on the command line; use KMS_SMTP_URL or --smtp-url-file');
   }
-  return url;
+  return url === undefined ? undefined : secretOf(url, '--smtp-url');
 }

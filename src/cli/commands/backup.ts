@@ -11,7 +11,7 @@ import { type Connection, localOf, openConnection, send, withLocal } from '../co
 import { isNoDirectory } from '../files.ts';
 import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
-import { pathFrom, say, write } from '../io.ts';
+import { mustReachStdout, pathFrom, say, write } from '../io.ts';
 import { printJson, printTable, printThing } from '../output.ts';
 import { givenPassphrase, readSecret } from '../secrets.ts';
 import { byteCount, toFile, transfer, withProgress } from '../streams.ts';
@@ -60,6 +60,7 @@ async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<vo
   if (stdout.isTTY) {
     throw new KmsError('usage', 'a backup is nothing for a terminal', { hint: 'give a file, or send it on' });
   }
+  mustReachStdout(cli.io);
   for await (const piece of pieces) await write(stdout, piece);
 }
 
@@ -106,8 +107,8 @@ async function check(path: string) {
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   const { verifyBackup } = await import('../../appliance/backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
-  const { manifest, bytes, oldSlots, proof } = await verifyBackup(path, copyKeys(cli), cli.io.signal);
-  const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, oldSlots, ...proof };
+  const { manifest, bytes, proof } = await verifyBackup(path, await copyKeys(cli), cli.io.signal);
+  const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof };
   await printThing(cli, shown, [
     ['backup', proof ? 'restores' : 'digests fit'],
     ['made at', manifest.createdAt],
@@ -121,14 +122,6 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
   if (!proof) {
     await say(cli.io, 'warning: without the master key only digests were compared; give it with --key-file');
   }
-  await sayOldSlots(cli, oldSlots, 'a backup stays so: once a newer one restores, delete it');
-}
-
-/** Of a seal; `advice` is for where it is. */
-export async function sayOldSlots(cli: Cli, old: readonly string[], advice: string): Promise<void> {
-  if (old.length === 0) return;
-  await say(cli.io, `of slot version 1, which a quantum computer can open: ${old.join(', ')}`);
-  await say(cli.io, advice);
 }
 
 export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
@@ -136,16 +129,16 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
   const { restoreAppliance } = await import('../../appliance/backup/restore-command.ts');
   const store = sharedStore(cli);
   const options = {
-    ...copyKeys(cli),
+    ...(await copyKeys(cli)),
     from: pathFrom(cli.io, cli.get('<FROM>')),
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     to: cli.get('--to'),
   };
   const restored = store
     ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
     : await restoreAppliance(options);
-  const { data, applianceId, madeAt, epoch, keyFile, oldSlots, proof } = restored;
-  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, oldSlots, ...proof }, [
+  const { data, applianceId, madeAt, epoch, keyFile, proof } = restored;
+  await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
     [store ? 'database' : 'data directory', data],
     ['appliance', applianceId],
     ['as it was at', madeAt],
@@ -164,7 +157,6 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     cli.io,
     'what was done since is gone: keys that were deleted and credentials that were revoked after it are back',
   );
-  await sayOldSlots(cli, oldSlots, '`kms master rotate` makes them newer, and `kms doctor` says when none is left');
 }
 
 type MoveCli = CliOf<typeof copies.move>;
@@ -179,7 +171,7 @@ export async function move(cli: MoveCli): Promise<void> {
     if (from !== undefined) throw needsDatabase(cli);
     cli.refuseWithout('--from', ['--wait', '--accept-older']);
     const isHere = globals.isTyped('--data') && !globals.isTyped('--store');
-    const undone = await undoMove(dataDirectory(cli), isHere ? undefined : sharedStore(cli));
+    const undone = await undoMove(await dataDirectory(cli), isHere ? undefined : sharedStore(cli));
     await printThing(cli, { ...undone, undone: true }, [
       ['serves again', undone.from],
       ['had gone to', undone.to],
@@ -192,7 +184,7 @@ export async function move(cli: MoveCli): Promise<void> {
   if (!store || (isDatabase && globals.isTyped('--store'))) {
     throw cli.wrong('one of the two is a database: --data DIR --to postgres://…, or --store postgres://… --to DIR');
   }
-  const options = { ...copyKeys(cli), store };
+  const options = { ...(await copyKeys(cli)), store };
   if (from !== undefined) {
     if (!isDatabase) throw needsDatabase(cli);
     return showShipped(cli, await shippedMove(cli, from, options));
@@ -235,7 +227,7 @@ async function sayKeyFile(
 ): Promise<void> {
   if (keyFile === undefined) return;
   const { defaultKeyFile } = await import('../../appliance/custody/key-file.ts');
-  const place = defaultKeyFile(dataDirectory(cli));
+  const place = defaultKeyFile(await dataDirectory(cli));
   if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
   else if (keyFile !== place) {
     await say(cli.io, visible(`${place} is another key and stays: serve this with --key-file ${keyFile}`));
@@ -269,16 +261,17 @@ export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
 }
 
 /** The master key where no appliance is open: as for `serve`, and where people hold it, from them. */
-export function copyKeys(cli: Cli): KeyOptions {
+export async function copyKeys(cli: Cli): Promise<KeyOptions> {
   const { io } = cli;
   const { stdin, stderr, env } = io;
   const isTerminal = stdin.isTTY === true && stderr.isTTY === true;
   const keyFile = cli.globals.get('--key-file');
   const lines = new Lines(stdin);
   return {
-    data: dataDirectory(cli),
+    data: await dataDirectory(cli),
     keys: {
       ...(keyFile === undefined ? {} : { keyFile }),
+      appliance: cli.globals.get('--expect-appliance'),
       env: (name) => env[name],
       passphrase: () => givenPassphrase(cli),
       ...(isTerminal && { askPassphrase: () => readSecret(cli, 'passphrase') }),

@@ -10,7 +10,7 @@ import { unwrapRingKey } from '../../client/ring-keys.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { type Connection, openConnection, withClient } from '../connect.ts';
-import { readSmallText } from '../files.ts';
+import { readPem } from '../files.ts';
 import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printThing } from '../output.ts';
@@ -90,7 +90,7 @@ async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: As
   for (const ring of rings) checkedRingName(ring);
   if (asset && rings.length > 1) throw cli.wrong('an asset belongs to one keyring, and the file is for several');
   const path = cli.get('--public-key');
-  const named = path === undefined ? undefined : await readSmallText(path, 'the public key');
+  const named = path === undefined ? undefined : await readPem(path, 'the public key');
   await prepareRingCrypto();
   return async (client, appliance) => {
     const { answers, stanzas, fileKey } = await sealToRings({

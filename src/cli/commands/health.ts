@@ -6,6 +6,7 @@ import type { StandbyAnswer } from '../../api/local/copies.ts';
 import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
 import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
+import { boundedText } from '../../client/bounded.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
@@ -15,8 +16,8 @@ import { exitCodes } from '../exit.ts';
 import { answers } from '../fetch.ts';
 import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
+import { keySources } from '../master-key.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
-import { keySources } from '../secrets.ts';
 import { byteCount } from '../streams.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -240,7 +241,7 @@ function faultLine(count: number, [first = '']: readonly string[]): string {
 /** A running server examines its own stores. */
 export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> {
   refuseRemote(cli, 'doctor works on the machine of the appliance only');
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
   const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask('examineAppliance'));
   const standby = (): Promise<StandbyAnswer['standby'] | undefined> =>
@@ -256,7 +257,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
       tlsCert: cli.get('--tls-cert'),
       tlsKey: cli.get('--tls-key'),
     }),
-    sources: keySources(cli),
+    sources: await keySources(cli),
     served: isServed ? served : undefined,
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),
@@ -288,12 +289,15 @@ async function show(cli: Cli, { findings, stores, activities, dropped, crypto }:
   );
 }
 
+/** Bytes: some hundred for each of very many tenants. */
+const longestMetrics = 64 * 1024 * 1024;
+
 export async function metrics(cli: CliOf<typeof health.metrics>): Promise<void> {
   await withClient(cli, async (_client, connection) => {
     const { baseUrl, headers, way } = connection;
     const own = way === 'network' ? headers : localHeaders(cli);
     const response = await send(cli, connection, { method: 'GET', path: '/metrics', headers: own });
-    const text = await response.text().catch((cause: unknown) => {
+    const text = await boundedText(response, longestMetrics, baseUrl).catch((cause: unknown) => {
       throw errorOfFailure(cause, baseUrl, cli.io.signal);
     });
     if (!response.headers.get('content-type')?.startsWith('text/plain')) throw notOurs(baseUrl, 'metrics');

@@ -47,7 +47,7 @@ export async function complete(cli: CliOf<typeof helping.complete>): Promise<voi
   const names = await namesAt(cli, place).catch(() => []);
   const { prefix, word, kind } = place;
   const mode = kind === 'file' ? 'files' : kind === 'directory' ? 'directories' : 'words';
-  const lines = [...place.words, ...names]
+  const lines = [...place.words, ...names.filter(({ value }) => !value.startsWith('-'))]
     // Something else than what it is cannot be typed.
     .filter(({ value }) => value.startsWith(word) && visible(value) === value)
     .map(({ value, about }) => `${prefix}${value}\t${visible(about)}`);

@@ -1,14 +1,14 @@
 // Keyrings. The private key of a new one is told once, and goes into a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
-import { fingerprintOf, kemOfPublicKey } from '../../client/ring-keys.ts';
+import { fingerprintOf, publicKeySpki } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import { readSmallText } from '../files.ts';
+import { readPem } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
@@ -49,8 +49,9 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
 export async function readPublicKey(cli: Cli<{ '--public-key': string | undefined }>): Promise<string | undefined> {
   const path = cli.get('--public-key');
   if (path === undefined) return undefined;
-  const text = (await readSmallText(path, 'the public key')).trim();
-  if (kemOfPublicKey(text)) return text;
+  // A private key may stand beside it, which goes nowhere.
+  const spki = publicKeySpki(await readPem(path, 'the public key'));
+  if (spki) return spki.toBase64();
   throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
     hint: 'expected PEM, base64 of SPKI DER, or base64 of the raw bytes',
   });

@@ -4,7 +4,6 @@
 import { join } from 'node:path';
 import type { CustodianAnswer, MasterAnswer } from '../../api/local/master.ts';
 import { KmsError } from '../../errors.ts';
-import { oldSlots } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
@@ -13,7 +12,6 @@ import type { kit, master } from '../grammar/master.ts';
 import { say } from '../io.ts';
 import { printJson, printTable, printThing, whyNotShown } from '../output.ts';
 import { dataDirectory } from '../target.ts';
-import { sayOldSlots } from './backup.ts';
 
 export async function list(cli: CliOf<typeof master.list>): Promise<void> {
   await withLocal(cli, async ({ ask }) => printMaster(cli, await ask('getMaster')));
@@ -22,17 +20,13 @@ export async function list(cli: CliOf<typeof master.list>): Promise<void> {
 /** Nothing but the seal file is written, and nobody waits. */
 export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
-    const answer = await ask('rotateMaster');
-    await printMaster(cli, answer);
+    await printMaster(cli, await ask('rotateMaster'));
     await say(cli.io, 'copies of the old seal file, such as in backups, still open with the custodians that they had');
-    const advice =
-      'run it once more for each: with it alone, such as by --key-file, and no server running; or put new ones in their place';
-    await sayOldSlots(cli, oldSlots(answer.custodians), advice);
   });
 }
 
 export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Promise<void> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   if (cli.get('<KIND>') !== 'keyfile') cli.refuseWithout('the custodian keyfile', ['--file']);
   const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
   const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });
@@ -40,12 +34,12 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
   const { sentSlot } = await import('../../appliance/custody/master-admin.ts');
   await withLocal(cli, async ({ ask }) => {
     const made = await newCustodian(request);
-    const { slot, keyFile } = made;
+    const { custodian, keyFile } = made;
+    const { id, kind, params } = custodian;
     await made.keep();
-    const answer = await ask('addCustodian', { body: sentSlot(slot) });
-    const { id, version, kind, params } = slot;
+    const answer = await ask('addCustodian', { body: sentSlot(custodian, await ask('getMaster')) });
     const secrets = secretFields(made);
-    const shown = printThing(cli, { ...answer, custodian: { id, version, kind, params }, ...secrets }, [
+    const shown = printThing(cli, { ...answer, custodian: { id, kind, params }, ...secrets }, [
       ['master key', answer.fingerprint],
       ['custodian', id],
       ['kind', kind],
@@ -91,7 +85,6 @@ async function printMaster(cli: Cli, answer: MasterAnswer): Promise<void> {
   await printThing(cli, answer, [['master key', answer.fingerprint]]);
   await printTable(cli, answer.custodians, [
     { title: 'custodian', value: ({ id }) => id, whole: true },
-    { title: 'slot', value: ({ version }) => String(version) },
     { title: 'kind', value: ({ kind }) => kind },
     { title: 'what', value: about },
   ]);
@@ -125,18 +118,18 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const status = await ask('applianceStatus');
     if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
     const { applianceId } = status;
-    const { slot, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
+    const { custodian, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
+    const { id, kind, params } = custodian;
     const day = new Date().toISOString().slice(0, 10);
     const transitRings = status.tenants.map(({ name, counts }) => ({ tenant: name, count: counts.transitRings }));
-    const text = recoveryKitText({ applianceId, id: slot.id, day, code: recoveryCode, transitRings });
+    const text = recoveryKitText({ applianceId, id, day, code: recoveryCode, transitRings });
     const files = await kitFiles(out, svg);
-    const { id, version, kind, params } = slot;
-    const custodian = { id, version, kind, params };
     try {
-      const answer = await ask('addCustodian', { body: sentSlot(slot) });
+      const answer = await ask('addCustodian', { body: sentSlot(custodian, await ask('getMaster')) });
       const keep = async (): Promise<void> => {
         await files.commit(text, codeOf(text));
-        if (cli.json) await printJson(cli, { ...answer, custodian, ...(out === undefined && { recoveryKit: text }) });
+        const shown = { ...answer, custodian: { id, kind, params }, ...(out === undefined && { recoveryKit: text }) };
+        if (cli.json) await printJson(cli, shown);
         else if (out === undefined) await showKit(cli, text);
       };
       await keptOrEnded(ask, id, keep());

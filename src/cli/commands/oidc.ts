@@ -1,9 +1,9 @@
 // Logins with an identity provider, set up on the machine of the appliance.
 import type { OidcProviderAnswer } from '../../api/local/people.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
-import { readSmallText } from '../files.ts';
 import type { oidc } from '../grammar/oidc.ts';
 import { type Pair, printLine, printThing } from '../output.ts';
 import { readSecretFile } from '../secrets.ts';
@@ -15,7 +15,7 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
   const body = given({
     issuer: cli.get('--issuer'),
     clientId: cli.get('--client-id'),
-    clientSecret: (await readSecretFile(cli.get('--client-secret-file'), "the client's secret")).trim(),
+    clientSecret: await readSecretFile(cli.get('--client-secret-file'), "the client's secret"),
     name: cli.get('--name'),
     scope: cli.get('--scope'),
     userClaim: cli.get('--user-claim'),
@@ -24,7 +24,7 @@ export async function set(cli: CliOf<typeof oidc.set>): Promise<void> {
     flagsClaim: cli.get('--flags-claim'),
     claimFlags: claimFlags(cli),
     allowRoot: cli.get('--allow-root'),
-    ca: ca === undefined ? undefined : await readSmallText(ca, 'certificates'),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
   });
   await ofTenant(cli, async ({ ask }) => printProvider(cli, await ask('setOidc', { body })));
 }

@@ -1,11 +1,10 @@
 // Profiles: remote appliances by name. Their API keys are never shown.
 
-import { X509Certificate } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { KmsError } from '../../errors.ts';
+import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
-import { readSmallText } from '../files.ts';
 import type { profile } from '../grammar/profile.ts';
 import { say } from '../io.ts';
 import { printJson, printLine, printTable, printThing, wholeList } from '../output.ts';
@@ -49,17 +48,7 @@ async function askedApiKey(cli: Cli): Promise<string | undefined> {
 
 async function authorities(cli: Cli): Promise<string | undefined> {
   const file = cli.globals.get('--ca-file');
-  if (file === undefined) return undefined;
-  const pem = await readSmallText(file, 'certificates');
-  try {
-    new X509Certificate(pem);
-  } catch (cause) {
-    throw new KmsError('invalid', `${file} has no certificate in it`, {
-      hint: 'give the certificate of the authority that signed the one of the server, PEM',
-      cause,
-    });
-  }
-  return pem;
+  return file === undefined ? undefined : readAuthorities(cli.io, file);
 }
 
 /** One that cannot be read is named on stderr and does not hide the others. */
@@ -101,7 +90,7 @@ export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
   const profile = await readProfile(cli.io, name);
   await setDefaultProfile(cli.io, name);
   if (cli.json) return printJson(cli, await shownProfile(cli, name, profile));
-  await printLine(cli, `${name} (${profile.server}) is used where no appliance is named and none is in ./kms-data`);
+  await printLine(cli, `${name} (${profile.server}) is used where no appliance is named`);
 }
 
 export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {

@@ -5,8 +5,9 @@ import type { Cli, CliOf } from '../command.ts';
 import { ask, type Connection, isServed, localOf, sealStatus, withServer } from '../connect.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
+import { keySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
-import { givenPassphrase, keySources, readLines, readSecret, readSecretFile } from '../secrets.ts';
+import { givenPassphrase, readLines, readSecret } from '../secrets.ts';
 import { dataDirectory, isOpenToOthers, remoteOf, sharedStore } from '../target.ts';
 
 export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
@@ -50,15 +51,15 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
  * end.
  */
 async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   if ((await remoteOf(cli)) !== undefined || (await isServed(cli))) return undefined;
   const store = sharedStore(cli);
   const { wasSealedOnPurpose } = await import('../../appliance/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
   const { openAppliance } = await import('../../appliance/appliance.ts');
-  const sources = keySources(cli);
+  const sources = await keySources(cli);
   const askPassphrase = async (): Promise<string | undefined> =>
-    sources.askPassphrase ? sources.askPassphrase() : (await readLines(cli, 'passphrase'))[0];
+    sources.askPassphrase ? sources.askPassphrase() : readSecret(cli, 'passphrase');
   const keyFile = cli.globals.get('--key-file');
   const appliance = await openAppliance({
     data,
@@ -78,7 +79,10 @@ async function stepsWanted(
 ): Promise<readonly UnsealStep[]> {
   if (cli.get('--reset')) return [{ reset: true }];
   const keyFile = cli.globals.get('--key-file');
-  if (keyFile !== undefined) return [{ key: await readSecretFile(keyFile, 'the master key') }];
+  if (keyFile !== undefined) {
+    const { keyFileLine } = await import('../../appliance/custody/key-file.ts');
+    return [{ key: await keyFileLine(keyFile) }];
+  }
   const passphrase = await givenPassphrase(cli);
   if (passphrase !== undefined) return [{ passphrase }];
   const byHand = kinds.filter((kind) => kind === 'passphrase' || kind === 'shares');
@@ -89,8 +93,10 @@ async function stepsWanted(
     const text = await readSecret(cli, what === '' ? 'recovery code (nothing = look for the key again)' : what);
     return text === '' ? [{ retry: true }] : [typedStep(text)];
   }
-  const lines = await readLines(cli, byHand.includes('shares') ? 'shares' : 'passphrase');
-  return lines.length === 0 ? [{ retry: true }] : lines.map(typedStep);
+  // Several people's shares may come together; a passphrase is one line.
+  const lines = byHand.includes('shares') ? await readLines(cli, 'shares') : [await readSecret(cli, 'passphrase')];
+  const steps = lines.filter((line) => line !== '').map(typedStep);
+  return steps.length === 0 ? [{ retry: true }] : steps;
 }
 
 export async function printSealStatus(cli: Cli, status: SealStatus): Promise<void> {

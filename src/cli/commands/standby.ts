@@ -9,8 +9,8 @@ import { answers } from '../fetch.ts';
 import { isNoDirectory, isWithin } from '../files.ts';
 import { standbyWait, type standing } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
+import { serverKeySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
-import { serverKeySources } from '../secrets.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { aborted, serveOptions } from './appliance.ts';
@@ -33,7 +33,7 @@ async function follow(cli: StandbyCli): Promise<void> {
   await checkFrom(cli, from);
   const options = await serveOptions(cli);
   const { standBy } = await import('../../server/serve.ts');
-  const standing = await standBy({ ...options, from, sources: serverKeySources(cli) });
+  const standing = await standBy({ ...options, from, sources: await serverKeySources(cli) });
   try {
     if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void standing.reloadTls());
     const what = standing.serves ? '' : ` (a standby, following ${from})`;
@@ -50,7 +50,7 @@ async function follow(cli: StandbyCli): Promise<void> {
 }
 
 async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   if ((await isWithin(from, data)) || (await isWithin(data, from))) {
     throw cli.wrong('--from: what is shipped to and the data directory are two places, neither within the other');
   }
@@ -58,7 +58,7 @@ async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
 }
 
 async function promote(cli: StandbyCli): Promise<void> {
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const how = {
     wait: cli.get('--wait') ?? standbyWait,
     fence: !cli.get('--unfenced'),
@@ -88,7 +88,7 @@ async function promoteHere(
   const { Standby } = await import('../../appliance/backup/standby.ts');
   const from = cli.get('--from');
   if (from !== undefined) await checkFrom(cli, from);
-  const { data, ...keys } = copyKeys(cli);
+  const { data, ...keys } = await copyKeys(cli);
   const standby = await Standby.open(given({ data, keys, from }));
   try {
     return await standby.takeOver(how);

@@ -7,12 +7,13 @@ import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { inTime, withClient } from '../connect.ts';
 import type { tofu } from '../grammar/other-software.ts';
-import { write } from '../io.ts';
+import { mustReachStdout, write } from '../io.ts';
 import { keptRingKey, namedRingKey } from '../ring-key-file.ts';
 import { openInput } from '../streams.ts';
 
 export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
   const ringname = cli.get('--ring');
+  mustReachStdout(cli.io);
   await write(cli.io.stdout, tofuGreeting);
   const last = readTofuInput(await readInput(cli));
   const answer = await withClient(cli, async (client, connection) => {

@@ -6,7 +6,7 @@ import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { transit } from '../grammar/transit.ts';
-import { write } from '../io.ts';
+import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import { openInput } from '../streams.ts';
@@ -99,6 +99,7 @@ export async function encrypt(cli: CliOf<typeof transit.encrypt>): Promise<void>
 }
 
 export async function decrypt(cli: CliOf<typeof transit.decrypt>): Promise<void> {
+  mustReachStdout(cli.io);
   const ciphertext = Buffer.from(await message(cli))
     .toString('utf8')
     .trim();

@@ -19,7 +19,7 @@ import { readSmallText } from '../files.ts';
 import { upgradeLimit, type upgrading } from '../grammar/appliance.ts';
 import { pathFrom, say } from '../io.ts';
 import { printThing } from '../output.ts';
-import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
+import { dataDirectory, namedDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { writeBackup } from './backup.ts';
 
@@ -29,7 +29,7 @@ type UpgradeCli = CliOf<typeof upgrading.upgrade>;
 
 export async function upgrade(cli: UpgradeCli): Promise<number> {
   refuseRemote(cli, 'an appliance is upgraded where it runs');
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const [file, key] = [cli.get('[FILE]'), cli.get('--trusted-key')];
   // Said before anything is done.
   cli.get('--time-limit');
@@ -45,6 +45,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
         await say(cli.io, 'no upgrade was cut off: nothing to do');
         return exitCodes.done;
       }
+      needNamedDirectory(cli, ordersCommands);
       return show(cli, await resume(journal, data, await portsOf(cli, journal.executable)));
     });
   }
@@ -52,6 +53,9 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   if (key === undefined) throw cli.wrong('--trusted-key is missing: the public key of whoever hands out the releases');
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
+
+/** A journal says which commands stop and start the server, and which file is the executable. */
+const ordersCommands = 'has the journal of an upgrade that was cut off, which says what to run';
 
 async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: string): Promise<number> {
   const { parsePublicKey, readRelease } = await import('../../appliance/upgrade/release.ts');
@@ -64,6 +68,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   return alone(data, async () => {
     const journal = await readJournal(data);
     if (journal) {
+      needNamedDirectory(cli, ordersCommands);
       const ended = await resume(journal, data, await portsOf(cli, journal.executable));
       await say(cli.io, visible(`an upgrade had been cut off: ${outcomeLine(ended)}`));
       if (ended.outcome === 'upgraded') return show(cli, ended);
@@ -140,7 +145,7 @@ async function serviceOf(cli: UpgradeCli, data: string, executable: string): Pro
 
 async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePorts> {
   const { ServiceControl } = await import('../../appliance/upgrade/service.ts');
-  const data = dataDirectory(cli);
+  const data = await dataDirectory(cli);
   const limit = cli.get('--time-limit') ?? upgradeLimit;
   // What the environment says of the database, it says to the server too.
   const ofStore = (['--store', '--store-password-file'] as const).filter((option) => cli.globals.isTyped(option));
@@ -149,7 +154,13 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
     const value = cli.globals.get(option);
     return value === undefined ? [] : [option, value];
   });
-  const control = new ServiceControl({ data, limit, env: cli.io.env, args });
+  const control = new ServiceControl({
+    data,
+    isNamed: namedDirectory(cli) !== undefined,
+    limit,
+    env: cli.io.env,
+    args,
+  });
   return {
     backUp: (name) => backUp(cli, data, name),
     probe: () => probe(cli),
@@ -159,7 +170,7 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
       await say(cli.io, `checking version ${expected}`);
       const isNew = expected === journal.to.version && journal.reason === undefined;
       // What is known to work is not given up for being slow.
-      const until = Date.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
+      const until = performance.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
       await check(cli, { data, journal, expected, until, ...(isNew && { signal: cli.io.signal }) }, () =>
         control.failure(journal.service),
       );
@@ -248,7 +259,7 @@ async function check(cli: Cli, checked: Checked, failure: () => Promise<string |
     isSaid ||= answer !== undefined;
     const failed = answer ? undefined : await failure();
     if (failed !== undefined) throw new KmsError('refused', `version ${expected} does not serve: ${failed}`);
-    if (Date.now() > until) {
+    if (performance.now() > until) {
       const what = answer ? 'it is sealed' : last;
       const { service } = journal;
       const hint = service.kind === 'systemd' ? { hint: `journalctl -u ${service.unit} says more` } : {};
@@ -279,7 +290,7 @@ async function asked<T>(
   tenant?: string,
 ): Promise<T> {
   const { upgradeHeader } = await import('../../appliance/upgrade/journal.ts');
-  const late = AbortSignal.timeout(Math.max(1, until - Date.now()));
+  const late = AbortSignal.timeout(Math.max(1, until - performance.now()));
   const request = new Request(localUrl + path, {
     method,
     headers: {

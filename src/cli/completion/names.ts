@@ -156,6 +156,6 @@ async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<Answ
 }
 
 async function socketFetch(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {
-  const socket = join(dataDirectory(cli), 'kms.sock');
+  const socket = join(await dataDirectory(cli), 'kms.sock');
   return (await answers(socket)) ? unixFetch(socket) : undefined;
 }

@@ -13,10 +13,23 @@ function shell({ raw }: TemplateStringsArray): string {
 }
 
 // Bash cuts words at characters such as : and =, too. What stands together is one word here; and since bash puts a
-// candidate in the place of the last cut alone, the part before that is taken off again.
+// candidate in the place of the last cut alone, the part before that is taken off again. A candidate is somebody's
+// text: it is quoted as its place needs it, and left out where no quoting helps, as for a `!` of the history in double
+// quotes.
 const bash = shell`# bash completion for kms
 _kms() {
-  local line=@{COMP_LINE:0:COMP_POINT} piece rest i mode candidate head
+  local line=@{COMP_LINE:0:COMP_POINT} piece rest i mode candidate head quote= character
+  for ((i = 0; i < @{#line}; i++)); do
+    character=@{line:i:1}
+    case $quote$character in
+      \\ | \"\\) ((i++)) ;;
+      \' | \")
+        quote=$character
+        # Where backslashes count as well, no quoting is safe.
+        [[ @{line:i-1:2} == \$\' ]] && return ;;
+      \'\' | \"\") quote= ;;
+    esac
+  done
   local -a words=()
   for ((i = 0; i <= COMP_CWORD; i++)); do
     piece=@{COMP_WORDS[i]}
@@ -37,7 +50,16 @@ _kms() {
     read -r mode
     while IFS=$'\t' read -r candidate _; do
       candidate=@{candidate#"$head"}
-      [[ @{COMP_WORDS[COMP_CWORD]} == [\"\']* ]] || printf -v candidate %q "$candidate"
+      case $quote in
+        \') candidate=@{candidate//\'/\'\\\'\'} ;;
+        \")
+          [[ $candidate == *!* ]] && continue
+          candidate=@{candidate//\\/\\\\}
+          candidate=@{candidate//\"/\\\"}
+          candidate=@{candidate//\$/\\\$}
+          candidate=@{candidate//\`/\\\`} ;;
+        *) printf -v candidate %q "$candidate" ;;
+      esac
       COMPREPLY+=("$candidate")
     done
   } < <("@{words[0]/#\~/$HOME}" __complete -- "@{words[@]:1}" 2>/dev/null)

@@ -30,7 +30,10 @@ export const copies = {
     ],
     {
       '<FROM>': argument('file'),
-      '--to': time('TIME', 'for a directory that was shipped to: the state at this time (default: the newest)'),
+      '--to': time(
+        'TIME',
+        'for a directory that was shipped to: the state at this time, in UTC unless it has a zone (default: the newest)',
+      ),
     },
   ),
   move: command(

@@ -6,6 +6,7 @@ import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
+import { lastTime, readTime } from './time-text.ts';
 
 /** What has names that an appliance or this machine knows. */
 export type NameKind =
@@ -150,6 +151,12 @@ export const typedPath = option(notNothing, 'file');
 export const path = option(pathOf, 'file');
 export const directory = option(pathOf, 'directory');
 
+/** The id of an appliance, as `kms status` and a recovery kit show it. */
+export const applianceId = option((given, place) => {
+  if (/^[0-9a-f]{32}$/.test(given)) return given;
+  throw wrong(place, `expected the id of an appliance, 32 hex digits, got "${given}"`);
+});
+
 export const integer = option((given, place) => {
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
   throw wrong(place, `expected a whole number, got "${given}"`);
@@ -191,25 +198,8 @@ export const object = option((given, place) => {
   return parsed.value;
 });
 
-/** A time: milliseconds since 1970, or a date such as 2026-01-02 or 2026-01-02T03:04:05Z. */
-export const time = option((given, place) => readTime(given, place, ''));
-
-/** `others` is what else the place takes. */
-function readTime(given: string, { name }: Place, others: string): number {
-  const [day] = /^\d{4}-\d\d-\d\d/.exec(given) ?? [];
-  if (day !== undefined && !isDay(day)) throw new KmsError('usage', `${name}: there is no day ${day}`);
-  const milliseconds = /^[0-9]{1,15}$/.test(given) ? Number(given) : day ? Date.parse(given) : Number.NaN;
-  if (!Number.isNaN(milliseconds)) return milliseconds;
-  const known = 'milliseconds since 1970 or a date such as 2026-01-02T03:04:05Z';
-  const what = others === '' ? known : `${known.replace(' or ', ', ')}${others}`;
-  throw new KmsError('usage', `${name}: expected ${what}, got "${given}"`);
-}
-
-/** The platform takes 30 February for the second day of March. */
-function isDay(day: string): boolean {
-  const start = Date.parse(`${day}T00:00Z`);
-  return !Number.isNaN(start) && new Date(start).toISOString().startsWith(day);
-}
+/** A time, in epoch milliseconds. */
+export const time = option((given, { name }) => readTime(given, name));
 
 /** Ten years: more is a mistake, and sums of times stay what dates can say. */
 const longest = 3650 * 86_400_000;
@@ -233,11 +223,13 @@ export const wait = option((given, place) => {
   throw wrong(place, `expected at most ${ageText(longestWait)}, got "${given}"`);
 });
 
-/** When something ends: a date, milliseconds since 1970, an age from now on, or null for `never`. */
+/** When something ends: a time, an age from now on, or null for `never`. */
 export const moment = option((given, place) => {
   if (given === 'never') return null;
   const age = parseAge(given);
-  return age === undefined ? readTime(given, place, ', an age such as 90d, or never') : Date.now() + age;
+  if (age === undefined) return readTime(given, place.name, ', an age such as 90d, or never');
+  if (Date.now() + age <= lastTime) return Date.now() + age;
+  throw wrong(place, `expected a time before the year 10000, got "${given}"; never is one too`);
 });
 
 /** A key is at least that old before its ring rotates. */

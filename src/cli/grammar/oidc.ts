@@ -32,7 +32,7 @@ export const oidc = {
       '--allow-root': toggle('let values grant * and system.*'),
       '--provider-ca': path(
         'FILE',
-        'certificate authorities to trust for the provider, PEM (default: the well-known ones)',
+        "certificate authorities to trust for the provider, PEM (default: the well-known ones and the system's)",
       ),
     },
   ),

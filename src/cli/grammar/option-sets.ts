@@ -1,5 +1,6 @@
 // Options that several commands have in the same form, and those of every command.
 import {
+  applianceId,
   atLeast,
   blocks,
   directory,
@@ -27,9 +28,16 @@ export const globals = {
   '--server': text('URL', 'use the appliance at this address instead of the one on this machine'),
   '--api-key-file': path('FILE', 'a file with the API key for --server; or set KMS_API_KEY to the key itself'),
   '--profile': text('NAME', 'use the appliance that `kms profile add` saved under this name', 'profile'),
-  '--ca-file': path('FILE', 'certificate authorities to trust for --server, PEM (default: the well-known ones)'),
+  '--ca-file': path(
+    'FILE',
+    "certificate authorities to trust for --server, PEM (default: the well-known ones and the system's)",
+  ),
   '--key-file': path('FILE', 'the file with the master key, or with a recovery kit'),
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
+  '--expect-appliance': applianceId(
+    'ID',
+    'refuse any other appliance than this one, by its id, in the data, a backup, a shipped copy or at the address',
+  ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
 };
 
@@ -39,8 +47,8 @@ export const paged = {
 };
 
 export const searched = {
-  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a date'),
-  '--end': time('TIME', 'up to and including this time'),
+  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a time, in UTC unless it has a zone'),
+  '--end': time('TIME', 'up to and including this time, likewise in UTC'),
   '--limit': atLeast(1, integer('N', 'at most this many (default: 100)')),
   '--all': toggle('all of them'),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
@@ -49,7 +57,10 @@ export const searched = {
 /** What an API key is beside its permissions. */
 export const keyed = {
   '--name': text('TEXT', 'a name for people'),
-  '--expires': moment('TIME|AGE', 'when it expires: a date, an age such as 90d from now, or never'),
+  '--expires': moment(
+    'TIME|AGE',
+    'when it expires: a time, in UTC unless it has a zone, an age such as 90d from now, or never',
+  ),
   '--allow-address': blocks(
     'CIDR',
     'an address or block that it may be used from; without any, it may be used from anywhere',

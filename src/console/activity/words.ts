@@ -27,6 +27,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
     decrypt: ['decrypted with', 'decrypt with'],
     rewrap: ['rewrapped messages with', 'rewrap messages with'],
     datakey: ['got a data key with', 'get a data key with'],
+    'datakey-wrapped': ['got an encrypted data key with', 'get an encrypted data key with'],
     sign: ['signed with', 'sign with'],
     verify: ['verified signatures with', 'verify signatures with'],
     rotate: ['gave a new key to', 'give a new key to'],

@@ -5,6 +5,7 @@
 import { canonicalBlock } from '../../model/addresses.ts';
 import { parseAge } from '../../model/ages.ts';
 import type { ChangeOp } from '../../model/json.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
 
 export const operations = {
   replace: {
@@ -42,16 +43,13 @@ export function differences(before: Values, after: Values): Difference[] {
 
 type Typed<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: string };
 
-const date = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?))?(?: ?UTC|Z)?$/;
-
 /** When a key ends: a date in UTC, an age from `now` on, or null where nothing is typed. Milliseconds since 1970. */
 export function endIn(text: string, now: number): Typed<number | null> {
   if (text === '') return { value: null };
   const age = parseAge(text);
   if (age !== undefined) return { value: now + age };
-  const [, day, time = '00:00'] = date.exec(text) ?? [];
-  const value = day === undefined ? Number.NaN : Date.parse(`${day}T${time}Z`);
-  if (!Number.isNaN(value)) return { value };
+  const value = parseTimestamp(text.replace(/ ?UTC$/, ''));
+  if (value !== undefined) return { value };
   return { problem: 'Give a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };
 }
 

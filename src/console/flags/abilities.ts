@@ -24,6 +24,7 @@ const verbs: Readonly<Record<string, string>> = {
   config: 'change the settings of',
   validate: 'check',
   datakey: 'get data keys from',
+  'datakey-wrapped': 'get encrypted data keys from',
   verify: 'verify signatures of',
   'system.metrics': 'read the metrics of',
   'system.backup': 'back up',

@@ -3,6 +3,7 @@
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { ConsolePageName } from '../../api/console-pages.ts';
 import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { newestActivity } from '../activity/records.ts';
 import { countText, spanText } from '../text.ts';
 import type { RingRotation } from './counts.ts';
@@ -78,7 +79,7 @@ function ofBackups({ configured, lastVerified, lastFailure, running }: Backups, 
   if (running) return [];
   if (lastFailure) return [{ tone: 'bad', text: `The last backup failed: ${lastFailure.message}.`, mend }];
   if (!lastVerified) return [{ tone: 'bad', text: 'There is no verified backup.', mend }];
-  const age = (now - Date.parse(lastVerified.at)) / second;
+  const age = (now - epochTimeOf(lastVerified.at)) / second;
   if (age <= oldAfter) return [];
   return [{ tone: 'bad', text: `The last verified backup is ${spanText(age)} old.`, mend }];
 }

@@ -1,5 +1,6 @@
 // Search fields are the filters of a search in their three forms: as people type them, in the address of the page, so
 // that a search can be kept and passed on, and as the API takes them.
+import { parseTimestamp } from '../../model/timestamp.ts';
 import { localForm, parseObject } from '../text.ts';
 
 /**
@@ -73,16 +74,21 @@ export function searchFields<Name extends string, Filters extends object>(
 
 const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 
+/** In UTC; undefined for what no field of times gives. */
+function timeIn(text: string): number | undefined {
+  return timeForm.test(text) ? parseTimestamp(text) : undefined;
+}
+
 /** For a field of times, in the time zone of whoever reads it: browsers complain of what is none. */
 export function shownTime(text: string): string {
-  const date = new Date(timeForm.test(text) ? `${text}Z` : Number.NaN);
-  return Number.isFinite(date.getTime()) ? localForm(date).slice(0, text.length) : '';
+  const time = timeIn(text);
+  return time === undefined ? '' : localForm(new Date(time)).slice(0, text.length);
 }
 
 /** The same time in UTC, as the address has it; what is none stays as it was typed. */
 function typedTime(text: string): string {
-  const date = new Date(timeForm.test(text) ? text : Number.NaN);
-  return Number.isFinite(date.getTime()) ? date.toISOString().slice(0, text.length) : text;
+  // The one text that is read in the zone of who typed it; it is a time as the browser's field gives one.
+  return timeIn(text) === undefined ? text : new Date(text).toISOString().slice(0, text.length);
 }
 
 interface Read {
@@ -104,8 +110,8 @@ function read(kind: FieldKind, text: string): Read {
       return parseObject(text);
     case 'start':
     case 'end': {
-      const time = new Date(`${text}Z`).getTime();
-      if (!Number.isFinite(time)) return { problem: 'Give a date and a time, such as 2026-01-31T08:00.' };
+      const time = parseTimestamp(text);
+      if (time === undefined) return { problem: 'Give a date and a time, such as 2026-01-31T08:00.' };
       // A minute that something ends with is meant whole.
       return { value: kind === 'end' && /T\d\d:\d\d$/.test(text) ? time + 59_999 : time };
     }

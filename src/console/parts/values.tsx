@@ -2,6 +2,7 @@
 // can be copied.
 import type { Child } from 'hono/jsx/dom';
 import { fingerprintOf } from '../../client/ring-keys.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
@@ -25,9 +26,14 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
+/** Of milliseconds or RFC 3339. */
+function dateOf(at: number | string): Date {
+  return new Date(typeof at === 'string' ? epochTimeOf(at) : at);
+}
+
 /** `at`: milliseconds, or RFC 3339. In UTC for whoever points at it. */
 export function Time({ at }: { readonly at: number | string }) {
-  const date = new Date(at);
+  const date = dateOf(at);
   if (Number.isNaN(date.getTime())) return <span>{String(at)}</span>;
   return (
     <time datetime={date.toISOString()} title={utcText(date)}>
@@ -39,7 +45,7 @@ export function Time({ at }: { readonly at: number | string }) {
 /** The same as a day alone, for tables with many columns; hovering tells the rest. */
 export function Day({ at }: { readonly at: number | string | null }) {
   if (at === null) return <span data-quiet>never</span>;
-  const date = new Date(at);
+  const date = dateOf(at);
   return (
     <time datetime={date.toISOString()} title={utcText(date)}>
       {localText(date).slice(0, 10)}
@@ -49,7 +55,7 @@ export function Day({ at }: { readonly at: number | string | null }) {
 
 /** The time of day alone, below the heading of a day: both in the time zone of who looks. */
 export function Clock({ at }: { readonly at: number }) {
-  const date = new Date(at);
+  const date = dateOf(at);
   return (
     <time datetime={date.toISOString()} title={utcText(date)}>
       {date.toLocaleTimeString('en-GB')}

@@ -113,6 +113,16 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
     limits: [keyLimit],
   },
+  transitWrappedDataKey: {
+    description: [
+      'The same as `datakey`, without the key itself: for programs that get keys ready for others, and must not see them.',
+    ],
+    params,
+    body: { bits: 256 },
+    answer: { ciphertext: sample.transitCiphertext, keyVersion: 1 },
+    problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
+    limits: [keyLimit],
+  },
   transitSign: {
     description: [
       'Signs with the latest version of a ring of type `ed25519` or `ecdsa-p256`, or with `keyVersion`. ECDSA signs the hash of `input`, Ed25519 `input` itself.',

@@ -34,18 +34,18 @@ interface Bucket {
  * How often clients of Tang may ask, each address and all of them; of IPv6 what a network gives to one place, a /64.
  */
 export class TangLimits {
-  readonly #now: () => number;
+  readonly #elapsed: () => number;
   readonly #all: Bucket;
   readonly #addresses = new Map<string, Bucket>();
 
-  constructor(now: () => number) {
-    this.#now = now;
-    this.#all = { left: ofAll.burst, at: now() };
+  constructor(elapsed: () => number) {
+    this.#elapsed = elapsed;
+    this.#all = { left: ofAll.burst, at: elapsed() };
   }
 
   /** Seconds to wait; 0 for a request that is counted. */
   wait(address: string): number {
-    const now = this.#now();
+    const now = this.#elapsed();
     const bytes = addressBytes(address);
     const key = bytes?.length === 16 ? groupsOf(bytes).slice(0, 4).join(':') : address;
     const one = this.#addresses.get(key) ?? this.#newcomer(key, now);

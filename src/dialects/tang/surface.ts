@@ -32,7 +32,7 @@ interface Place {
 
 export function tangSurface(appliance: Appliance, ways: Ways): Answer {
   const { world } = appliance;
-  const limits = new TangLimits(world.now);
+  const limits = new TangLimits(world.elapsed);
 
   function handlerOf<B>(path: string, operation: TangOperation<B>): Handler<Thumbprint> {
     const { action } = operation;

@@ -32,6 +32,10 @@ export function problem(status: number, message: string): Told {
   return { status, errors: [message] };
 }
 
+export function noSuchRoute(path: readonly string[]): Told {
+  return problem(404, `no handler for route "${path.join('/').slice(0, 200)}". route entry not found.`);
+}
+
 /** The error of a request that is not as it must be. */
 export function invalid(message: string): KmsError {
   return new KmsError('invalid', message);

@@ -4,7 +4,7 @@ import { sealedError } from '../../http/admission.ts';
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { Codec } from '../../http/codec.ts';
 import type { ApiRequest } from '../../http/request.ts';
-import type { Outcome } from '../../http/respond.ts';
+import { type Outcome, refused } from '../../http/respond.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
 import type { Operation } from './operations.ts';
@@ -44,17 +44,25 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
   return { ...problem(status, text), headers };
 }
 
-/** The body of a request that is none of our endpoints'. */
-export async function readObject({ body }: ApiRequest): Promise<JsonObject> {
-  const bytes = await body.read(publicBodyLimit, undefined);
-  if (!bytes) throw tooLarge(publicBodyLimit);
-  return objectOf(bytes);
+/** The answer, or the refusal that making it threw. */
+export function toldBy(make: () => Told): Told {
+  try {
+    return make();
+  } catch (error) {
+    return refusalOf(refused(error), undefined);
+  }
+}
+
+/** The bytes of a body that no endpoint of ours takes; undefined for too many. */
+export function readBytes({ body }: ApiRequest): Promise<Uint8Array | undefined> {
+  return body.read(publicBodyLimit, undefined);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Empty where nothing came. Throws `invalid` for what is no object. */
-function objectOf(bytes: Uint8Array): JsonObject {
+/** Empty where nothing came. Throws `invalid` for what is no object, and `too-large`. */
+export function objectOf(bytes: Uint8Array | undefined): JsonObject {
+  if (!bytes) throw tooLarge(publicBodyLimit);
   if (bytes.length === 0) return {};
   let value: unknown;
   try {

@@ -4,6 +4,7 @@ import type { EndpointId } from '../../api/endpoints.ts';
 import type { TransitMade, TransitRing } from '../../api/transit.ts';
 import type { WrittenItems } from '../../core/pages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
 import { done, found, hasNoBody, invalid, nothing, problem, type Told } from './answers.ts';
 import {
@@ -44,7 +45,8 @@ const noKey = 'encryption key not found';
  * and several parts: the shortest behind which something is asked for is meant.
  */
 export function operationOf(method: string, path: readonly string[], isList: boolean): Operation | string | undefined {
-  for (let mount = 1; mount < path.length; mount++) {
+  // Behind a mount are three parts at most.
+  for (let mount = Math.max(1, path.length - 3); mount < path.length; mount++) {
     const operation = behindMount(method, path.slice(mount), isList);
     if (operation) return operation;
   }
@@ -152,7 +154,7 @@ function ringData(ring: TransitRing): object {
   for (const { version: n, createdAt, publicKey } of versions.toReversed()) {
     const name = type === 'ed25519' ? 'ed25519' : 'P-256';
     keys[n] = encrypts
-      ? Math.floor(Date.parse(createdAt) / 1000)
+      ? Math.floor(epochTimeOf(createdAt) / 1000)
       : { certificate_chain: '', creation_time: createdAt, name, public_key: publicKey };
   }
   return {
@@ -247,7 +249,7 @@ function madeData({ ciphertext, keyVersion, plaintext, error }: TransitMade): ob
 
 function dataKey(ringname: string, isWrapped: boolean): Operation {
   return {
-    id: 'transitDataKey',
+    id: isWrapped ? 'transitWrappedDataKey' : 'transitDataKey',
     params: { ringname },
     missing: noKey,
     body(given) {
@@ -256,7 +258,6 @@ function dataKey(ringname: string, isWrapped: boolean): Operation {
       const context = textOf(given, 'context');
       const keyVersion = madeVersionOf(given);
       return {
-        wrapped: isWrapped,
         ...(keyVersion !== undefined && { keyVersion }),
         ...(bits !== undefined && { bits }),
         ...(associatedData !== undefined && { associatedData }),

@@ -12,12 +12,13 @@ import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenants.ts';
 import { readAuthority } from '../../model/hosts.ts';
-import { envelopeIds, isSealed, permissionDenied, problem, type Told } from './answers.ts';
-import { codecOf, outcomeOf, readObject, refusalOf } from './codec.ts';
+import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type Told } from './answers.ts';
+import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
+import { namespaceOf, refusedHeader, tokenOf } from './headers.ts';
 import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
-import { serverState } from './server-state.ts';
-import { namespaceOf, type Target, Targets, tokenOf } from './target.ts';
-import { holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
+import { type Target, Targets } from './target.ts';
+import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
 /** One request, as far as it is understood. */
 interface Asked {
@@ -26,9 +27,18 @@ interface Asked {
   readonly token: string | undefined;
 }
 
-/** Work that is no endpoint's, for the tenant of this id. */
+/** The tenant that a request names, and the rest of its path. */
+interface TenantAsked {
+  /** Undefined where there is no such tenant. */
+  readonly handle: TenantHandle | undefined;
+  /** The tenant's name or host, as the request has it. */
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+/** Work that is no endpoint's, for the tenant of this id if there is one. */
 interface OwnWork {
-  readonly tenant: string;
+  readonly tenant: string | undefined;
   work(): Promise<Told>;
 }
 
@@ -75,16 +85,18 @@ class VaultSurface {
     const { target, token } = asked;
     const { parts, method, isList } = target;
     const { state, world } = this.#appliance;
-    if (parts[0] === 'sys') {
-      const told = serverState(target, state.sealed, world.now()) ?? noSuchRoute(target);
-      return Promise.resolve(this.#tell(told));
-    }
+    const answer = parts[0] === 'sys' ? serverState(target, state.sealed, world.now()) : undefined;
+    if (answer) return Promise.resolve(this.#tell(answer));
     if (state.sealed) return Promise.resolve(this.#tell(isSealed));
     const tenant = matchTenant(asked, state);
-    if (!tenant) return Promise.resolve(this.#tell(permissionDenied));
     const { handle, path } = tenant;
-    if (path[0] === 'auth') return this.#aboutToken(asked, state, handle, path);
-    if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target));
+    const refusal = refusedHeader(asked.request);
+    if (isLogin(method, path)) return this.#logIn(asked, state, tenant, refusal);
+    if (!handle) return Promise.resolve(this.#tell(permissionDenied));
+    if (refusal !== undefined) return this.#toHolder(asked, handle, problem(400, refusal));
+    if (path[0] === 'sys') return this.#aboutSystem(asked, handle, path);
+    if (path[0] === 'auth') return this.#aboutToken(asked, handle, path);
+    if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target.parts));
     const operation = path === parts ? target.operation() : operationOf(method, path, isList);
     if (operation === undefined) return this.#toHolder(asked, handle, unsupported(target, path));
     if (typeof operation === 'string') return this.#toHolder(asked, handle, problem(400, operation));
@@ -110,17 +122,17 @@ class VaultSurface {
   }
 
   /** An outcome as it goes out: a refusal of ours in their words. */
-  #sent({ tenant }: TenantHandle, outcome: Outcome, missing?: string): Outcome {
+  #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: string): Outcome {
     const { sentStatus: status } = outcome;
     if (status !== undefined) return { ...outcome, status };
     const { state } = this.#appliance;
     // Where its tenant was deleted meanwhile, it is told what the next request will be.
-    const isGone = !state.sealed && state.tenants.byName(tenant.name)?.tenant.id !== tenant.id;
+    const isGone = handle && !state.sealed && !isServed(state, handle);
     return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
   }
 
-  #aboutToken(asked: Asked, open: OpenState, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
-    const { target, request } = asked;
+  #aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+    const { target } = asked;
     const { method } = target;
     const whole = path.slice(1).join('/');
     if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
@@ -129,12 +141,35 @@ class VaultSurface {
     if (whole === 'token/renew-self' && isWrite(method)) {
       return this.#byToken(asked, handle, 'session.refresh', renewSelf);
     }
-    if (path.length !== 3 || path[2] !== 'login' || !isWrite(method)) {
-      return this.#toHolder(asked, handle, noSuchRoute(target));
+    return this.#toHolder(asked, handle, noSuchRoute(target.parts));
+  }
+
+  #aboutSystem(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+    const { method, parts } = asked.target;
+    if (!isAboutCapabilities(method, path)) {
+      return this.#toHolder(asked, handle, mounts(method, path) ?? noSuchRoute(parts));
     }
-    return this.#ownWork(asked, handle, 'session.create', (token) =>
-      logIn(token, open.people.appRoleBackoff, () => readObject(request)),
-    );
+    return this.#byToken(asked, handle, 'none', async (token) => {
+      const flags = await flagsOf(token);
+      if (!flags) {
+        await holderOf(token, 'none', 403);
+        return permissionDenied;
+      }
+      const bytes = await readBytes(asked.request);
+      const answer = toldBy(() => capabilities(objectOf(bytes), flags));
+      return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
+    });
+  }
+
+  /** A tenant that there is not is answered as one where nobody has that role. */
+  #logIn(asked: Asked, open: OpenState, { handle, name }: TenantAsked, refusal: string | undefined): Promise<Outcome> {
+    const { token, request } = asked;
+    const { world } = this.#appliance;
+    return this.#ownWork(asked, handle, 'session.create', async () => {
+      if (refusal !== undefined) return problem(400, refusal);
+      const login = { token, from: request, handle, unknownTenant: name, world };
+      return logIn(login, open.people.appRoleBackoff, async () => objectOf(await readBytes(request)));
+    });
   }
 
   /** In its turn among all requests: senders of unknown tokens wait with the holders of known ones. */
@@ -146,24 +181,23 @@ class VaultSurface {
   ): Promise<Outcome> {
     const { token, request } = asked;
     const { queue } = this.#ways;
-    return this.#ownWork(asked, handle, action, async (tokenAsked) => {
+    const { world } = this.#appliance;
+    return this.#ownWork(asked, handle, action, async () => {
       if (token === undefined) return permissionDenied;
-      const asker = knownAsker(handle, new Bearer(token), request, this.#appliance.world.now());
+      const asker = knownAsker(handle, new Bearer(token), request, world.now());
       const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
       if (turn) await turn;
-      return work(tokenAsked).finally(() => queue.leave());
+      return work({ token, from: request, handle, world }).finally(() => queue.leave());
     });
   }
 
   async #ownWork(
-    { request, token }: Asked,
-    handle: TenantHandle,
+    { request }: Asked,
+    handle: TenantHandle | undefined,
     action: string,
-    work: (asked: TokenAsked) => Promise<Told>,
+    work: () => Promise<Told>,
   ): Promise<Outcome> {
-    const { world } = this.#appliance;
-    const asked: TokenAsked = { token, from: request, handle, world };
-    const { outcome } = await this.#ownHandler(action)(request, { tenant: handle.tenant.id, work: () => work(asked) });
+    const { outcome } = await this.#ownHandler(action)(request, { tenant: handle?.tenant.id, work });
     return this.#sent(handle, outcome);
   }
 
@@ -173,12 +207,13 @@ class VaultSurface {
     const handler = this.#ways.logged<OwnWork>(
       { path: '/v1', counted: action },
       async (_request, _state, { tenant, work }) => {
+        const counted = { action, ...(tenant !== undefined && { tenant }) };
         try {
           const told = await work();
           const outcome = { ...this.#tell(told), sentStatus: told.status };
-          return { outcome, action, tenant, granted: told.status < 400 };
+          return { outcome, ...counted, granted: told.status < 400 };
         } catch (error) {
-          return { outcome: refused(error), action, tenant };
+          return { outcome: refused(error), ...counted };
         }
       },
     );
@@ -194,32 +229,31 @@ class VaultSurface {
   }
 }
 
+function isServed({ tenants }: OpenState, { tenant }: TenantHandle): boolean {
+  return tenants.byName(tenant.name)?.tenant.id === tenant.id;
+}
+
+function isLogin(method: string, path: readonly string[]): boolean {
+  return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
+}
+
 /** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
-function matchTenant(
-  { request, target }: Asked,
-  { tenants }: OpenState,
-): { handle: TenantHandle; path: readonly string[] } | undefined {
+function matchTenant({ request, target }: Asked, { tenants }: OpenState): TenantAsked {
   const { parts, method, isList } = target;
   const namespace = namespaceOf(request);
   if (namespace !== '' && namespace !== 'root') {
-    const handle = tenants.byName(namespace);
-    return handle && { handle, path: parts };
+    return { handle: tenants.byName(namespace), name: namespace, path: parts };
   }
   const tail = parts.slice(1);
   // The first of three parts is the mount, except where the last asks for a list.
   const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
-  const first = mayName ? tenants.byName(parts[0]?.toLowerCase() ?? '') : undefined;
-  if (first && (tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined)) {
-    return { handle: first, path: tail };
+  const name = parts[0]?.toLowerCase() ?? '';
+  const first = mayName ? tenants.byName(name) : undefined;
+  if (first ? tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined : isLogin(method, tail)) {
+    return { handle: first, name, path: tail };
   }
-  const host = readAuthority(headerOf(request, 'host') ?? '')?.host;
-  const handle = host === undefined ? undefined : tenants.byHost(host);
-  return handle && { handle, path: parts };
-}
-
-function noSuchRoute({ parts }: Target): Told {
-  const path = parts.join('/').slice(0, 200);
-  return problem(404, `no handler for route "${path}". route entry not found.`);
+  const host = readAuthority(headerOf(request, 'host') ?? '')?.host ?? '';
+  return { handle: tenants.byHost(host), name: host, path: parts };
 }
 
 function unsupported({ isList }: Target, path: readonly string[]): Told {

@@ -1,6 +1,5 @@
 // The target of a request of Vault's clients: its path, decoded and cut into parts, and the operation that these name.
-import { bearerToken, longestCredential } from '../../http/admission.ts';
-import { type ApiRequest, headerOf } from '../../http/request.ts';
+import type { ApiRequest } from '../../http/request.ts';
 import { invalid } from './answers.ts';
 import { type Operation, operationOf } from './operations.ts';
 
@@ -66,20 +65,4 @@ function decoded(parts: readonly string[]): string[] {
   } catch {
     throw invalid('the path is not well-formed');
   }
-}
-
-export function tokenOf(request: ApiRequest): string | undefined {
-  const token = headerOf(request, 'x-vault-token');
-  if (!token) return bearerToken(headerOf(request, 'authorization'));
-  return token.length > longestCredential ? undefined : token;
-}
-
-/** The tenant's name in the header X-Vault-Namespace, without the slashes around it; empty for none. */
-export function namespaceOf(request: ApiRequest): string {
-  const header = headerOf(request, 'x-vault-namespace') ?? '';
-  let start = 0;
-  let end = header.length;
-  while (header[start] === '/') start++;
-  while (end > start && header[end - 1] === '/') end--;
-  return header.slice(start, end).toLowerCase();
 }

@@ -6,6 +6,7 @@ import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
 import { identify } from '../../http/admission.ts';
 import type { TenantHandle } from '../../http/tenants.ts';
+import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';
 
@@ -17,12 +18,22 @@ export interface TokenAsked {
   readonly world: World;
 }
 
+/** A login to a tenant, or to one that there is not. */
+interface LoginAsked extends Omit<TokenAsked, 'handle'> {
+  readonly handle: TenantHandle | undefined;
+  /** What named a tenant that there is not. */
+  readonly unknownTenant: string;
+}
+
 interface Holder {
   readonly id: string;
   readonly createdAt: number;
   /** Undefined = never. */
   readonly expiresAt: number | undefined;
 }
+
+/** Characters that are remembered of a tenant that there is not. */
+const longestName = 253;
 
 /** Who holds the token, which is recorded; undefined where nobody does that is let in. */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
@@ -38,6 +49,13 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
     const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
     return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
   });
+}
+
+/** What the token's holder may do; undefined where nobody holds it, or may use it. Records nothing. */
+export async function flagsOf({ token, from, handle, world }: TokenAsked): Promise<Flags | undefined> {
+  if (token === undefined) return undefined;
+  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
+  return known?.usable ? known.caller.flags : undefined;
 }
 
 export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
@@ -77,10 +95,13 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
 /**
  * By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. At the pace of
  * other logins. Throws `rate-limited`, for whoever comes from there before the body is read.
+ *
+ * A tenant that there is not answers, waits and counts as one without keys, so that nobody learns which there are.
  */
-export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
-  const { handle, from } = asked;
-  const origin = { tenant: handle.tenant.id, address: from.remoteAddress ?? 'local' };
+export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
+  const { handle, from, unknownTenant } = asked;
+  const tenant = handle?.tenant.id ?? `none ${unknownTenant.slice(0, longestName)}`;
+  const origin = { tenant, address: from.remoteAddress ?? 'local' };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
   const { role_id: role, secret_id: secret } = await read();
@@ -88,7 +109,7 @@ export async function logIn(asked: TokenAsked, backoff: LoginBackoff, read: () =
   if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
   const turn = await backoff.begin({ ...origin, name: role });
   try {
-    const holder = await holderOfRole(asked, role, secret);
+    const holder = handle && (await holderOfRole({ ...asked, handle }, role, secret));
     if (holder) turn.succeeded();
     else turn.failed();
     return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;

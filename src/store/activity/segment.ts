@@ -250,7 +250,7 @@ export function readError(path: string, cause: unknown): unknown {
   if (!shortages.has(code)) {
     return new SegmentFault(path, `cannot be read: ${reasonOf(cause)}`, cause, 'unavailable');
   }
-  return new KmsError('unavailable', `activity segment ${path} cannot be read now: ${code}`, {
+  return new KmsError('unavailable', `activity segment ${path} cannot be read now: ${reasonOf(cause)}`, {
     hint: 'try again',
     cause,
   });

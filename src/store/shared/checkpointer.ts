@@ -16,6 +16,7 @@ interface CheckpointerWorld<T extends object> extends Pick<SharedRecovery, 'engi
     readonly keepRows: number;
   };
   readonly now: () => number;
+  readonly elapsed: () => number;
   readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly onEvent: (event: StoreEvent) => void;
   /** What is in service; throws while nothing is. */

@@ -4,6 +4,7 @@ import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
 import type { Group } from '../commit-group.ts';
+import { HistoryLost } from '../files.ts';
 import { GroupReplayer, type ReplayWitness } from '../group-replay.ts';
 import { Session } from '../session.ts';
 import type { Sql } from '../sql.ts';
@@ -12,12 +13,22 @@ import { nonceLength } from '../store-files.ts';
 import { type Migration, migrate, refuseNewer } from '../tables/migrations.ts';
 import type { LogRow, TurnStart } from './engine.ts';
 import type { RowBytes, SharedRecovered } from './recovery.ts';
-import { behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
+import { beginning, behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
 
 /** The log does not go on where this node is: a failover of the engine cut it off, or it was trimmed meanwhile. */
 export class LostBranch extends KmsError {
   constructor(uid: Uint8Array, seq: number) {
     super('unavailable', `${logNameOf(uid)} does not have the row ${seq} that this node had seen`);
+  }
+}
+
+/** A failover of the engine lost commits that this node had seen, which its requests may rest on. */
+export class CommitsLost extends HistoryLost {
+  constructor(what: string) {
+    super(
+      `the database has lost answered requests: ${what}; let the server that has them take over, or stop the node and ` +
+        'restore a backup',
+    );
   }
 }
 
@@ -46,6 +57,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
   turn: Promise<void> | undefined;
   readonly #world: LiveWorld<T>;
   #place: Place;
+  #known: Place;
   #rows: RowBytes[];
   #logBytes: number;
   /** Whether it wrote anything yet: what it writes is one run. */
@@ -55,7 +67,12 @@ export class SharedLive<T extends object> implements ReplayWitness {
   #ranControl = false;
   #isMigrated: boolean;
 
-  constructor(world: LiveWorld<T>, { state, activity, place, rows, snapshot, missing }: SharedRecovered) {
+  /** `known`: the end of what answers of this node rest on so far. */
+  constructor(
+    world: LiveWorld<T>,
+    { state, activity, place, rows, snapshot, missing }: SharedRecovered,
+    known: Place = beginning,
+  ) {
     this.#world = world;
     this.uid = world.uid;
     this.state = state;
@@ -64,6 +81,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.missing = missing;
     this.session = new Session(state, (sql) => world.tables(sql), activity);
     this.#place = place;
+    this.#known = known;
     this.#rows = [...rows];
     this.#logBytes = bytesOf(rows);
     this.#isMigrated = state.schemaVersion >= world.migrations.length;
@@ -77,6 +95,19 @@ export class SharedLive<T extends object> implements ReplayWitness {
   /** Of the last row that is committed and in the state. */
   get place(): Place {
     return this.#place;
+  }
+
+  /**
+   * The end of what was durable with the last turn, and its answers may rest on. What is committed behind that may wait
+   * for a standby yet, and has been answered to nobody here.
+   */
+  get known(): Place {
+    return this.#known;
+  }
+
+  /** A turn that had all up to the place has ended with a commit. */
+  confirm(): void {
+    this.#known = this.#place;
   }
 
   /** Bytes of the rows since the snapshot. */

@@ -3,8 +3,10 @@
 // log and for whoever sits at the machine, and no secret stands anywhere.
 import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
-import { KmsError } from '../../errors.ts';
+import { KmsError, systemRefusal } from '../../errors.ts';
 import { EngineError, type EngineFault } from './engine.ts';
+import { prepareSession } from './postgres-session.ts';
+import { guardSignIn } from './postgres-sign-in.ts';
 
 export interface PostgresHost {
   /** A name, an address, or the directory of a Unix socket. */
@@ -116,18 +118,18 @@ export class PostgresConnections {
     const { default: pg } = await import('pg');
     // Else it looks for one itself. Nobody has this one, so that the server says whether it wants one at all.
     const given = (): string => password ?? '\x01';
-    const client = new pg.Client({ ...this.#settings, ...more, host, port, user, database, password: given, ssl });
+    const settings = { ...this.#settings, ...more, enableChannelBinding: place.tls };
+    const client = new pg.Client({ ...settings, host, port, user, database, password: given, ssl });
+    guardSignIn(client, place.tls);
     // Whoever waits for a query is told by that.
     client.on('error', () => this.#forget(client));
     client.on('end', () => this.#forget(client));
     try {
       await client.connect();
-      await client.query('SET synchronous_commit = on');
-      await client.query('SET client_min_messages = warning');
-      const { rows } = await client.query('SELECT pg_is_in_recovery() AS standby');
+      const isStandby = await prepareSession(client);
       client.on('notice', () => warned.add(client));
       // It would show what is no longer so.
-      if (rows[0]?.standby === true) throw failed(place, standby, undefined, 'read-only');
+      if (isStandby) throw failed(place, standby, undefined, 'read-only');
       histories.set(client, await readHistory(client));
       return client;
     } catch (error) {
@@ -242,6 +244,7 @@ const said: Readonly<Record<string, Said>> = {
   '42804': otherTables,
   '42P01': otherTables,
   '57014': ['it did not answer in time', 'look there who holds a lock for long, and how busy it is'],
+  '3F000': ['no schema is on its search_path', 'set one for the user there: ALTER ROLE … SET search_path = public'],
   '42501': ['the user lacks a right', 'make the user the owner of the database'],
   '53300': ['it has no connection left', 'raise max_connections there, or end what else is connected'],
   '57P03': ['it is starting, or stopping', 'it goes on by itself once that is over'],
@@ -320,6 +323,8 @@ function wordsOf(cause: unknown): Said {
   const found = knownOf(error);
   if (found) return found;
   if (/^ERR_SSL_.*ALERT/.test(code)) return alert;
+  const [refusal, advice] = systemRefusal(error) ?? [];
+  if (refusal !== undefined && advice !== undefined) return [refusal, advice];
   const what = code === '' ? '' : ` (${code})`;
   return [`it breaks the connection off${what}`, "see the server's log"];
 }

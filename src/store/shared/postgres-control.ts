@@ -10,6 +10,9 @@ import {
 } from './engine.ts';
 import type { Query } from './postgres-connections.ts';
 
+/** The server's clock, as a number: a date would come in the style that is set there. */
+export const milliseconds = 'floor(extract(epoch FROM clock_timestamp()) * 1000)';
+
 export async function noteNode(
   client: Query,
   { id, ...told }: NodeEntry,
@@ -23,7 +26,7 @@ export async function noteNode(
   const old = `DELETE FROM kms_node WHERE seen < clock_timestamp() - $1 * interval '1 millisecond'`;
   await client.query(old, [nodeForgotten]);
   const nodes = await listNodes(client);
-  const { rows } = await client.query('SELECT clock_timestamp() AS now');
+  const { rows } = await client.query(`SELECT ${milliseconds} AS now`);
   return { now: Number(rows[0]?.now), nodes };
 }
 
@@ -73,7 +76,7 @@ const factsQuery = `SELECT current_setting('server_version') AS version,
   current_setting('full_page_writes')::boolean AS pages, current_setting('synchronous_standby_names') AS standbys,
   (SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl) AS tls,
   host(inet_client_addr()) AS address, current_setting('is_superuser')::boolean AS superuser,
-  clock_timestamp() AS now`;
+  ${milliseconds} AS now`;
 
 export async function readFacts(client: Query): Promise<EngineFacts> {
   const [row] = (await client.query(factsQuery)).rows;

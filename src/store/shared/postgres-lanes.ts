@@ -4,6 +4,7 @@ import type { Client, QueryResult } from 'pg';
 import { KmsError } from '../../errors.ts';
 import { EngineError, type Lane, type LogRow, rowsInTurn, systemName, type TurnEnd, type TurnStart } from './engine.ts';
 import { faultOf, hasWarned, historyOf, isRefusal } from './postgres-connections.ts';
+import { milliseconds } from './postgres-control.ts';
 
 /** Connections of a node for the turns of its tenants: one is used for a trip or two at a time. */
 const mostLanes = 8;
@@ -98,7 +99,7 @@ export class PostgresLane implements Lane {
     const lock = 'SELECT protocol FROM kms_store WHERE store = $1 FOR UPDATE';
     // What all stores go by stands in each row: a statement of its own would cost more.
     const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed,
-      clock_timestamp() AS now, (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
+      ${milliseconds} AS now, (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
         SELECT max(seq) FROM kms_log WHERE store = (SELECT store FROM kms_store WHERE name = '${systemName}')
       ) AS system_seq
       FROM kms_log WHERE store = $1 AND seq >= $2 ORDER BY seq LIMIT ${rowsInTurn + 2}`;

@@ -72,6 +72,7 @@ export async function openPostgres(config: PostgresConfig): Promise<SharedEngine
     connectionTimeoutMillis: 5000,
     // A connection that answers no more is given up.
     query_timeout: longestStatement + 2000,
+    // These two go with the first message, before anything that is set for the database or the user.
     statement_timeout: longestStatement,
     idle_in_transaction_session_timeout: idleInTurn,
   };

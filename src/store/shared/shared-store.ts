@@ -10,6 +10,7 @@ import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, notServing, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
+import { lostOf } from '../known-end.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from '../port.ts';
 import { type ReadStore, readStore } from '../read-store.ts';
 import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts';
@@ -21,7 +22,7 @@ import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint 
 import { Checkpointer, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
-import { LostBranch, SharedLive } from './live.ts';
+import { CommitsLost, LostBranch, SharedLive } from './live.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { resealShared } from './reseal.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
@@ -49,7 +50,8 @@ const sharedLimits: SharedLimits = {
 
 type Common = 'keys' | 'wasm' | 'migrations' | 'tables' | 'onClosed' | 'beforeMigration' | 'onEvent' | 'onCommit';
 
-export interface SharedOptions<T extends object> extends Pick<EmbeddedOptions<T>, Common | 'now' | 'random' | 'later'> {
+export interface SharedOptions<T extends object>
+  extends Pick<EmbeddedOptions<T>, Common | 'now' | 'elapsed' | 'random' | 'later'> {
   readonly engine: SharedEngine;
   /** The store's 16 bytes, by which the engine knows it. */
   readonly uid: Uint8Array;
@@ -88,7 +90,7 @@ class SharedStore<T extends object> implements Store<T> {
   #closing: Promise<void> | undefined;
 
   constructor(world: SharedWorld<T>) {
-    const { engine, uid, limits, later, now, onEvent, onCommit } = world;
+    const { engine, uid, limits, later, now, elapsed, onEvent, onCommit } = world;
     const dir = storeIdOf(uid);
     this.#world = world;
     this.#availability = new Availability<SharedLive<T>>({
@@ -97,13 +99,21 @@ class SharedStore<T extends object> implements Store<T> {
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
       // What a rekeying trims is no fault; what a failover cut off is told of with what it lost.
-      kindOf: (cause) => (cause instanceof LostBranch ? 'log-moved' : 'write-failed'),
+      kindOf: (cause) => {
+        if (cause instanceof CommitsLost) return 'commits-lost';
+        return cause instanceof LostBranch ? 'log-moved' : undefined;
+      },
       release: (dead) => dead.state.close(),
       recover: async (dead) => {
         await world.beforeRecovery();
         const recovered = await recoverOf(world);
-        await this.#sayWhatIsLost(dead);
-        return new SharedLive(world, recovered);
+        try {
+          await this.#needAllKnown(dead, recovered);
+        } catch (error) {
+          recovered.state.close();
+          throw error;
+        }
+        return new SharedLive(world, recovered, dead.known);
       },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
@@ -114,6 +124,7 @@ class SharedStore<T extends object> implements Store<T> {
       limits,
       later,
       now,
+      elapsed,
       onCommit,
       onEvent,
       meter: world.meter,
@@ -217,7 +228,7 @@ class SharedStore<T extends object> implements Store<T> {
 
   get mark(): Mark {
     const { live } = this.#availability;
-    if (live) this.#mark = markOf(live.place);
+    if (live && live.known.seq > 0) this.#mark = markOf(live.known);
     return this.#mark;
   }
 
@@ -270,13 +281,13 @@ class SharedStore<T extends object> implements Store<T> {
 
   /** A checkpoint of this node, and of now. */
   async #cover(how: How): Promise<SharedCheckpoint> {
-    const { limits, now } = this.#world;
-    for (const until = now() + limits.holdMs; ; await this.#pause()) {
+    const { limits, elapsed } = this.#world;
+    for (const until = elapsed() + limits.holdMs; ; await this.#pause()) {
       // There is something to cover then, and it is of the newest key.
       await this.#appendNothing();
       const made = await this.#checkpointer.runs.run(how);
       if (made) return made;
-      if (now() > until) {
+      if (elapsed() > until) {
         throw new KmsError('unavailable', 'another node writes one snapshot after the other', { hint: 'try again' });
       }
     }
@@ -317,14 +328,16 @@ class SharedStore<T extends object> implements Store<T> {
     this.#availability.leave(live, cause, Promise.resolve());
   }
 
-  /** Whatever it was that failed: what this node knows to be committed may be gone from the log. */
-  async #sayWhatIsLost({ place }: SharedLive<T>): Promise<void> {
-    const { engine, uid, onEvent } = this.#world;
+  /** Whatever it was that failed: what answers of this node rest on must be in the log, or in what stands for it. */
+  async #needAllKnown({ known: place }: SharedLive<T>, found: SharedRecovered): Promise<void> {
+    const { engine, uid } = this.#world;
+    if (place.seq === 0) return;
+    const what = lostOf(found.place, place);
+    if (what !== undefined) throw new CommitsLost(`${logNameOf(uid)}: ${what}`);
     const [row] = await engine.rows(storeIdOf(uid), place.seq, 1);
     // A later one: the log was trimmed meanwhile.
     if (row && (row.seq > place.seq || equalBytes(row.tag, place.tag))) return;
-    const { message } = new LostBranch(uid, place.seq);
-    onEvent({ kind: 'commits-lost', message: `the database has lost answered requests: ${message}` });
+    throw new CommitsLost(new LostBranch(uid, place.seq).message);
   }
 
   /** A node that has nothing to do stays near the end, so that its next turn has little to run again. */
@@ -376,6 +389,7 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
     hasOwnLane: false,
     meter: undefined,
     now: Date.now,
+    elapsed: () => performance.now(),
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeSharedCheckpoint({ engine, keys, wasm, random }, job),
     ...options,

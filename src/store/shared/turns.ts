@@ -75,6 +75,8 @@ interface TurnWorld<T extends object> {
   readonly limits: TurnLimits;
   readonly later: (milliseconds: number, run: () => void) => void;
   readonly now: () => number;
+  /** Milliseconds by a clock that nobody sets. */
+  readonly elapsed: () => number;
   readonly onCommit: (commit: Commit) => void;
   /** What is in service; throws while nothing is. */
   serving(): Promise<SharedLive<T>>;
@@ -304,6 +306,7 @@ export class TurnLoop<T extends object> {
       const ms = performance.now() - started;
       this.#world.onCommit({ transactions: group.count, ms, syncMs: ms });
     }
+    live.confirm();
     turn.resolve();
     for (const { answer } of ran) answer();
   }
@@ -347,8 +350,8 @@ export class TurnLoop<T extends object> {
    * where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
-    const { lane, limits, now, later } = this.#world;
-    const until = now() + limits.doubtMs - waited;
+    const { lane, limits, elapsed, later } = this.#world;
+    const until = elapsed() + limits.doubtMs - waited;
     for (;;) {
       try {
         const { tag, behind } = await lane.begin(live.place.seq);
@@ -358,7 +361,7 @@ export class TurnLoop<T extends object> {
         return first !== undefined && equalBytes(first.tag, row.tag);
       } catch (cause) {
         this.#trouble = reasonOf(cause);
-        if (now() >= until) return undefined;
+        if (elapsed() >= until) return undefined;
         await new Promise<void>((resolve) => later(limits.doubtRetry, resolve));
       }
     }

@@ -1,0 +1,68 @@
+// Limits that the process was started with (ulimit, systemd's Limit…=) and that would end it, or refuse its writes,
+// while it serves. The lowest of them end the runtime before anything of this program runs; docs/running.md says which.
+import { readFileSync } from 'node:fs';
+import { KmsError } from '../errors.ts';
+
+interface ProcessLimits {
+  /** Files that may be open at once. */
+  readonly files: number;
+  /** Bytes of one file, and of address space. */
+  readonly fileSize: number;
+  readonly addressSpace: number;
+}
+
+/** What an appliance with one tenant has open, and some clients. */
+const leastFiles = 64;
+/** Each connection is an open file. */
+const fewFiles = 1024;
+/** Four thousand million bytes: the runtime reserves more than it uses. */
+const smallAddressSpace = 4e9;
+
+const labels: Readonly<Record<keyof ProcessLimits, string>> = {
+  files: 'Max open files',
+  fileSize: 'Max file size',
+  addressSpace: 'Max address space',
+};
+
+/** `text` is that of /proc/self/limits. What is unlimited, or not in it, is Infinity. */
+export function limitsIn(text: string): ProcessLimits {
+  const of = (name: keyof ProcessLimits): number => {
+    const [, soft] = new RegExp(`^${labels[name]}\\s+(\\d+|unlimited)\\s`, 'm').exec(text) ?? [];
+    return soft === undefined || soft === 'unlimited' ? Number.POSITIVE_INFINITY : Number(soft);
+  };
+  return { files: of('files'), fileSize: of('fileSize'), addressSpace: of('addressSpace') };
+}
+
+/** What is to be said of them at the start of a server. Throws `refused` where it could not serve. */
+export function judgeLimits({ files, fileSize, addressSpace }: ProcessLimits): readonly string[] {
+  if (files < leastFiles) {
+    throw new KmsError('refused', `at most ${files} files may be open, and a server needs ${leastFiles}`, {
+      hint: 'raise the limit of open files (ulimit -n, LimitNOFILE= of systemd)',
+    });
+  }
+  const warnings: string[] = [];
+  if (files < fewFiles) {
+    const advice = 'each connection is one: raise the limit (ulimit -n, LimitNOFILE=) to serve many clients';
+    warnings.push(`at most ${files} files may be open, and ${advice}`);
+  }
+  if (fileSize < Number.POSITIVE_INFINITY) {
+    const advice = 'what needs a longer one, as a backup may, is refused (ulimit -f, LimitFSIZE=)';
+    warnings.push(`no file may become longer than ${fileSize} bytes: ${advice}`);
+  }
+  if (addressSpace < smallAddressSpace) {
+    const advice = 'a process that needs more ends without a word (ulimit -v, LimitAS=)';
+    warnings.push(`the address space is limited to ${addressSpace} bytes: ${advice}`);
+  }
+  return warnings;
+}
+
+/** Nothing where the system does not tell them. */
+export function processLimits(): ProcessLimits {
+  let text = '';
+  try {
+    text = readFileSync('/proc/self/limits', 'latin1');
+  } catch {
+    // Not Linux, or no /proc.
+  }
+  return limitsIn(text);
+}

@@ -1,0 +1,197 @@
+// What each method of the client is answered, as the declarations of the endpoints have it: made by
+// build/answer-shapes.ts. A field is a name and a kind of answers.ts, or a thing; `?` may be absent, `[]` is a list,
+// `|null` may be null.
+import type { ClientEndpointId } from '../api/paths.ts';
+
+/** What several answers have in them, or nests in one. */
+export const things: Readonly<Record<string, string>> = {
+  KeyRing: `
+    id:ring_ name:ring displayName:ring activeKey:key_ activeAlgorithm:word custody:word createdAt:time
+    updatedAt:time props:object kem:word publicKey:base64 offlineDecrypt?:boolean`,
+  EncryptedKeyDataEncryptedKey: 'value:base64 encoding:word',
+  EncryptedKeyDataEncrypted: 'key:EncryptedKeyDataEncryptedKey',
+  EncryptedKeyData: 'encrypted:EncryptedKeyDataEncrypted iv:base64',
+  Key: 'id:key_ type:word kem:word props:object keyData:EncryptedKeyData',
+  ListedKeyRing: `
+    id:ring_ name:ring displayName:ring activeKey:key_ activeAlgorithm:word custody:word createdAt:time
+    updatedAt:time props:object kem:word publicKey:base64 offlineDecrypt?:boolean deletedAt?:time
+    restorableUntil?:time`,
+  PageInfo: 'limit:count count:count hasMore:boolean nextCursor?:base64url',
+  KeyUsageDays: 'day:day encrypts:count decrypts:count',
+  KeyUsage: `
+    since:count|null lastEncryptAt:count|null lastEncryptBy:caller|null lastDecryptAt:count|null
+    lastDecryptBy:caller|null days:KeyUsageDays[]`,
+  EarlierWrapping: 'kem:word publicKey:base64 keyData:EncryptedKeyData replacedAt:time',
+  KeyListItem: `
+    id:key_ type:word kem:word publicKey:base64 props:object createdAt:time usage?:KeyUsage
+    keyData?:EncryptedKeyData earlier?:EarlierWrapping[]`,
+  KeyRingConfigKey: 'props:object',
+  KeyRingConfigAlgosAes256: 'maxEncryptCount:count',
+  KeyRingConfigAlgos: 'aes256:KeyRingConfigAlgosAes256',
+  KeyRingConfig:
+    'props:object key:KeyRingConfigKey algos:KeyRingConfigAlgos rotateAfter:count|null offlineDecrypt:boolean',
+  HandedKey: 'id:key_ type:word kem:word props:object keyData?:EncryptedKeyData',
+  Asset: 'id:asset_ createdAt:time data:object parents:asset_[]',
+  SignedAsset: 'valid:boolean id:asset_ message:text data:object',
+  SigningKey: 'epoch:count publicKey:base64 createdAt:time|null',
+  AsymKeyRing: `
+    id:ring_ name:ring displayName:ring activeKey:key_ activeAlgorithm:word custody:word kem:word
+    publicKey:base64 createdAt:time updatedAt:time`,
+  AsymKeyKeyData: 'key:base64',
+  AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
+  TransitVersion: 'version:count createdAt:time publicKey?:text',
+  TransitRing: `
+    id:ring_ name:ring displayName:ring custody:word type:word derived:boolean latestVersion:count
+    minDecryptionVersion:count minEncryptionVersion:count deletionAllowed:boolean rotateAfter:count|null
+    createdAt:time updatedAt:time deletedAt?:time restorableUntil?:time versions?:TransitVersion[]`,
+  TransitResult: 'ciphertext?:token keyVersion?:count plaintext?:text error?:text',
+  TangPair: `
+    thumbprint:base64url exchange:base64url advertised:boolean createdAt:time rotatedAt?:time recoveries:count
+    recoveredAt?:time`,
+  User: `
+    id:user_ username:line firstName:text lastName:text displayName:text keys:apik_[] email:line flags:object
+    props:object state:word lastLoginAt:count|null`,
+  PasskeyLoginOptionsAllowCredentials: 'id:text type:word transports:text[]',
+  OwnSession: 'id:sess_ createdAt:time lastUsedAt:count address:text|null current:boolean',
+  SecondFactor: 'id:fact_ kind:word name:text createdAt:time lastUsedAt:count|null',
+  BeginPasskeyRp: 'id:text name:text',
+  BeginPasskeyUser: 'id:text name:text displayName:text',
+  BeginPasskeyPubKeyCredParams: 'type:word alg:integer',
+  BeginPasskeyAuthenticatorSelection: 'residentKey:word userVerification:word',
+  Account: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  SafeApiKeyReferences: 'accountId:acct_',
+  SafeApiKey: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time`,
+  Activity: `
+    id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
+    address?:text reporter?:caller`,
+  GetBackupsConfigured: 'directory:text schedule:text keep:integer nextAt:time|null',
+  GetBackupsLastVerified: 'at:time file:text bytes:integer',
+  GetBackupsLastFailure: 'at:time message:text',
+};
+
+export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
+  createKeyring: 'ring:KeyRing key:Key privateKey?:base64',
+  listKeyrings: 'data:ListedKeyRing[] pagination:PageInfo',
+  getKeyring: 'ring:KeyRing',
+  deleteKeyring: 'name:ring id:ring_',
+  restoreKeyring: 'ring:KeyRing',
+  listKeys: 'data:KeyListItem[] pagination:PageInfo',
+  getKey: 'id:key_ type:word kem:word props:object keyData:EncryptedKeyData publicKey:base64',
+  rotateKeyring: 'key:Key',
+  rewrapKeys: 'rewrapped:count',
+  getConfig: 'config:KeyRingConfig',
+  putConfig: 'config:KeyRingConfig',
+  encrypt: 'key:HandedKey ringId:ring_ hash:base64url header:base64url share?:base64 publicKey?:base64 asset?:Asset',
+  decrypt: 'ringId:ring_ ringname:ring key:HandedKey share?:base64 asset?:SignedAsset',
+  resolveHash: 'ringId:ring_ keyId:key_',
+  inspectHeader: 'valid:boolean version:count hasSignedAsset:boolean hash:base64url',
+  listSigningKeys: 'keys:SigningKey[]',
+  getAsset: 'id:asset_ createdAt:time data:object parents:asset_[]',
+  deleteAsset: 'id:asset_ createdAt:time data:object parents:asset_[]',
+  searchAssets: 'data:Asset[] pagination:PageInfo',
+  createAsymKeyring: 'ring:AsymKeyRing key:AsymKey privateKey:base64',
+  getAsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData publicKey:base64',
+  rotateAsymKeyring: 'key:AsymKey',
+  createTransitRing: 'ring:TransitRing',
+  listTransitRings: 'data:TransitRing[] pagination:PageInfo',
+  getTransitRing: 'ring:TransitRing',
+  deleteTransitRing: 'name:ring id:ring_',
+  restoreTransitRing: 'ring:TransitRing',
+  rotateTransitRing: 'ring:TransitRing',
+  configureTransitRing: 'ring:TransitRing',
+  transitEncrypt: 'items:TransitResult[]',
+  transitDecrypt: 'items:TransitResult[]',
+  transitRewrap: 'items:TransitResult[]',
+  transitDataKey: 'ciphertext:token keyVersion:count plaintext:base64',
+  transitWrappedDataKey: 'ciphertext:token keyVersion:count',
+  transitSign: 'signature:token keyVersion:count',
+  transitVerify: 'valid:boolean',
+  listTangPairs: 'pairs:TangPair[]',
+  rotateTangPair: 'pair:TangPair',
+  deleteTangPair: 'pair:TangPair',
+  validateInvite: 'state:word user:User',
+  completeInvite: 'user:User accesstoken:token',
+  completeSetUp: 'user:User accesstoken:token',
+  login: 'user:User accessToken:token',
+  passkeyLoginOptions: `
+    challenge:base64url timeout:count rpId:text allowCredentials:PasskeyLoginOptionsAllowCredentials[]
+    userVerification:word`,
+  loginWithPasskey: 'user:User accessToken:token',
+  refreshSession: 'user:User accessToken:token',
+  logout: '',
+  changePassword: '',
+  listSessions: 'sessions:OwnSession[]',
+  endSession: '',
+  endOtherSessions: '',
+  listSecondFactors: 'secondFactors:SecondFactor[] recoveryCodes:count needed:boolean',
+  beginTotp: 'id:fact_ secret:base32 uri:uri',
+  finishTotp: 'secondFactor:SecondFactor recoveryCodes?:text[]',
+  beginPasskey: `
+    rp:BeginPasskeyRp user:BeginPasskeyUser challenge:base64url pubKeyCredParams:BeginPasskeyPubKeyCredParams[]
+    timeout:count excludeCredentials:PasskeyLoginOptionsAllowCredentials[]
+    authenticatorSelection:BeginPasskeyAuthenticatorSelection attestation:word`,
+  finishPasskey: 'secondFactor:SecondFactor recoveryCodes?:text[]',
+  removeSecondFactor: '',
+  renewRecoveryCodes: 'recoveryCodes:text[]',
+  describeOidc: 'enabled:boolean name:text|null',
+  startOidc: 'url:uri binding:text',
+  finishOidc: 'user:User accessToken:token',
+  startPasswordReset: 'message:text',
+  completePasswordReset: '',
+  listUsers: 'data:User[] pagination:PageInfo',
+  createUser: 'user:User password:text',
+  getUser: `
+    id:user_ username:line firstName:text lastName:text displayName:text keys:apik_[] email:line flags:object
+    props:object state:word lastLoginAt:count|null`,
+  updateUser: `
+    id:user_ username:line firstName:text lastName:text displayName:text keys:apik_[] email:line flags:object
+    props:object state:word lastLoginAt:count|null`,
+  deleteUser: 'message:text',
+  inviteUser: 'loginUrl:uri',
+  createAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  listAccounts: 'data:Account[] pagination:PageInfo',
+  getAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  updateAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  deleteAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  listAccountApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
+  validateApiKey: 'valid:boolean',
+  listApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
+  createApiKey: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time key:text`,
+  updateApiKeyBySecret: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time op:word key:token`,
+  updateApiKey: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time op:word`,
+  getApiKey: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time`,
+  deleteApiKey: '',
+  getApiKeyProps: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time`,
+  searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
+  searchActivity: 'data:Activity[] pagination:PageInfo',
+  getActivityHead: `
+    format:word tenant:tenant_ seq:count hash:base64url from?:count signedAt:time publicKey:base64
+    signature:base64 mlDsaPublicKey?:base64 mlDsaSignature?:base64`,
+  getActivity: `
+    id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
+    address?:text reporter?:caller`,
+  getBackups: `
+    configured:GetBackupsConfigured|null running:boolean lastVerified:GetBackupsLastVerified|null
+    lastFailure:GetBackupsLastFailure|null`,
+  startBackup: `
+    configured:GetBackupsConfigured|null running:boolean lastVerified:GetBackupsLastVerified|null
+    lastFailure:GetBackupsLastFailure|null`,
+};

