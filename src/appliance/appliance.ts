@@ -5,16 +5,16 @@
 import { resolve } from 'node:path';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
-import { localCaller } from '../core/credential.ts';
+import { localCaller, type Origin } from '../core/credential.ts';
+import { surfaces } from '../dialects/surfaces.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import { type App, createApp } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
-import type { RequestEnv } from '../http/request.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
-import { othersTurn } from '../store/turns.ts';
+import { othersTurn, queuesTurn } from '../store/turns.ts';
 import { version } from '../version.ts';
 import type { Stopping } from './backup/service.ts';
 import { type OpenedSeal, unlockSeal } from './custody/unlock.ts';
@@ -47,6 +47,7 @@ export class HeldAppliance implements Appliance, Sealing {
   readonly logger: Logger;
   readonly bodyLimit: number;
   readonly turn = othersTurn;
+  readonly requestTurn = queuesTurn;
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;
@@ -98,7 +99,7 @@ export class HeldAppliance implements Appliance, Sealing {
     this.#unsealer = new Unsealer({ data: directory.root, sources: { ...options.sources, keyFile }, read });
     this.#sealed = { sealed: true, local: this.#sealedHandlers() };
     this.#state = this.#sealed;
-    this.app = createApp(this);
+    this.app = createApp(this, surfaces);
     this.requests = new Requests(this.app, () => this.#state.sealed);
     this.#lookOut = new LookOut({
       isSealed: () => this.#state.sealed,
@@ -225,11 +226,11 @@ export class HeldAppliance implements Appliance, Sealing {
     return { sealed: state.sealed, kinds, ...(state.sealed && this.#unsealer.progress) };
   }
 
-  refusal(from: RequestEnv): KmsError | undefined {
+  refusal(from: Origin): KmsError | undefined {
     return this.#state.sealed ? this.#backoff.refusal(from) : undefined;
   }
 
-  async unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
+  async unseal(step: UnsealStep, from: Origin): Promise<SealStatus> {
     if (!from.local && (step.retry || step.reset)) throw localOnly(step);
     // Another node may have been sealed a moment ago, of which no turn has told yet.
     if (!this.#directory.node || this.#state.sealed || !(await this.#directory.seal.isOnPurpose()))
@@ -238,7 +239,7 @@ export class HeldAppliance implements Appliance, Sealing {
     return this.#unseal(step, from);
   }
 
-  async #unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus> {
+  async #unseal(step: UnsealStep, from: Origin): Promise<SealStatus> {
     if (from.local) await this.#localSteps.run(() => this.#step(step, from));
     else await this.#step(step, from);
     return this.status();
@@ -320,7 +321,7 @@ export class HeldAppliance implements Appliance, Sealing {
    * The secret is checked outside of any turn, so that whoever is at the machine waits for nothing that the network
    * sends.
    */
-  async #step(step: UnsealStep, from: RequestEnv): Promise<void> {
+  async #step(step: UnsealStep, from: Origin): Promise<void> {
     const timesSealed = this.#timesSealed;
     const take = async (): Promise<OpenedSeal | undefined> => {
       // What closes may still change the seal.
@@ -338,7 +339,7 @@ export class HeldAppliance implements Appliance, Sealing {
   }
 
   /** Opens the appliance for good once that is recorded, and no longer sealed on purpose. */
-  async #enter(opened: OpenedSeal, step: UnsealStep, { local, remoteAddress }: RequestEnv): Promise<void> {
+  async #enter(opened: OpenedSeal, step: UnsealStep, { local, remoteAddress }: Origin): Promise<void> {
     if (!this.#state.sealed || this.#closed) {
       opened.seal.wipe();
       return;

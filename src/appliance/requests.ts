@@ -3,12 +3,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { sealEndpoints } from '../api/system.ts';
 import type { KmsError } from '../errors.ts';
-import type { App, Straight, Surface } from '../http/app.ts';
-import type { RequestEnv } from '../http/request.ts';
-import { refused, respond } from '../http/respond.ts';
+import type { App } from '../http/app.ts';
+import { type AppFetch, fetchFrom } from '../http/fetch.ts';
+import type { ApiRequest } from '../http/request.ts';
+import type { Reply } from '../http/request-log.ts';
+import { refused } from '../http/respond.ts';
 
-/** What needs nothing that is open, and may wait for what closes: nothing that closes waits for it. */
-const { method, path: uncounted } = sealEndpoints.unseal;
+/** Needs nothing that is open, and may wait for what closes: nothing that closes waits for it. */
+const { path: uncounted } = sealEndpoints.unseal;
 
 /** How long requests under way may take once the appliance is sealed, in milliseconds. */
 const grace = 10_000;
@@ -25,37 +27,22 @@ export class Requests {
     this.#isSealed = isSealed;
   }
 
-  async fetch(request: Request, env: RequestEnv): Promise<Response> {
-    const { pathname } = new URL(request.url);
-    if (this.#stopped && pathname !== '/healthz') return respond(refused(this.#stopped));
-    if (this.#isSealed() || pathname === uncounted) return this.#app.fetch(request, env);
+  /** Never fails. */
+  handle(request: ApiRequest): Promise<Reply> {
+    const { path } = request;
+    if (this.#stopped && path !== '/healthz') return Promise.resolve({ outcome: refused(this.#stopped) });
+    if (this.#isSealed() || path === uncounted) return this.#app.handle(request);
     this.#underWay++;
-    try {
-      return await this.#app.fetch(request, env);
-    } finally {
-      this.#underWay--;
-    }
-  }
-
-  /** As the app has it. */
-  straightTo(target: string, surface?: Surface): Straight | undefined {
-    if (this.#stopped) return undefined;
-    const straight = this.#app.straightTo(target, surface);
-    if (!straight || target === `${method} ${uncounted}`) return straight;
-    return (env) => this.#countedReply(straight, env);
-  }
-
-  /** Of what never fails, without a promise more to wait for. */
-  #countedReply(straight: Straight, env: RequestEnv): ReturnType<Straight> {
-    if (this.#isSealed()) return straight(env);
-    this.#underWay++;
-    const reply = straight(env);
-    const done = (): void => {
-      this.#underWay--;
-    };
-    reply.then(done, done);
+    const reply = this.#app.handle(request);
+    void reply.then(this.#done);
     return reply;
   }
+
+  readonly fetch: AppFetch = fetchFrom((request) => this.handle(request));
+
+  readonly #done = (): void => {
+    this.#underWay--;
+  };
 
   /** From now on nobody is answered but with that. */
   stop(reason: KmsError): void {

@@ -53,17 +53,15 @@ export function getAccount({ tx }: Context, input: { readonly account: AccountRe
 }
 
 /** Replaces each field that is given, whole. */
-export function updateAccount(
-  { tx, world, note }: Context,
-  input: Body<'updateAccount'> & { readonly account: AccountRef },
-): Account {
+export function updateAccount(ctx: Context, input: Body<'updateAccount'> & { readonly account: AccountRef }): Account {
+  const { tx, world } = ctx;
   const account = findAccount(tx, input.account);
   const { uid = account.uid, notes = account.notes, props = account.props } = input;
   if (uid !== account.uid) checkUid(tx, uid);
   const change = { uid, notes, props };
   const updated = { ...account, ...change, updatedAt: world.now() };
   tx.accounts.update(updated);
-  note({ object: accountThing(updated), changed: changedFields({ ...account }, change) });
+  ctx.note({ object: accountThing(updated), changed: changedFields({ ...account }, change) });
   return accountAnswer(updated);
 }
 

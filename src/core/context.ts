@@ -89,15 +89,18 @@ export interface Context {
   readonly sealed?: SealedInput | undefined;
   readonly tenant: Tenant;
   readonly world: World;
-  /** Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. */
-  note(deed: Deed): void;
+  /**
+   * Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. Like the
+   * methods below, to be called on the context, which keeps it.
+   */
+  note(this: Pick<Context, 'note'>, deed: Deed): void;
   /** Says that the answer hands out a key, which is counted as its use, also in the body of a refusal. */
-  handsOut(key: KeyHandedOut): void;
+  handsOut(this: Pick<Context, 'handsOut'>, key: KeyHandedOut): void;
   /**
    * Says that the request did several things, in order, each of which is recorded with its own status in place of the
    * request, and with what it was where that is said.
    */
-  did(statuses: readonly number[], deeds?: readonly Deed[]): void;
+  did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly Deed[]): void;
   /** Where the request came from; undefined where that is the machine itself. */
   readonly address?: string | undefined;
 }

@@ -26,7 +26,7 @@ export class Bearer {
 /** Where a request comes from. */
 export interface Origin {
   /** Through the local socket or from within the process: at the machine itself, which is no address. */
-  readonly local?: boolean;
+  readonly local?: boolean | undefined;
   readonly remoteAddress?: string | undefined;
 }
 

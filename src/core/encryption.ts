@@ -56,8 +56,9 @@ function shared(ctx: Context, header: string, { publicKey }: Ring) {
 }
 
 /** It is given out on record: the record of the request says so. */
-function share({ tenant, note }: Context, header: string): { readonly share: string } {
-  note({ recipient: true });
+function share(ctx: Context, header: string): { readonly share: string } {
+  const { tenant } = ctx;
+  ctx.note({ recipient: true });
   return { share: toBase64(shareOf(tenant.keys, header)) };
 }
 

@@ -43,7 +43,8 @@ function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
 }
 
 /** What the invite says replaces what the one before said. */
-function inviteAgain({ tx, caller, world, note }: Context, user: UserRow, fields: Body<'inviteUser'>): UserRow {
+function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): UserRow {
+  const { tx, caller, world } = ctx;
   checkUserNames(fields);
   mayTouch(caller, user);
   const flagsText = fields.flags ? grantableFlags(caller, fields.flags) : user.flagsText;
@@ -58,7 +59,7 @@ function inviteAgain({ tx, caller, world, note }: Context, user: UserRow, fields
     updatedAt: world.now(),
   };
   tx.users.update(user.id, change);
-  note(userDeed(user, change));
+  ctx.note(userDeed(user, change));
   return { ...user, ...change };
 }
 

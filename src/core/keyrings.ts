@@ -171,9 +171,10 @@ export function getConfig({ tx }: Context, input: { readonly ringname: string })
  * where it is to replace another than the ring has.
  */
 export function putConfig(
-  { tx, world, note }: Context,
+  ctx: Context,
   input: { readonly ringname: string; readonly config: Body<'putConfig'>['config'] },
 ): { config: KeyRingConfig } {
+  const { tx, world } = ctx;
   const { props, key, algos, rotateAfter, offlineDecrypt, publicKey, replaces } = input.config;
   const maxEncryptCount = algos?.aes256?.maxEncryptCount;
   if (maxEncryptCount !== undefined && (!Number.isSafeInteger(maxEncryptCount) || maxEncryptCount < 1)) {
@@ -197,7 +198,7 @@ export function putConfig(
   };
   tx.rings.update(ring.id, change);
   if (pair) changePublicKey(tx, ring, pair);
-  note({ object: ringThing(ring), changed: changedConfig(ring, { ...ring, ...change, ...pair }) });
+  ctx.note({ object: ringThing(ring), changed: changedConfig(ring, { ...ring, ...change, ...pair }) });
   return { config: configOf(change) };
 }
 
@@ -232,16 +233,14 @@ function changedConfig(before: Ring, after: Ring): string[] {
 /**
  * Its name is free at once. Throws `conflict` while an active API key other than the caller's names it in its flags.
  */
-export function* deleteKeyring(
-  { tx, caller, world, note }: Context,
-  input: { readonly name: string },
-): Slices<{ name: string; id: string }> {
+export function* deleteKeyring(ctx: Context, input: { readonly name: string }): Slices<{ name: string; id: string }> {
+  const { tx, caller, world } = ctx;
   const ring = findRing(tx, 'ks', { name: input.name });
   if (yield* tx.apiKeys.isRingUsed(ring.name, caller.id, world.now())) {
     throw new KmsError('conflict', 'active API keys still use this keyring');
   }
   tx.rings.markDeleted(ring.id, world.now());
-  note({ object: ringThing(ring) });
+  ctx.note({ object: ringThing(ring) });
   return { name: ring.name, id: ring.id };
 }
 

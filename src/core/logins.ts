@@ -129,10 +129,8 @@ interface ChangePasswordInput {
  * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid`,
  * which denies, where the current password was wrong, or has changed since it was checked.
  */
-export function changePassword(
-  { tx, caller, world, note }: Context,
-  { candidate, newHash }: ChangePasswordInput,
-): Record<string, never> {
+export function changePassword(ctx: Context, { candidate, newHash }: ChangePasswordInput): Record<string, never> {
+  const { tx, caller, world } = ctx;
   const current = sessionOf(caller);
   const user = findUser(tx, { text: caller.id, is: 'id' });
   if (newHash === undefined || tx.users.passwordHash(user.id) !== candidate?.passwordHash) {
@@ -142,6 +140,6 @@ export function changePassword(
   tx.users.setPasswordHash(user.id, newHash, now);
   tx.userTokens.erase(user.id, 'reset');
   tx.sessions.endAllOf(user.id, now, current);
-  note({ object: userThing(user), changed: ['password'] });
+  ctx.note({ object: userThing(user), changed: ['password'] });
   return {};
 }

@@ -227,8 +227,9 @@ function madeUser(ctx: PublicContext, provider: Provider, claims: Claims): strin
 
 /** A name that is taken, or a limit that is reached, is the operator's to mend: the log is told. */
 function newUser(ctx: PublicContext, fields: Parameters<typeof addUser>[1]): ReturnType<typeof addUser> {
+  const { tx, tenant, world } = ctx;
   try {
-    return addUser({ ...ctx, caller: localCaller }, fields);
+    return addUser({ tx, tenant, world, caller: localCaller }, fields);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code === 'internal') throw error;
     const { code, message, fields } = error;

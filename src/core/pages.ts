@@ -43,32 +43,32 @@ export function looksAt(store: Store): Looks {
 export const pieceLength = 64 * 1024;
 const encoder = new TextEncoder();
 
-/** What a page is read into. */
-interface Items<T> {
-  readonly count: number;
-  /** As JSON, in bytes, as far as that bounds them. */
-  readonly length: number;
-  add(item: T): unknown;
-}
-
 /** Items as JSON, with commas between them. */
-export class WrittenItems<T> implements Items<T> {
+export class WrittenItems<T> {
+  readonly #shown: ((item: unknown) => unknown) | undefined;
   readonly #pieces: Uint8Array[] = [];
   #rest = '';
   #count = 0;
   #length = 0;
 
+  /** @param shown the part of an item that is written. Default: all of it. */
+  constructor(shown?: (item: T) => unknown) {
+    // Cast: nothing but items of that type is added.
+    this.#shown = shown as ((item: unknown) => unknown) | undefined;
+  }
+
   get count(): number {
     return this.#count;
   }
 
+  /** Bytes of the JSON. */
   get length(): number {
     return this.#length;
   }
 
   /** Answers whether there is a whole piece more. */
   add(item: T): boolean {
-    const text = JSON.stringify(item);
+    const text = JSON.stringify(this.#shown ? this.#shown(item) : item);
     this.#rest += this.#count === 0 ? text : `,${text}`;
     this.#count++;
     this.#length += Buffer.byteLength(text) + 1;
@@ -76,6 +76,12 @@ export class WrittenItems<T> implements Items<T> {
     this.#pieces.push(encoder.encode(this.#rest));
     this.#rest = '';
     return true;
+  }
+
+  /** The items as they were written, parsed. */
+  parsed(): unknown[] {
+    const text = this.between('[', ']');
+    return JSON.parse(typeof text === 'string' ? text : Buffer.concat(text).toString());
   }
 
   /** All of them between two texts, in pieces of some 64 KiB; as a text where there is less than a piece. */
@@ -92,42 +98,17 @@ export interface WrittenPage<T> {
   readonly next?: number;
 }
 
-/** The page that `read` makes, part by part, behind what was looked at before. */
+/**
+ * The page that `read` makes, part by part, behind what was looked at before.
+ * @param shown the part of an item that is written. Default: all of it.
+ */
 export async function readInParts<T>(
-  looks: Looks,
-  page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Page<T>,
-): Promise<WrittenPage<T>> {
-  const items = new WrittenItems<T>();
-  const next = await goThrough(looks, page, read, items);
-  return next === undefined ? { items } : { items, next };
-}
-
-/** The same as objects, for who looks at them: as many as were asked for, however long they are. */
-export async function readAsObjects<T>(
-  looks: Looks,
-  page: PageRequest,
-  read: (tables: Tables, part: PageRequest) => Page<T>,
-): Promise<Page<T>> {
-  const items: T[] = [];
-  const objects: Items<T> = {
-    get count() {
-      return items.length;
-    },
-    length: 0,
-    add: (item) => items.push(item),
-  };
-  const next = await goThrough(looks, page, read, objects);
-  return next === undefined ? { items } : { items, next };
-}
-
-/** Answers where the next page starts. */
-async function goThrough<T>(
   looks: Looks,
   { limit, after }: PageRequest,
   read: (tables: Tables, part: PageRequest) => Page<T>,
-  items: Items<T>,
-): Promise<number | undefined> {
+  shown?: (item: T) => unknown,
+): Promise<WrittenPage<T>> {
+  const items = new WrittenItems<T>(shown);
   for (let next = after; ; ) {
     const asked = { limit: limit - items.count, ...(next !== undefined && { after: next }) };
     const part = await looks.look((tables) => read(tables, asked));
@@ -135,6 +116,6 @@ async function goThrough<T>(
     next = part.next;
     if (next !== undefined && items.count < limit && items.length < longestPage) continue;
     await looks.durable();
-    return next;
+    return next === undefined ? { items } : { items, next };
   }
 }

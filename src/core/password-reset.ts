@@ -77,16 +77,17 @@ function refusedReset(message: string): KmsError {
 
 /** Uses the link up, sets the password and ends every session of the user. */
 export function completeReset(
-  { tx, world, note, identify }: PublicContext,
+  ctx: PublicContext,
   input: { readonly token: string; readonly passwordHash: string },
 ): Record<string, never> {
+  const { tx, world } = ctx;
   const now = world.now();
   const user = checkReset(tx, input.token, now);
   tx.users.setPasswordHash(user.id, input.passwordHash, now);
   tx.userTokens.erase(user.id, 'reset');
   tx.sessions.endAllOf(user.id, now);
-  identify?.(user.id);
-  note({ object: userThing(user), changed: ['password'] });
+  ctx.identify?.(user.id);
+  ctx.note({ object: userThing(user), changed: ['password'] });
   return {};
 }
 

@@ -318,16 +318,16 @@ export function finishPasskey(
  * they were opened without, perhaps by whoever made it necessary.
  */
 function added(ctx: Context, factor: SecondFactor): Answer<'finishTotp'> {
-  const { tx, world, caller, note } = ctx;
+  const { tx, world, caller } = ctx;
   if (tx.secondFactors.of(caller.id).length === 1) {
     tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
   }
   const secondFactor = factorAnswer(factor);
   if (tx.secondFactors.countRecoveryCodes(caller.id) > 0) {
-    note({ object: factorThing(factor) });
+    ctx.note({ object: factorThing(factor) });
     return { secondFactor };
   }
-  note({ object: factorThing(factor), changed: ['recoveryCodes'] });
+  ctx.note({ object: factorThing(factor), changed: ['recoveryCodes'] });
   return { secondFactor, recoveryCodes: replaceCodes(ctx) };
 }
 
@@ -347,7 +347,7 @@ export function removeSecondFactor(
   ctx: Context,
   { id, proof }: Proven & { readonly id: string },
 ): Record<string, never> {
-  const { tx, tenant, caller, note } = ctx;
+  const { tx, tenant, caller } = ctx;
   sessionOf(caller);
   useProof(ctx, caller.id, proof);
   const factors = tx.secondFactors.of(caller.id);
@@ -359,31 +359,32 @@ export function removeSecondFactor(
   }
   tx.secondFactors.erase(id);
   if (isLast) tx.secondFactors.replaceRecoveryCodes(caller.id, []);
-  note({ object: factorThing(factor), ...(isLast && { changed: ['recoveryCodes'] }) });
+  ctx.note({ object: factorThing(factor), ...(isLast && { changed: ['recoveryCodes'] }) });
   return {};
 }
 
 /** New recovery codes in the place of the old ones, told this once. */
 export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'renewRecoveryCodes'> {
-  const { tx, caller, note } = ctx;
+  const { tx, caller } = ctx;
   sessionOf(caller);
   useProof(ctx, caller.id, proof);
   if (!tx.secondFactors.has(caller.id)) {
     throw new KmsError('conflict', 'there is no second factor for which they would stand in');
   }
   const user = findUser(tx, { text: caller.id, is: 'id' });
-  note({ object: userThing(user), changed: ['recoveryCodes'] });
+  ctx.note({ object: userThing(user), changed: ['recoveryCodes'] });
   return { recoveryCodes: replaceCodes(ctx) };
 }
 
 /** For who lost all of them: the next login takes the password alone. The sessions end. */
 export function resetSecondFactor(
-  { tx, world, note }: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Omit<Context, 'handsOut' | 'did'>,
   input: { readonly user: UserRef },
 ): { readonly username: string; readonly removed: number } {
+  const { tx, world } = ctx;
   const user = findUser(tx, input.user);
   const removed = tx.secondFactors.eraseAllOf(user.id);
   tx.sessions.endAllOf(user.id, world.now());
-  note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
+  ctx.note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
   return { username: user.username, removed };
 }

@@ -176,25 +176,24 @@ export function listSessions({ tx, world, caller }: Context): Answer<'listSessio
 }
 
 /** Ends one of the caller's own sessions. */
-export function endSession(
-  { tx, world, caller, note }: Context,
-  { id }: { readonly id: string },
-): Record<string, never> {
+export function endSession(ctx: Context, { id }: { readonly id: string }): Record<string, never> {
+  const { tx, world, caller } = ctx;
   sessionOf(caller);
   if (!tx.sessions.endById(caller.id, id, world.now())) {
     throw new KmsError('not-found', 'there is no such session');
   }
-  note({ object: sessionThing({ id }) });
+  ctx.note({ object: sessionThing({ id }) });
   return {};
 }
 
 /** Ends all of the caller's sessions but the one that it calls with. */
-export function endOtherSessions({ tx, world, caller, note }: Context): Record<string, never> {
+export function endOtherSessions(ctx: Context): Record<string, never> {
+  const { tx, world, caller } = ctx;
   const now = world.now();
   const own = sessionOf(caller);
   const others = tx.sessions.openOf(caller.id, now).filter(({ tokenHash }) => tokenHash !== own);
   tx.sessions.endAllOf(caller.id, now, own);
-  note({ objects: others.map(sessionThing), objectCount: others.length });
+  ctx.note({ objects: others.map(sessionThing), objectCount: others.length });
   return {};
 }
 

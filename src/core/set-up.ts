@@ -70,7 +70,7 @@ export function completeSetUp(
 ): { user: User; accesstoken: string } {
   const { tx, world, tenant } = ctx;
   checkSetUp(tx, { tenant, token, lifetimes }, world.now());
-  const user = addUser({ ...ctx, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
+  const user = addUser({ tx, tenant, world, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
   // There was no credential, but this is who can do everything from now on.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });

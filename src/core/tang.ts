@@ -47,16 +47,17 @@ export function rotateTangPair(ctx: Context): Answer<'rotateTangPair'> {
 }
 
 export function deleteTangPair(
-  { tx, note }: Context,
+  ctx: Context,
   { thumbprint }: { readonly thumbprint: string },
 ): Answer<'deleteTangPair'> {
+  const { tx } = ctx;
   const pair = tx.tang.bySigning(thumbprint) ?? tx.tang.byExchange(thumbprint);
   if (!pair) throw new KmsError('not-found', 'there is no such Tang key pair');
   if (pair.rotatedAt === undefined) {
     throw new KmsError('conflict', 'this Tang key pair is advertised: rotate first');
   }
   tx.tang.erase(pair.thumbprint);
-  note({ object: pairThing(pair) });
+  ctx.note({ object: pairThing(pair) });
   return { pair: pairAnswer(pair) };
 }
 

@@ -11,11 +11,11 @@ import { timestamp } from '../model/timestamp.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { PageRequest } from '../store/sql.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, type World } from './context.ts';
-import { looksAt, type Reader, readAsObjects, readInParts, type WrittenPage } from './pages.ts';
+import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
 
 /** Of a ring's versions the newest so many are shown. */
@@ -66,18 +66,18 @@ export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>
 interface RingsInput {
   readonly deleted: boolean;
   readonly page: PageRequest;
-  readonly asObjects: boolean;
+  /** The part of a ring that is written. Default: all of it. */
+  readonly item?: ((ring: RingAnswer) => unknown) | undefined;
 }
 
 /** The oldest first. */
 export function listTransitRings(
   { store, world }: Reader,
-  { deleted, page, asObjects }: RingsInput,
-): Promise<Page<RingAnswer> | WrittenPage<RingAnswer>> {
+  { deleted, page, item }: RingsInput,
+): Promise<WrittenPage<RingAnswer>> {
   const since = deleted ? world.now() - restorableFor : undefined;
-  const looks = looksAt(store);
   const read = ({ transit }: Tables, part: PageRequest) => transit.list(part, since, ringAnswer);
-  return asObjects ? readAsObjects(looks, page, read) : readInParts(looks, page, read);
+  return readInParts(looksAt(store), page, read, item);
 }
 
 export function getTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'getTransitRing'> {

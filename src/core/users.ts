@@ -28,7 +28,7 @@ export function createUser(ctx: Context, input: CreateUserInput): { user: User; 
 
 /** Adds a user, without a password hash one who is invited. */
 export function addUser(
-  ctx: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Pick<Context, 'tx' | 'tenant' | 'world' | 'caller'>,
   fields: Body<'createUser'>,
   passwordHash?: string,
 ): UserRow {

@@ -12,8 +12,8 @@ import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
-import { type AppContext, headerOf } from './request.ts';
-import { type TenantDirectory, type TenantHandle, tenantOf } from './tenants.ts';
+import { type ApiRequest, type Credential, headerOf } from './request.ts';
+import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenants.ts';
 
 /**
  * What a request is told whose tenant was deleted while it was on its way: what the next one will be. Undefined while
@@ -21,19 +21,16 @@ import { type TenantDirectory, type TenantHandle, tenantOf } from './tenants.ts'
  */
 export function goneMeanwhile(
   open: { readonly tenants: TenantDirectory },
-  c: AppContext,
+  request: ApiRequest,
   { tenant }: TenantHandle,
 ): KmsError | undefined {
   try {
-    return tenantOf(open, c).tenant.id === tenant.id ? undefined : unknownCredential;
+    return resolveTenant(open, request).tenant.id === tenant.id ? undefined : unknownCredential;
   } catch (error) {
     if (error instanceof KmsError) return error;
     throw error;
   }
 }
-
-/** A credential as it came: the token, or that of whoever is at the machine. */
-export type Credential = Bearer | 'local';
 
 export interface Admission {
   readonly caller: Caller;
@@ -53,9 +50,9 @@ export const unknownCredential = new KmsError(
 );
 
 /** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
-export function credentialOf(c: AppContext): Credential | undefined {
-  const header = headerOf(c, 'authorization');
-  if (header === undefined && c.env?.local) return 'local';
+export function credentialOf(request: ApiRequest): Credential | undefined {
+  const header = headerOf(request, 'authorization');
+  if (header === undefined && request.local) return 'local';
   const token = bearerToken(header);
   return token === undefined ? undefined : new Bearer(token);
 }
@@ -77,26 +74,25 @@ export function identify(tables: Tables, credential: Credential, from: Origin, n
   return authenticate(tables, credential, from, now);
 }
 
-/** Undefined when the credential is nobody's. */
-export function admit(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  tables: Tables,
-  credential: Credential,
-  from: Origin,
-  raw: RawInput,
-  now: number,
-): Admission | undefined {
-  const found = identify(tables, credential, from, now);
+/** The request that is decided about. */
+interface Asking {
+  readonly handle: TenantHandle;
+  readonly credential: Credential | undefined;
+  readonly request: Origin;
+  readonly raw: RawInput;
+}
+
+/** Undefined for no credential, and for an unknown one. */
+export function admit(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
+  const { credential, request } = asking;
+  const found = credential && identify(tables, credential, request, now);
+  const { handle, raw } = asking;
   return found && decide({ endpoint, handle, tables, raw }, found);
 }
 
-/** What the decision about a request rests on, beside who makes it. */
-interface Asked {
+interface Asked extends Pick<Asking, 'handle' | 'raw'> {
   readonly endpoint: Endpoint;
-  readonly handle: TenantHandle;
   readonly tables: Tables;
-  readonly raw: RawInput;
 }
 
 interface Identified {
@@ -152,17 +148,10 @@ export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Or
 }
 
 /** As `admit`, as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
-export function admitByHeaders(
-  endpoint: Endpoint,
-  handle: TenantHandle,
-  tables: Tables,
-  credential: Credential,
-  from: Origin,
-  raw: RawInput,
-  now: number,
-): Admission | undefined {
-  if (!isAboutRingInBody(endpoint)) return admit(endpoint, handle, tables, credential, from, raw, now);
-  const found = identify(tables, credential, from, now);
+export function admitByHeaders(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
+  if (!isAboutRingInBody(endpoint)) return admit(endpoint, asking, tables, now);
+  const { credential, request } = asking;
+  const found = credential && identify(tables, credential, request, now);
   return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 

@@ -4,17 +4,19 @@ import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Backups, SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
+import type { Origin } from '../core/credential.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
-import type { Turn } from './answer-text.ts';
 import type { FairLimits } from './fair-queue.ts';
-import type { RequestEnv } from './request.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
+
+/** Awaited between the parts of long work; undefined where others need no turn. */
+export type Turn = () => Promise<void> | undefined;
 
 export interface Appliance {
   readonly world: World;
@@ -28,6 +30,8 @@ export interface Appliance {
   readonly state: State;
   /** Awaited between the parts of a long answer, so that others have their turn. */
   readonly turn: Turn;
+  /** Awaited before the transaction of a request: a rest where long work is due for one. */
+  readonly requestTurn: Turn;
   /** The console. */
   consoleFiles(): Promise<ConsoleFiles>;
   /** The API description. */
@@ -104,12 +108,12 @@ export interface Sealing {
    * Why a try from there is refused, whatever it is; undefined when it isn't. Looks only: to be asked before anything
    * is read.
    */
-  refusal(from: RequestEnv): KmsError | undefined;
+  refusal(from: Origin): KmsError | undefined;
   /**
    * Takes one step towards the open appliance, or all of them. Throws `refused` and `invalid` for what does not help,
    * `forbidden` for what is the local administrator's.
    */
-  unseal(step: UnsealStep, from: RequestEnv): Promise<SealStatus>;
+  unseal(step: UnsealStep, from: Origin): Promise<SealStatus>;
   /**
    * Forgets the keys, once the requests under way have ended, until it is unsealed on purpose. Resolves when that is
    * remembered.

@@ -3,7 +3,9 @@
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
-import { type AppContext, type BodySource, headerOf, type RequestEnv } from './request.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Codec } from './codec.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
 
@@ -12,7 +14,13 @@ export const publicBodyLimit = 16 * 1024;
 
 /** A body that was read, or why it was not. */
 export type BodyRead =
-  | { readonly value: unknown; readonly inexact: readonly string[]; readonly problem?: undefined }
+  | {
+      readonly value: unknown;
+      readonly inexact: readonly string[];
+      /** The body as it came, where a surface made the value of it. */
+      readonly came?: JsonObject;
+      readonly problem?: undefined;
+    }
   | { readonly problem: KmsError };
 
 interface BodyRules {
@@ -26,13 +34,28 @@ interface BodyRules {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-export async function readJsonBody(c: AppContext, rules: BodyRules): Promise<BodyRead> {
+export async function readJsonBody(request: ApiRequest, rules: BodyRules): Promise<BodyRead> {
   const { limit, holder } = rules;
-  const problem = codingProblem(c) ?? typeProblem(headerOf(c, 'content-type')) ?? lengthProblem(c, limit);
+  const problem =
+    codingProblem(request) ?? typeProblem(headerOf(request, 'content-type')) ?? lengthProblem(request, limit);
   if (problem) return { problem };
-  const source = bodySource(c.env, c.req.raw);
-  if (source.value) return source.value(limit, holder).then((value) => ({ value, inexact: [] }), unread);
-  return source.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
+  return request.body.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
+}
+
+/** The same of a body in the words of a surface, whatever it says that it is: its clients differ. */
+export async function readDecodedBody(
+  request: ApiRequest,
+  { limit, holder }: Omit<BodyRules, 'kept'>,
+  decode: NonNullable<Codec['decode']>,
+): Promise<BodyRead> {
+  const problem = codingProblem(request) ?? lengthProblem(request, limit);
+  if (problem) return { problem };
+  try {
+    const bytes = await request.body.read(limit, holder);
+    return bytes ? { ...decode(bytes), inexact: [] } : { problem: tooLarge(limit) };
+  } catch (error) {
+    return unread(error);
+  }
 }
 
 function unread(error: unknown): BodyRead {
@@ -54,18 +77,18 @@ function parsed(bytes: Uint8Array | undefined, { limit, kept }: BodyRules): Body
   }
 }
 
-function tooLarge(limit: number): KmsError {
+export function tooLarge(limit: number): KmsError {
   return new KmsError('too-large', `the body is over the limit of ${limit} bytes`);
 }
 
 /** Before a byte of it is read: the HTTP parser holds a body to the length that it was declared with. */
-function lengthProblem(c: AppContext, limit: number): KmsError | undefined {
-  const declared = headerOf(c, 'content-length');
+function lengthProblem(request: ApiRequest, limit: number): KmsError | undefined {
+  const declared = headerOf(request, 'content-length');
   return declared !== undefined && Number(declared) > limit ? tooLarge(limit) : undefined;
 }
 
-function codingProblem(c: AppContext): KmsError | undefined {
-  const coding = headerOf(c, 'content-encoding');
+function codingProblem(request: ApiRequest): KmsError | undefined {
+  const coding = headerOf(request, 'content-encoding');
   if (coding === undefined || coding.trim().toLowerCase() === 'identity') return undefined;
   return new KmsError('unsupported-media', 'the header Content-Encoding: a body is taken as it is, not compressed');
 }
@@ -87,34 +110,6 @@ function charsetOf(parameter: string): string | undefined {
   if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return undefined;
   const value = parameter.slice(equals + 1).trim();
   return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
-}
-
-/** Where the bytes of a request's body are to be had. */
-export function bodySource(env: RequestEnv | undefined, raw: AppContext['req']['raw']): BodySource {
-  return env?.body ?? { read: (limit) => readStream(raw.body, limit) };
-}
-
-/** Undefined when there are more than `limit`. */
-async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
-  if (!body) return new Uint8Array();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const chunk of body) {
-      length += chunk.length;
-      if (length > limit) return undefined;
-      chunks.push(chunk);
-    }
-  } catch {
-    throw brokenBody();
-  }
-  const bytes = new Uint8Array(length);
-  let offset = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, offset);
-    offset += chunk.length;
-  }
-  return bytes;
 }
 
 /** Which numbers of a body its schema keeps: those that it declares, and all within its free-form objects. */

@@ -6,7 +6,7 @@ import type { World } from '../core/context.ts';
 import { keepingKey, keptName, openToken, sealToken } from '../core/kept-token.ts';
 import { readAuthority } from '../model/hosts.ts';
 import { consoleHeader } from '../model/names.ts';
-import { type AppContext, headerOf } from './request.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 import type { Outcome } from './respond.ts';
 import { hostOf } from './tenants.ts';
 
@@ -65,30 +65,31 @@ export class ConsoleCookie {
  * What the request has of the console; undefined where it is none of its pages' own. `base` is the address at which
  * people reach the tenant.
  */
-export function consoleCookieOf(c: AppContext, base: string): ConsoleCookie | undefined {
-  const sent = headerOf(c, consoleHeader);
-  if (sent === undefined || headerOf(c, 'authorization') !== undefined || !isOwnPage(c, base)) return undefined;
+export function consoleCookieOf(request: ApiRequest, base: string): ConsoleCookie | undefined {
+  const sent = headerOf(request, consoleHeader);
+  if (sent === undefined || headerOf(request, 'authorization') !== undefined || !isOwnPage(request, base))
+    return undefined;
   const key = keepingKey(sent);
-  return key && new ConsoleCookie(key, headerOf(c, 'cookie') ?? '', originOf(c, base));
+  return key && new ConsoleCookie(key, headerOf(request, 'cookie') ?? '', originOf(request, base));
 }
 
 /**
  * What browsers say of the page that asks, and scripts cannot change: a request from another origin is none of the
  * console's. One that says nothing of it has the header still, which only pages of this origin can send.
  */
-function isOwnPage(c: AppContext, base: string): boolean {
-  const site = headerOf(c, 'sec-fetch-site');
+function isOwnPage(request: ApiRequest, base: string): boolean {
+  const site = headerOf(request, 'sec-fetch-site');
   if (site !== undefined) return site === 'same-origin';
-  const origin = headerOf(c, 'origin');
-  return origin === undefined || origin === originOf(c, base);
+  const origin = headerOf(request, 'origin');
+  return origin === undefined || origin === originOf(request, base);
 }
 
 /** What the browser says, where it is a page at the host that was asked: a tenant may be reached by several. */
-export function originOf(c: AppContext, base: string): string {
-  const said = headerOf(c, 'origin') ?? '';
+export function originOf(request: ApiRequest, base: string): string {
+  const said = headerOf(request, 'origin') ?? '';
   const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
   const host = page && readAuthority(page.host)?.text;
-  return page && host !== undefined && host === hostOf(c)?.text ? page.origin : new URL(base).origin;
+  return page && host !== undefined && host === hostOf(request)?.text ? page.origin : new URL(base).origin;
 }
 
 function tokenIn(cookies: string, name: string, key: Uint8Array): string | undefined {

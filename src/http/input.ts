@@ -1,5 +1,6 @@
-// Input is what a request carries, checked against its endpoint's declaration: path and query parameters, body, and the
-// page that a list is asked for. What is wrong with it is told field by field, in words that never repeat a value.
+// A request to an endpoint as far as it is understood: its tenant and credential, and what it carries, checked against
+// the endpoint's declaration. Faults are told field by field, in words that never repeat a value. Nothing of it changes
+// once it is made.
 import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
 import { inexactNumber } from '../api/exact-json.ts';
@@ -10,19 +11,23 @@ import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
+import type { Appliance, OpenState } from './appliance.ts';
 import type { BodyRead } from './body.ts';
-import type { AppContext } from './request.ts';
+import type { Codec } from './codec.ts';
+import { type ConsoleCookie, originOf } from './console-cookie.ts';
+import { type ApiRequest, type Credential, queryOf } from './request.ts';
 import { mostFields } from './respond.ts';
-import type { TenantHandle } from './tenants.ts';
+import type { Input, PathParams } from './route.ts';
+import { baseUrlOf, type TenantHandle } from './tenants.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
+type Fields = Readonly<Record<string, unknown>>;
 
 /** A request's parts as they came: text from path and query, any JSON from the body. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   /** Undefined where the endpoint takes none, and until it is read. */
-  body: BodyRead | undefined;
+  readonly body: BodyRead | undefined;
 }
 
 interface Parts {
@@ -32,18 +37,119 @@ interface Parts {
 }
 
 /** The same, checked. */
-export interface CheckedInput extends Parts {
+interface CheckedInput extends Parts {
   readonly page: PageRequest;
 }
 
-export type Checked = { readonly input: CheckedInput; readonly error?: undefined } | { readonly error: KmsError };
+type Checked = { readonly input: CheckedInput; readonly error?: undefined } | { readonly error: KmsError };
+
+/** A request before its body is read. */
+export interface KnownRequest {
+  readonly request: ApiRequest;
+  readonly open: OpenState;
+  readonly handle: TenantHandle;
+  /** Absent where the endpoint is public and none came. */
+  readonly credential: Credential | undefined;
+  /** Where a page of the console asks. */
+  readonly cookie: ConsoleCookie | undefined;
+  /** Absent where the request came in the endpoint's own words. */
+  readonly codec: Codec | undefined;
+  /** Without the body. */
+  readonly raw: RawInput;
+}
+
+export class EndpointInput implements Input<unknown>, CheckedInput {
+  readonly appliance: Appliance;
+  readonly endpoint: Endpoint;
+  readonly known: KnownRequest;
+  readonly raw: RawInput;
+  /** Made on demand: validation takes longer than most operations. */
+  #checked: Checked | undefined = undefined;
+
+  constructor(appliance: Appliance, endpoint: Endpoint, known: KnownRequest, body: BodyRead | undefined) {
+    this.appliance = appliance;
+    this.endpoint = endpoint;
+    this.known = known;
+    this.raw = body ? { params: known.raw.params, query: known.raw.query, body } : known.raw;
+  }
+
+  get open(): OpenState {
+    return this.known.open;
+  }
+
+  get handle(): TenantHandle {
+    return this.known.handle;
+  }
+
+  get request(): ApiRequest {
+    return this.known.request;
+  }
+
+  get credential(): Credential | undefined {
+    return this.known.credential;
+  }
+
+  /** The first fault of the input. To be asked once the caller may ask, and before the parts below. */
+  get problem(): KmsError | undefined {
+    this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
+    return this.#checked.error;
+  }
+
+  get #input(): CheckedInput {
+    if (this.#checked && !this.#checked.error) return this.#checked.input;
+    throw new KmsError('internal', 'expected input that was checked');
+  }
+
+  get params(): Fields {
+    return this.#input.params;
+  }
+
+  get query(): Fields {
+    return this.#input.query;
+  }
+
+  get body(): Fields {
+    return this.#input.body;
+  }
+
+  get page(): PageRequest {
+    return this.#input.page;
+  }
+
+  get item(): Codec['item'] {
+    return this.known.codec?.item;
+  }
+
+  get address(): string {
+    return this.request.remoteAddress ?? 'local';
+  }
+
+  get origin(): string {
+    return originOf(this.request, baseUrlOf(this));
+  }
+
+  get isConsole(): boolean {
+    return this.known.cookie !== undefined;
+  }
+
+  get path(): string {
+    return this.endpoint.path;
+  }
+}
 
 const none: Readonly<Record<string, never>> = Object.freeze({});
 
 /** Path and query of a request; work is done only for endpoints that have them. */
-export function rawInput(endpoint: Pick<Endpoint, 'params' | 'query'>, c: AppContext): RawInput {
-  const hasQuery = endpoint.query !== undefined && c.req.url.includes('?');
-  return { params: endpoint.params ? c.req.param() : none, query: hasQuery ? c.req.query() : none, body: undefined };
+export function rawInput(
+  endpoint: Pick<Endpoint, 'params' | 'query'>,
+  request: Pick<ApiRequest, 'search'>,
+  params: PathParams,
+): RawInput {
+  return {
+    params: endpoint.params ? params : none,
+    query: endpoint.query ? queryOf(request) : none,
+    body: undefined,
+  };
 }
 
 /** Path, query and body, each against its schema. */
@@ -76,7 +182,7 @@ export function checkParts(
   return { input: { params, query, body } };
 }
 
-export function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInput): Checked {
+function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInput): Checked {
   const checked = checkParts(endpoint, raw);
   if (checked.error) return checked;
   const { params, query, body } = checked.input;

@@ -10,10 +10,10 @@ import { sealedError } from './admission.ts';
 import type { Appliance, State } from './appliance.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
-import { type AppContext, headerOf } from './request.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 import { brokenOff } from './request-log.ts';
 import { answered, type Outcome, refused, type Served, streamed, unknownPath } from './respond.ts';
-import type { Around, ServedPath, TenantRoutes } from './route.ts';
+import type { Around, PathParams, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
 import { oidcAdminRoutes } from './routes/oidc.ts';
 import { linkRoutes } from './routes/people.ts';
@@ -43,30 +43,31 @@ export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { rea
   const type = endpoint.binary ? 'application/octet-stream' : endpoint.text;
 
   /** Throws `sealed` where only an open appliance has an answer. */
-  function handlerOf(state: State, c: AppContext): Handler {
+  function handlerOf(state: State, request: ApiRequest): Handler {
     const handlers: Readonly<Partial<Record<LocalId, unknown>>> = access.of === 'tenant' ? ofTenant : state.local;
     const handle = handlers[id] as Handler | undefined;
     if (handle && access.of === 'appliance') return handle;
     if (!handle || state.sealed) throw sealedError;
-    const around: Around = { appliance, open: state, handle: localTenant(state.tenants, headerOf(c, tenantHeader)) };
+    const handled = localTenant(state.tenants, headerOf(request, tenantHeader));
+    const around: Around = { appliance, open: state, handle: handled };
     return (input) => handle({ ...input, ...around });
   }
 
-  async function serve(c: AppContext, state: State): Promise<Served> {
-    if (!c.env?.local) return { outcome: refused(unknownPath) };
+  async function serve(request: ApiRequest, state: State, params: PathParams): Promise<Served> {
+    if (!request.local) return { outcome: refused(unknownPath) };
     try {
-      const handle = handlerOf(state, c);
+      const handle = handlerOf(state, request);
       const refusal = changes && !state.sealed ? state.refuseWrites() : undefined;
       if (refusal) throw refusal;
       const limit = appliance.bodyLimit;
-      const body = endpoint.body && (await readJsonBody(c, { limit, kept: 'all', holder: localCaller.id }));
-      const checked = checkParts(endpoint, { ...rawInput(endpoint, c), body });
+      const body = endpoint.body && (await readJsonBody(request, { limit, kept: 'all', holder: localCaller.id }));
+      const checked = checkParts(endpoint, { ...rawInput(endpoint, request, params), body });
       if (checked.error) throw checked.error;
       const answer = await handle(checked.input);
       if (type === undefined) return { outcome: answered(answer) };
       // The types of the handlers see to it that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;
-      return { outcome: streamed(type, pieces, brokenOff(appliance.logger, path, c.env?.room)) };
+      return { outcome: streamed(type, pieces, brokenOff(appliance.logger, path, request.room)) };
     } catch (cause) {
       const error = ofMachine(cause);
       return { outcome: withHint(refused(error), error) };

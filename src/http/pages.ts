@@ -6,10 +6,10 @@ import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import { sealedError } from './admission.ts';
 import type { Appliance, ConsoleFiles, DescriptionFiles, State } from './appliance.ts';
-import { type AppContext, headerOf } from './request.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
-import type { ServedPath } from './route.ts';
-import { type TenantHandle, tenantOf } from './tenants.ts';
+import type { PathParams, ServedPath } from './route.ts';
+import { resolveTenant, type TenantHandle } from './tenants.ts';
 
 /** Where a file's name is appended. */
 const assets = '/console/static/';
@@ -28,7 +28,9 @@ export function consolePaths(appliance: Appliance): readonly ServedPath[] {
     {
       method: 'GET',
       path: `${assets}{name}`,
-      serve: async (c) => ({ outcome: consoleFile(await appliance.consoleFiles(), c) }),
+      serve: async (request, _state, params) => ({
+        outcome: consoleFile(await appliance.consoleFiles(), request, params),
+      }),
     },
   ];
 }
@@ -44,13 +46,13 @@ export function serveUnknownPage(appliance: Appliance): ServedPath['serve'] {
  */
 async function guarded(
   state: State,
-  c: AppContext,
+  request: ApiRequest,
   serve: (handle: TenantHandle) => Promise<Outcome>,
   toPage?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
 ): Promise<Served> {
   try {
     if (state.sealed) throw sealedError;
-    return { outcome: await serve(tenantOf(state, c)) };
+    return { outcome: await serve(resolveTenant(state, request)) };
   } catch (error) {
     const outcome = refused(error);
     return { outcome: toPage && error instanceof KmsError ? await toPage(error, outcome) : outcome };
@@ -62,10 +64,10 @@ async function guarded(
  * opens it.
  */
 function inConsole(appliance: Appliance, serve: (handle: TenantHandle) => Promise<Outcome>): ServedPath['serve'] {
-  return (c, state) =>
-    guarded(state, c, serve, async (error, outcome) => {
-      if (!headerOf(c, 'accept')?.includes('text/html')) return outcome;
-      const place = { root: rootFrom(c.req.path), files: await appliance.consoleFiles() };
+  return (request, state) =>
+    guarded(state, request, serve, async (error, outcome) => {
+      if (!headerOf(request, 'accept')?.includes('text/html')) return outcome;
+      const place = { root: rootFrom(request.path), files: await appliance.consoleFiles() };
       const texts = errorTexts(error);
       const text =
         error.code === 'sealed'
@@ -90,13 +92,12 @@ function consolePage(status: number, html: string): Outcome {
   return { status, body: {}, content: html, headers: consoleHeaders };
 }
 
-function consoleFile({ script, style, icon }: ConsoleFiles, c: AppContext): Outcome {
-  const { name } = c.req.param();
+function consoleFile({ script, style, icon }: ConsoleFiles, request: ApiRequest, { name }: PathParams): Outcome {
   const found = [script, style, icon].find((each) => each.name === name);
   if (!found) return refused(unknownPath);
   const tag = `"${found.name}"`;
   const headers = { ...fileHeaders, ETag: tag, 'Content-Type': found.contentType };
-  if (headerOf(c, 'if-none-match') === tag) return { status: 304, body: {}, content: null, headers };
+  if (headerOf(request, 'if-none-match') === tag) return { status: 304, body: {}, content: null, headers };
   return { status: 200, body: {}, content: found.content, headers };
 }
 
@@ -199,7 +200,7 @@ export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
     headers: Readonly<Record<string, string>>,
   ): ServedPath => {
     const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
-    return { method: 'GET', path, serve: (c, state) => guarded(state, c, serve) };
+    return { method: 'GET', path, serve: (request, state) => guarded(state, request, serve) };
   };
   return [
     at(description.path, 'document', {}),
@@ -210,9 +211,9 @@ export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
     {
       method: 'GET',
       path: `${docs.path}/{name}`,
-      serve: (c, state) =>
-        guarded(state, c, async () => {
-          const content = (await appliance.descriptionFiles()).pages.get(c.req.param().name ?? '');
+      serve: (request, state, { name = '' }) =>
+        guarded(state, request, async () => {
+          const content = (await appliance.descriptionFiles()).pages.get(name);
           return content ? { status: 200, body: {}, content, headers: pageHeaders } : refused(unknownPath);
         }),
     },

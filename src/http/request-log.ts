@@ -1,8 +1,8 @@
 // The request log is one structured line for each request: a failure of the server at level error, a refusal at info,
 // all others at debug, since the activity log has them and a line a request would cost as much as the rest of it. It
 // names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
-import type { Appliance, Logger, Meter } from './appliance.ts';
-import type { AnswerRoom, AppContext } from './request.ts';
+import type { Appliance, Logger, Meter, State } from './appliance.ts';
+import type { AnswerRoom, ApiRequest } from './request.ts';
 import { type Outcome, refused, type Served } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
@@ -13,24 +13,31 @@ export interface Reply {
   readonly state?: string | undefined;
 }
 
+/** Answers any request. Never fails. */
+export type Answer = (request: ApiRequest) => Promise<Reply>;
+
+/** Answers requests, of which `found` is known beside what came. Never fails. */
+export type Handler<Found> = (request: ApiRequest, found: Found) => Promise<Reply>;
+
 /**
- * Makes a handler of what serves a path: its outcome is logged, and counted where that is wanted. It never fails. The
- * state that the appliance is in is asked for here, once for each request.
+ * Makes a handler of what serves a path: its outcome is logged, and counted where that is wanted. The state that the
+ * appliance is in is asked for here, once for each request.
  */
-export function logged(
+export function logged<Found>(
   appliance: Appliance,
   ids: RequestIds,
-  { path: route, serve, counted }: Pick<ServedPath, 'path' | 'serve' | 'counted'>,
-) {
+  { path: route, counted }: Pick<ServedPath, 'path' | 'counted'>,
+  serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,
+): Handler<Found> {
   const { logger } = appliance;
   const tellsAll = logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
   const countOf = counted === undefined ? undefined : countedBy(counted);
-  return async (c: AppContext): Promise<Reply> => {
+  return async (request, found) => {
     const started = performance.now();
     const { state } = appliance;
     let served: Served;
     try {
-      served = await serve(c, state);
+      served = await serve(request, state, found);
     } catch (error) {
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
@@ -40,7 +47,7 @@ export function logged(
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);
     if (status < 400 && !tellsAll) return { outcome, state: told };
     const requestId = ids.next();
-    const fields = { method: c.req.method, route, status, ms, action, keyid, byNobody, reason, requestId };
+    const fields = { method: request.method, route, status, ms, action, keyid, byNobody, reason, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');
       else logger.info(fields, 'request');

@@ -1,24 +1,24 @@
-// Request is what comes in, as whoever received it hands it on: its headers, its origin, and its body, unread.
+// ApiRequest is a request as the app looks at it: an immutable value, with its body unread. Sockets, `fetch` and tests
+// make it; nothing on its way changes it.
+import { getPath, getQueryParam } from 'hono/utils/url';
+import type { Bearer } from '../core/credential.ts';
 import type { AddressSet } from '../model/addresses.ts';
-import type { JsonObject } from '../model/json.ts';
 
 /** The bytes of a request's body, of which none is read before it is asked for. */
 export interface BodySource {
   /**
-   * All of them; undefined when there are more than `limit`. `holder` is the id of who sends them, absent where no
+   * All of them; undefined when there are more than `limit`. `holder` is the id of the sender, absent where no
    * credential was asked for. Throws `unavailable` where too many bytes of bodies wait already, and `invalid` where it
    * could not be read to its end.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
-  /** The same as the JSON value of the body, where whoever calls makes one of what came. */
-  value?(limit: number, holder: string | undefined): Promise<unknown>;
 }
 
-/** Whose an answer is. */
+/** The tenant and caller that an answer is accounted to. */
 export interface Holder {
   /** The tenant's id. */
   readonly tenant: string;
-  /** The id of who asks; undefined where no credential was asked for. */
+  /** The caller's id; undefined where no credential was asked for. */
   readonly caller: string | undefined;
 }
 
@@ -36,57 +36,57 @@ export interface AnswerRoom {
   cut(): void;
 }
 
-/** Given with each request to `app.fetch(request, env)`. */
-export interface RequestEnv {
+/** By lower-case name, as Node parses them. */
+type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+export interface ApiRequest {
+  readonly method: string;
+  /** The path as sent, with escapes, but without dot segments: normalised as URLs are (WHATWG). */
+  readonly path: string;
+  /** The query with its question mark; empty without one. */
+  readonly search: string;
+  readonly headers: RequestHeaders;
   /**
    * Came through the local socket or from within the process: without a credential of its own it acts as the local
    * administrator.
    */
-  readonly local?: boolean;
-  /** Came to the listener for software that speaks Vault transit. */
-  readonly transit?: boolean;
-  /** Came to the listener for clients of Tang: the addresses that may ask there. */
-  readonly tang?: AddressSet;
-  /** Whose the request is, by the tenant's name, where whoever calls found out. */
-  readonly tenant?: string;
-  /** As `plainAddress` has it. */
+  readonly local?: boolean | undefined;
+  /** In the form of `plainAddress`; undefined if unknown. */
   readonly remoteAddress?: string | undefined;
-  /** The request's body, where whoever calls keeps it back until it is asked for; all else is read from the request. */
-  readonly body?: BodySource | undefined;
-  /** Where long answers have to share it; else they take what they need. */
+  /** The tenant's name, where it is known by other means than the host. */
+  readonly tenant?: string | undefined;
+  /** The name of another system's protocol that the listener speaks. Absent: the appliance's own API. */
+  readonly surface?: string | undefined;
+  /** Addresses that may ask on the surface `tang`. */
+  readonly tangClients?: AddressSet | undefined;
+  readonly body: BodySource;
+  /** Absent where long answers share no room: they take what they need. */
   readonly room?: AnswerRoom | undefined;
-  /** Makes what is sent of the body of an answer of status 200, where whoever calls wants another. */
-  readonly answer?: ((body: JsonObject) => object) | undefined;
-  /**
-   * The request's headers by lower-case name, where whoever calls has them parsed; all else is read from the request.
-   */
-  readonly headers?: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** A request as the app looks at it: what is read of Hono's context, and all that a path without parameters needs. */
-export interface AppContext {
-  readonly env: RequestEnv | undefined;
-  readonly req: {
-    readonly method: string;
-    readonly path: string;
-    readonly url: string;
-    /** Where `env` has no body. */
-    readonly raw: { readonly body: ReadableStream<Uint8Array> | null };
-    /** The first of the query's values for each name. */
-    query(): Record<string, string>;
-    /** The values of the path's parameters. */
-    param(): Readonly<Record<string, string>>;
-    header(name: string): string | undefined;
-  };
-}
+/** A credential as it came: a token, or the right of the administrator at the machine. */
+export type Credential = Bearer | 'local';
 
-/**
- * The header's value, undefined where there is none. `name` in lower case. Node has parsed them all; a Headers object
- * made of them costs as much as the rest of the way in.
- */
-export function headerOf(c: AppContext, name: string): string | undefined {
-  const parsed = c.env?.headers;
-  if (!parsed) return c.req.header(name);
-  const value = parsed[name];
+export const emptyBody: BodySource = { read: async () => new Uint8Array() };
+
+/** The header's value, undefined where there is none. `name` in lower case. */
+export function headerOf({ headers }: Pick<ApiRequest, 'headers'>, name: string): string | undefined {
+  const value = headers[name];
   return typeof value === 'object' ? value.join(', ') : value;
+}
+
+const noQuery: Readonly<Record<string, string>> = Object.freeze({});
+
+/** The first of the query's values for each name. */
+export function queryOf({ search }: Pick<ApiRequest, 'search'>): Readonly<Record<string, string>> {
+  if (search === '') return noQuery;
+  // Cast: without a name it answers all of them.
+  return getQueryParam(`http://host/${search}`) as unknown as Record<string, string>;
+}
+
+/** With escapes decoded except those of separators, such as `%2F`; invalid ones stay. */
+export function decodedPath(path: string): string {
+  if (!path.includes('%')) return path;
+  // Cast: it reads the address alone.
+  return getPath({ url: `http://host${path}` } as Request);
 }

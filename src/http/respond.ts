@@ -28,6 +28,8 @@ const internalError: ErrorBody = { message: 'internal error' };
 export interface Outcome {
   readonly status: number;
   readonly body: object;
+  /** The status that is sent, where a surface has another word for the one that is recorded. */
+  readonly sentStatus?: number;
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent in place of the body. */
   readonly stream?: ReadableStream<Uint8Array>;
@@ -209,10 +211,10 @@ export function headLinesOf(state: string | undefined): string {
   return state === undefined ? standardLines : `${standardLines}${stateHeader}: ${state}\r\n`;
 }
 
-/** The whole of a short answer; undefined for one that is sent in pieces, or has no body. */
-export function textOf({ body, stream, content }: Outcome): string | undefined {
-  if (stream || content === null || content instanceof Uint8Array) return undefined;
-  return content ?? JSON.stringify(body);
+/** The whole of an answer that is sent at once, null where it has no body; undefined for one that is sent in pieces. */
+export function wholeOf({ body, stream, content }: Outcome): string | Uint8Array | null | undefined {
+  if (stream || (content instanceof Uint8Array && content.length > pieceLength)) return undefined;
+  return content === undefined ? JSON.stringify(body) : content;
 }
 
 export function respond(outcome: Outcome, state?: string): Response {

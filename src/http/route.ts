@@ -6,9 +6,12 @@ import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Reader, WrittenPage } from '../core/pages.ts';
 import type { Page, PageRequest, Slices } from '../store/sql.ts';
 import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
-import type { AppContext } from './request.ts';
+import type { ApiRequest } from './request.ts';
 import type { Served } from './respond.ts';
 import type { TenantHandle } from './tenants.ts';
+
+/** The values of a path's parameters by their names. */
+export type PathParams = Readonly<Record<string, string>>;
 
 /** A path of the app. */
 export interface ServedPath {
@@ -21,7 +24,7 @@ export interface ServedPath {
   readonly local?: true;
   /** Changes something though it is asked for with GET: a HEAD, which must not, is another method here. */
   readonly noHead?: boolean;
-  readonly serve: (c: AppContext, state: State) => Promise<Served>;
+  readonly serve: (request: ApiRequest, state: State, params: PathParams) => Promise<Served>;
 }
 
 /** What a request is in the midst of, whatever it asks. */
@@ -31,11 +34,6 @@ export interface Around {
   readonly handle: TenantHandle;
 }
 
-/** Where people reach the tenant, without a slash at the end. */
-export function baseUrlOf({ open, handle }: Pick<Around, 'open' | 'handle'>): string {
-  return handle.baseUrl ?? open.baseUrl;
-}
-
 /** What a route is given of a request beside the transaction. */
 export interface Input<E> extends Around {
   readonly params: ParamsOf<E>;
@@ -43,8 +41,8 @@ export interface Input<E> extends Around {
   readonly body: BodyOf<E>;
   /** For lists. */
   readonly page: PageRequest;
-  /** Another body is made of the answer, so that a list's items are wanted as objects. */
-  readonly asObjects: boolean;
+  /** The part of a list's item that a surface wants. Default: all of it. */
+  readonly item: ((item: ItemOf<AnswerOf<E>>) => unknown) | undefined;
   /** Where it comes from; `local` where that is no place on the network. */
   readonly address: string;
   /** The address of the page that it comes from, of the tenant itself, without a path. */
@@ -53,9 +51,13 @@ export interface Input<E> extends Around {
   readonly isConsole: boolean;
   /** With `{name}` for parameters. */
   readonly path: string;
+}
+
+/** An addition of the routes to the context of the core's operations. */
+export interface AfterCommit {
   /**
-   * To be called by an operation: has work done that must not be done unless what the operation did is durable. The
-   * answer waits for it, and what it throws is the answer.
+   * Has work done that must not be done unless what the operation did is durable. The answer waits for it, and what it
+   * throws is the answer.
    */
   afterCommit(work: () => Promise<void>): void;
 }
@@ -67,7 +69,7 @@ type Result<E> = E extends { readonly paginated: true } ? Listed<Sent<ItemOf<Ans
 type Listed<Item> = Page<Item> | WrittenPage<Item>;
 
 type IsPublic<E, Yes, No> = E extends { readonly access: { readonly kind: 'public' } } ? Yes : No;
-type ContextOf<E> = IsPublic<E, PublicContext, Context>;
+type ContextOf<E> = IsPublic<E, PublicContext, Context> & AfterCommit;
 
 export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Result<E>;
 

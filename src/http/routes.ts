@@ -105,8 +105,8 @@ const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
 
 const transitRoutes: RoutesOf<(typeof transitEndpoints)[number]['id']> = {
   createTransitRing: (ctx, { body }) => createTransitRing(ctx, body),
-  listTransitRings: listed((reader, { query, page, asObjects }) =>
-    listTransitRings(reader, { deleted: query.deleted === 'true', page, asObjects }),
+  listTransitRings: listed((reader, { query, page, item }) =>
+    listTransitRings(reader, { deleted: query.deleted === 'true', page, item }),
   ),
   getTransitRing: (ctx, { params }) => getTransitRing(ctx, params),
   deleteTransitRing: (ctx, { params }) => deleteTransitRing(ctx, params),

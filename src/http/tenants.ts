@@ -5,7 +5,7 @@ import { KmsError } from '../errors.ts';
 import { type Authority, readAuthority } from '../model/hosts.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Store } from '../store/port.ts';
-import { type AppContext, headerOf } from './request.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 
 export interface TenantHandle {
   readonly tenant: Tenant;
@@ -22,11 +22,16 @@ export interface TenantDirectory {
   names(): readonly string[];
 }
 
+/** Where people reach the tenant, without a slash at the end. */
+export function baseUrlOf({ open, handle }: { open: { readonly baseUrl: string }; handle: TenantHandle }): string {
+  return handle.baseUrl ?? open.baseUrl;
+}
+
 /** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
-export function tenantOf({ tenants }: { readonly tenants: TenantDirectory }, c: AppContext): TenantHandle {
-  if (c.env?.local) return localTenant(tenants, headerOf(c, tenantHeader));
-  const named = c.env?.tenant;
-  const host = named === undefined ? hostOf(c)?.host : undefined;
+export function resolveTenant({ tenants }: { readonly tenants: TenantDirectory }, request: ApiRequest): TenantHandle {
+  if (request.local) return localTenant(tenants, headerOf(request, tenantHeader));
+  const named = request.tenant;
+  const host = named === undefined ? hostOf(request)?.host : undefined;
   const handle = named === undefined ? host && tenants.byHost(host) : tenants.byName(named.toLowerCase());
   if (!handle) throw new KmsError('not-found', 'no tenant answers this host');
   return handle;
@@ -45,12 +50,6 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
 }
 
 /** The host that was asked, in the form in which hosts are compared; undefined where what stands there is none. */
-export function hostOf(c: AppContext): Authority | undefined {
-  return readAuthority(headerOf(c, 'host') ?? authority(c.req.url));
-}
-
-function authority(url: string): string {
-  const start = url.indexOf('//') + 2;
-  const end = url.indexOf('/', start);
-  return url.slice(start, end < 0 ? undefined : end);
+export function hostOf(request: ApiRequest): Authority | undefined {
+  return readAuthority(headerOf(request, 'host') ?? '');
 }

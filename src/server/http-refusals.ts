@@ -41,7 +41,7 @@ export const tunnel: Refusal = {
   isAboutMethod: true,
 };
 const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };
-export const unreadable: Refusal = { status: 400, message: 'the request is malformed' };
+const unreadable: Refusal = { status: 400, message: 'the request is malformed' };
 const malformed: Refusal = { status: 400, message: 'the request is not well-formed HTTP' };
 const unknownMethod: Refusal = { status: 405, message: 'no path takes this method; there are', isAboutMethod: true };
 const late: Refusal = { status: 408, message: 'the request took too long to arrive' };
@@ -150,10 +150,14 @@ function textOf({ message, isAboutMethod }: Refusal, { methods, problem }: Diale
   return JSON.stringify(problem(isAboutMethod ? `${message}: ${methods}` : message));
 }
 
-/** As the app would answer it. */
-export function refusalAnswer(refusal: Refusal, dialect: Dialect): Response {
-  const headers = { 'Content-Type': 'application/json' };
-  return new Response(textOf(refusal, dialect), { status: refusal.status, headers });
+/** Refuses a request that cannot be taken, on a connection that goes on. */
+export function refuseUnreadable(outgoing: ServerResponse, dialect: Dialect): void {
+  const body = textOf(unreadable, dialect);
+  outgoing.writeHead(unreadable.status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  outgoing.end(body);
 }
 
 /** Milliseconds that a client has to read what is told on the socket itself, and what stands before it. */

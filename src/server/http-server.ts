@@ -1,19 +1,19 @@
 // Node's HTTP servers around the app: limits against slow and oversized clients, what a reverse proxy says of the
 // client, and an end that lets requests under way finish.
 
-import { createServer, type IncomingMessage, type RequestListener, type Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
-import type { Straight } from '../http/app.ts';
-import type { RequestEnv } from '../http/request.ts';
-import type { Reply } from '../http/request-log.ts';
-import { respond, textOf } from '../http/respond.ts';
+import type { AnswerRoom, ApiRequest, BodySource } from '../http/request.ts';
+import type { Answer, Reply } from '../http/request-log.ts';
+import { headersOf, respond, wholeOf } from '../http/respond.ts';
 import { plainAddress } from '../model/addresses.ts';
 import { readAuthority } from '../model/hosts.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
+import { type RequestTarget, targetOf } from './api-request.ts';
 import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
 import {
   type Dialect,
@@ -23,18 +23,15 @@ import {
   packetOf,
   parserRefusal,
   type Refusal,
-  refusalAnswer,
   refuseInResponse,
   refuseOnSocket,
+  refuseUnreadable,
   targetRefusal,
   tunnel,
-  unreadable,
 } from './http-refusals.ts';
 import { afterAnswers, aheadBudget, atOnce, type Handle, oneByOne, together } from './in-turn.ts';
 import { Listing, listingOf } from './list-method.ts';
 import { sendText } from './short-answer.ts';
-
-export type AppFetch = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
 /** Against clients that are slow, or too many. Times are milliseconds. */
 export interface HttpLimits {
@@ -69,17 +66,14 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
-/**
- * A Host that needs no look at what it says: what has another form goes the long way, which refuses what is none. No
- * wider than what the adapter takes unseen: an answer in pieces goes out through that, once all is done and recorded.
- */
-const plainHost = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
-
 /** Browsers come back with HTTPS alone for a year. */
 const strictTransport = 'max-age=31536000';
 
 /** How long requests under way may take once the server ends, in milliseconds. */
 const usualGrace = 15_000;
+
+/** Where a request came from: everything that the request itself does not say. */
+export type RequestOrigin = Pick<ApiRequest, 'local' | 'remoteAddress' | 'surface' | 'tangClients'>;
 
 interface ServerOptions {
   readonly tls?: Certificate | undefined;
@@ -90,116 +84,42 @@ interface ServerOptions {
   readonly answers?: AnswerBudget;
   /** And for the requests that are sent ahead of their turn. */
   readonly ahead?: BodyBudget;
-  /** What the app is told of where a request came from. */
-  env(incoming: IncomingMessage): RequestEnv;
-  /** What answers requests of that method and target without a Request and a Response, where the app has such a way. */
-  straightTo?(target: string): Straight | undefined;
+  origin(incoming: IncomingMessage): RequestOrigin;
   /** Looks at a request before the app does. */
   prepare?(incoming: IncomingMessage): void;
-  /** In which words requests are refused that never get to the app; absent: the app's own. */
+  /** Wording of refusals for requests that never reach the app. Default: the app's. */
   readonly dialect?: Dialect;
-  /** What requests have to wait for before anybody can say what answers them; undefined where there is nothing. */
-  opening?(): Promise<unknown> | undefined;
 }
 
-type Fetching = Parameters<typeof getRequestListener>[0];
-
-/**
- * The library between Node's requests and `fetch`. It and what is behind Node's `Request` take a start some 30 ms,
- * which what goes straight does not need: loaded for the first request that has to have them.
- */
-let adapter: typeof getRequestListener | undefined;
-
-async function listenerOf(fetching: Fetching, dialect: Dialect): Promise<ReturnType<typeof getRequestListener>> {
-  adapter ??= (await import('@hono/node-server')).getRequestListener;
-  return adapter(fetching, {
-    errorHandler: () => refusalAnswer(unreadable, dialect),
-    autoCleanupIncoming: false,
-  });
-}
-
-export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
-  const {
-    tls,
-    env,
-    prepare,
-    opening,
-    straightTo,
-    limits: given,
-    bodies = new BodyBudget(),
-    answers = new AnswerBudget(),
-    ahead = aheadBudget(),
-    dialect = ownDialect,
-  } = options;
-  // Of a request without a body nothing is to be read: it needs no stream that ends.
+export function httpServer(answer: Answer, options: ServerOptions): Server {
+  const { tls, origin, prepare, limits: given, ahead = aheadBudget(), dialect = ownDialect } = options;
+  const { bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
+  // A request without a body needs no readable stream.
   const always = { requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: Incoming };
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, ...always };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
-  const fetching: Fetching = (request, bindings) => {
-    // These are what this server's own listener is called with.
-    const { incoming, outgoing } = bindings as { incoming: IncomingMessage; outgoing: ServerResponse };
-    const room = new ResponseRoom(outgoing, answers);
-    if (incoming.method === 'GET' && !hasBody(incoming))
-      return made(fetch(request, { ...env(incoming), room }), outgoing, room);
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    const target = targetOf(incoming);
     const body = new RequestBody(incoming, outgoing, bodies);
-    return made(fetch(request, { ...env(incoming), body, room }), outgoing, room, body);
-  };
-  /** The answer; what the request held until it was there is given back. */
-  const made = async (
-    answer: Response | Promise<Response>,
-    outgoing: ServerResponse,
-    room: ResponseRoom,
-    body?: RequestBody,
-  ): Promise<Response> => {
-    try {
-      const response = await answer;
-      body?.letGo();
-      return response;
-    } finally {
-      body?.done();
-      room.made();
-      tellEnd(outgoing);
+    if (!target) {
+      body.letGo();
+      refuseUnreadable(outgoing, dialect);
+      return;
     }
-  };
-  /** Of a server that ends, the client should use the connection no more. */
-  const tellEnd = (outgoing: ServerResponse): void => {
-    if (!server.listening) outgoing.shouldKeepAlive = false;
-  };
-  let listener: RequestListener | undefined;
-  const answerInPieces = async ({ outcome, state }: Reply, ...[incoming, outgoing]: Parameters<RequestListener>) => {
-    let isAnswered = false;
-    const listener = await listenerOf(() => {
-      isAnswered = true;
-      return respond(outcome, state);
-    }, dialect);
-    await listener(incoming, outgoing);
-    // Refused by the adapter, which knows of nothing that would have to be let go.
-    if (!isAnswered) await outcome.stream?.cancel();
-  };
-  /** What has one text for an answer gets it at once. */
-  const answerStraight = (straight: Straight, incoming: IncomingMessage, outgoing: ServerResponse): void => {
-    const body = new RequestBody(incoming, outgoing, bodies);
     const room = new ResponseRoom(outgoing, answers);
-    void straight({ ...env(incoming), body, room }).then(({ outcome, state }) => {
+    const finish = (reply: Reply | undefined): void => {
       body.letGo();
       body.done();
       room.made();
-      tellEnd(outgoing);
-      const text = textOf(outcome);
-      if (text !== undefined) sendText(outgoing, outcome, state, text, limits.keepAliveTimeout);
-      else void answerInPieces({ outcome, state }, incoming, outgoing);
-    });
+      // When shutting down, ask the client to close the connection.
+      if (!server.listening) outgoing.shouldKeepAlive = false;
+      if (reply) send(incoming, outgoing, reply, limits.keepAliveTimeout);
+      else refuseUnreadable(outgoing, dialect);
+    };
+    const request = requestOf(incoming, target, origin(incoming), body, room);
+    answer(request).then(finish, () => finish(undefined));
   };
-  const answerLong: RequestListener = async (incoming, outgoing) => {
-    listener ??= await listenerOf(fetching, dialect);
-    listener(incoming, outgoing);
-  };
-  const answer: RequestListener = (incoming, outgoing) => {
-    const straight = straightTo?.(`${incoming.method} ${incoming.url}`);
-    if (straight && plainHost.test(incoming.headers.host ?? '')) answerStraight(straight, incoming, outgoing);
-    else answerLong(incoming, outgoing);
-  };
-  const handle: Handle = (incoming, outgoing, begin) => {
+  const handle: Handle = (incoming, outgoing, atItsTime) => {
     const target = targetRefusal(incoming);
     prepare?.(incoming);
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) nameHost(incoming);
@@ -207,9 +127,7 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
     // A connection that breaks off meanwhile knows its address no more.
     peerAddress(incoming.socket);
-    const waiting = opening?.();
-    if (waiting) void waiting.then(() => answer(incoming, outgoing));
-    else begin(() => answer(incoming, outgoing));
+    atItsTime(() => begin(incoming, outgoing));
   };
   // Over TLS a request and the end of its connection may come as one, and the end would be looked at first.
   const inTurn = oneByOne(handle, tls ? atOnce : together, ahead);
@@ -218,13 +136,54 @@ export function httpServer(fetch: AppFetch, options: ServerOptions): Server {
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
     : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
-  // Whoever waits to be told to send its body is told when the body is asked for.
+  // A client that waits to be told to send its body is told when the body is asked for.
   server.on('checkContinue', inTurn);
   server.on('checkExpectation', inTurn);
   server.setTimeout(silence);
   refuseBelowApp(server, dialect);
   server.on('connection', remember(server));
   return server;
+}
+
+function requestOf(
+  { method = '', headers }: IncomingMessage,
+  { path, search }: RequestTarget,
+  { local, remoteAddress, surface, tangClients }: RequestOrigin,
+  body: BodySource,
+  room: AnswerRoom,
+): ApiRequest {
+  return { method, path, search, headers, local, remoteAddress, surface, tangClients, body, room };
+}
+
+function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, state }: Reply, keptFor: number): void {
+  const { status, content, stream } = outcome;
+  const whole = wholeOf(outcome);
+  if (typeof whole === 'string') {
+    sendText(outgoing, outcome, state, whole, keptFor);
+    return;
+  }
+  const isHead = incoming.method === 'HEAD';
+  if (whole === undefined && !isHead) {
+    void sendInPieces(incoming, outgoing, { outcome, state });
+    return;
+  }
+  void stream?.cancel();
+  const headers = headersOf(outcome, state);
+  const length = content instanceof Uint8Array ? { 'Content-Length': content.length } : {};
+  outgoing.writeHead(status, { ...headers, ...length });
+  outgoing.end(isHead ? undefined : whole);
+}
+
+/**
+ * The library that sends a stream as it is read. It and what is behind Node's `Response` take a start some 30 ms:
+ * loaded for the first answer that needs them.
+ */
+let adapter: typeof getRequestListener | undefined;
+
+async function sendInPieces(incoming: IncomingMessage, outgoing: ServerResponse, reply: Reply): Promise<void> {
+  adapter ??= (await import('@hono/node-server')).getRequestListener;
+  const listener = adapter(() => respond(reply.outcome, reply.state), { autoCleanupIncoming: false });
+  await listener(incoming, outgoing);
 }
 
 /** Takes another certificate for the connections to come. `server` is one that was made with TLS. */
@@ -247,10 +206,6 @@ const ciphers = [
 
 function secure({ cert, key }: Certificate) {
   return { cert, key, ciphers, minVersion: 'TLSv1.2', honorCipherOrder: true } as const;
-}
-
-function hasBody({ headers }: IncomingMessage): boolean {
-  return headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
 }
 
 export function listen(server: Server, options: NodeListenOptions): Promise<void> {

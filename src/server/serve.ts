@@ -15,19 +15,20 @@ import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
 import { judgeLimits, processLimits } from '../appliance/process-limits.ts';
 import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
+import { tangAddresses } from '../dialects/tang/limits.ts';
 import { KmsError, systemError } from '../errors.ts';
-import type { Straight, Surface } from '../http/app.ts';
-import type { RequestEnv } from '../http/request.ts';
-import { tangAddresses } from '../http/tang.ts';
+import { type ApiRequest, emptyBody } from '../http/request.ts';
+import type { Answer, Reply } from '../http/request-log.ts';
+import type { Outcome } from '../http/respond.ts';
 import { AnswerBudget } from './answer-room.ts';
 import { BodyBudget } from './body-budget.ts';
-import { ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
+import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import {
-  type AppFetch,
   clientAddress,
   endServer,
   type HttpLimits,
   httpServer,
+  type RequestOrigin,
   replaceCertificate,
   takeForwardedHost,
 } from './http-server.ts';
@@ -158,7 +159,7 @@ interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'cl
   /** Opens the appliance, which answers from then on. */
   begin(): Promise<Serving>;
   /** Has this answer until then. */
-  standBy(answers: AppFetch): Promise<void>;
+  standBy(answer: Answer): Promise<void>;
 }
 
 async function openServer(options: ServeOptions): Promise<OpenServer> {
@@ -176,9 +177,9 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const shared = { limits: options.limits, ...budgets };
   const network = networkServer(gate, where, shared);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
-  const transit = transitWhere && networkServer(gate, transitWhere, shared, { transit: true });
+  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
   const tangWhere = await tangListening(options);
-  const tang = tangWhere && networkServer(gate, tangWhere, shared, { tang: tangWhere.allowed });
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, { surface: 'tang', tangClients: tangWhere.allowed });
   const networks: Server[] = [];
   try {
     for (const [server, place] of [
@@ -196,10 +197,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   }
   const address = where.addressOf(portOf(network));
   const url = where.urlOf(portOf(network));
-  const socket = httpServer(gate.fetch, {
-    straightTo: gate.straightTo,
-    opening: gate.opening,
-    env: ({ headers }) => ({ local: true, headers }),
+  const socket = httpServer(gate.handle, {
+    origin: () => ({ local: true }),
     // A command of the administrator may take as long as it takes.
     limits: { silence: 0 },
   });
@@ -278,19 +277,19 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
         gate.refuse();
         throw systemError(error, data);
       }),
-    async standBy(answers) {
+    async standBy(answer) {
       await openSocket(socket, data, logger);
-      gate.standBy(answers);
+      gate.standBy(answer);
     },
   };
 }
 
-/** Asked for straight: of a start, what is behind a Request would be a tenth. */
 async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | undefined> {
   const [only, another] = (await opened.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
-  const answer = await requests.straightTo('POST /local/set-up-link')?.({ local: true, headers: {} });
-  const { url }: { readonly url?: unknown } = answer?.outcome.body ?? {};
+  const target = { method: 'POST', path: '/local/set-up-link', search: '' };
+  const { outcome } = await requests.handle({ ...target, headers: {}, local: true, body: emptyBody });
+  const { url }: { readonly url?: unknown } = outcome.body;
   return typeof url === 'string' ? url : undefined;
 }
 
@@ -320,26 +319,23 @@ interface SharedLimits extends Pick<ServeOptions, 'limits'> {
 }
 
 function networkServer(
-  { fetch, straightTo, opening }: Gate,
+  { handle }: Gate,
   { tls, behindProxy }: Listening,
   { limits, ...budgets }: SharedLimits,
-  surface: Surface = {},
+  surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
 ): Server {
-  return httpServer(fetch, {
+  return httpServer(handle, {
     tls,
-    straightTo: (target) => straightTo(target, surface),
-    opening,
-    env: (incoming: IncomingMessage) => {
-      const remoteAddress = clientAddress(incoming, behindProxy);
-      const { headers } = incoming;
-      return remoteAddress === undefined ? { headers, ...surface } : { headers, remoteAddress, ...surface };
-    },
+    origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
     ...budgets,
-    dialect: surface.transit ? vaultDialect : surface.tang ? tangDialect : ownDialect,
+    dialect: dialects[surface.surface ?? ''] ?? ownDialect,
   });
 }
+
+/** By the names of surfaces. */
+const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
 
 async function reloadTls(servers: readonly Server[], options: ListenOptions, logger: Logger): Promise<boolean> {
   try {
@@ -370,24 +366,22 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
 const harmless: ReadonlySet<string> = new Set(['/healthz', '/system/seal-status', '/system/unseal', '/local/status']);
 
 /** The upgrade itself comes through the local socket. */
-function mayPass(hold: Hold, request: Request, { local, headers = {} }: RequestEnv): boolean {
-  return harmless.has(new URL(request.url).pathname) || (local === true && hold.isUpgrade(headers));
+function mayPass(hold: Hold, { path, local, headers }: ApiRequest): boolean {
+  return harmless.has(path) || (local === true && hold.isUpgrade(headers));
 }
 
-function refusedBy({ refusal }: Hold): Response {
-  const headers = { 'Retry-After': String(refusal.retryAfter ?? 1) };
-  return Response.json({ message: refusal.message }, { status: 503, headers });
+function unavailable(message: string, headers: Outcome['headers'] = {}): Reply {
+  return { outcome: { status: 503, body: { message }, headers } };
 }
 
 /** Holds requests that come before the appliance is open until it is, or could not be. */
 class Gate {
   #hold: Hold | undefined;
-  readonly #opened = Promise.withResolvers<HeldAppliance | undefined>();
-  readonly #waiting = Promise.withResolvers<undefined>();
-  #undecided: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
+  /** Resolves once it is known what answers. */
+  readonly #decided = Promise.withResolvers<void>();
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
-  #standby: AppFetch | undefined;
+  #standby: Answer | undefined;
 
   constructor(hold: Hold | undefined) {
     this.#hold = hold;
@@ -396,54 +390,41 @@ class Gate {
     });
   }
 
-  readonly fetch: AppFetch = (request, env) => {
-    const appliance = this.#appliance;
+  readonly handle: Answer = (request) => {
+    if (this.#standby) return this.#standby(request);
     const hold = this.#hold;
-    if (this.#standby) return this.#standby(request, env);
-    if (hold && !mayPass(hold, request, env)) return refusedBy(hold);
-    return appliance ? appliance.requests.fetch(request, env) : this.#later(request, env);
+    if (hold && !mayPass(hold, request)) {
+      const { message, retryAfter = 1 } = hold.refusal;
+      return Promise.resolve(unavailable(message, { 'Retry-After': String(retryAfter) }));
+    }
+    return this.#appliance ? this.#appliance.requests.handle(request) : this.#answerLater(request);
   };
-
-  readonly straightTo = (target: string, surface?: Surface): Straight | undefined =>
-    this.#hold ? undefined : this.#appliance?.requests.straightTo(target, surface);
-
-  /** Until then nobody can say whether a request goes straight. */
-  readonly opening = (): Promise<void> | undefined => (this.#hold ? undefined : this.#undecided?.promise);
 
   /** Requests are answered so until it opens, and not held: it may take long. */
   wait(reason: string): void {
     this.#reason = reason;
-    this.#waiting.resolve(undefined);
-    this.#decide();
+    this.#decided.resolve();
   }
 
-  standBy(answers: AppFetch): void {
-    this.#standby = answers;
-    this.#decide();
+  standBy(answer: Answer): void {
+    this.#standby = answer;
+    this.#decided.resolve();
   }
 
   open(appliance: HeldAppliance): void {
     this.#standby = undefined;
     this.#appliance = appliance;
-    this.#opened.resolve(appliance);
-    this.#decide();
+    this.#decided.resolve();
   }
 
   refuse(): void {
-    this.#opened.resolve(undefined);
-    this.#decide();
+    this.#decided.resolve();
   }
 
-  #decide(): void {
-    this.#undecided?.resolve();
-    this.#undecided = undefined;
-  }
-
-  async #later(request: Request, env: RequestEnv): Promise<Response> {
-    const appliance = await Promise.race([this.#opened.promise, this.#waiting.promise]);
-    if (appliance) return appliance.requests.fetch(request, env);
-    const headers = { 'Retry-After': '1' };
-    if (this.#reason !== undefined) return Response.json({ message: this.#reason }, { status: 503, headers });
-    return Response.json({ message: 'the appliance could not start' }, { status: 503 });
+  async #answerLater(request: ApiRequest): Promise<Reply> {
+    await this.#decided.promise;
+    if (this.#standby || this.#appliance) return this.handle(request);
+    if (this.#reason !== undefined) return unavailable(this.#reason, { 'Retry-After': '1' });
+    return unavailable('the appliance could not start');
   }
 }

@@ -63,8 +63,10 @@ const [open, sealed, broken] = await Promise.all([
   }),
 ]);
 // What fails in the midst of a transaction.
-for (const { handle } of broken.tenants)
-  Object.assign(handle.store, { transaction: () => Promise.reject(new Error('broken')) });
+const breaking = () => Promise.reject(new Error('broken'));
+for (const { handle } of broken.tenants) {
+  Object.assign(handle.store, { transaction: breaking, transactionInSlices: breaking });
+}
 
 /** Which answers were given, as `id status`. */
 const given = new Set<string>();

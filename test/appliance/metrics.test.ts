@@ -210,7 +210,7 @@ test('the transit listener: requests by action and status, items by what came of
   const { root, appliance, made } = at;
   const v1 = async (method: string, path: string, body?: object, token = made.apiKey.key): Promise<number> => {
     const init = { method, headers: { 'x-vault-token': token }, ...(body && { body: JSON.stringify(body) }) };
-    return (await appliance.app.fetch(new Request(`http://kms.test/v1/${path}`, init), { transit: true })).status;
+    return (await appliance.app.fetch(new Request(`http://kms.test/v1/${path}`, init), { surface: 'vault' })).status;
   };
   await v1('PUT', 'transit/keys/unseal');
   const batch = [{ plaintext: 'YQ==' }, { plaintext: '#' }, { plaintext: 'Yg==' }];

@@ -113,7 +113,11 @@ test('what was bound to a Tang key pair is recovered when the old tenant key is 
   const recover = async () => {
     const url = `http://kms.local/rec/${pair.exchange}`;
     const request = new Request(url, { method: 'POST', body: JSON.stringify(somePoint) });
-    const answer = await p.appliance.app.fetch(request, { tang: addressSet(['::1']), remoteAddress: '::1' });
+    const answer = await p.appliance.app.fetch(request, {
+      surface: 'tang',
+      tangClients: addressSet(['::1']),
+      remoteAddress: '::1',
+    });
     assert.equal(answer.status, 200);
     return answer.json();
   };

@@ -24,7 +24,7 @@ after(() => {
 
 /** As a client on this machine. */
 function tangOf({ app }: Pick<OpenAppliance, 'app'>): TangFetch {
-  return (request) => app.fetch(request, { tang: addressSet(['::1']), remoteAddress: '::1' });
+  return (request) => app.fetch(request, { surface: 'tang', tangClients: addressSet(['::1']), remoteAddress: '::1' });
 }
 
 async function whileOpen(

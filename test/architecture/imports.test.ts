@@ -17,11 +17,24 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   core: ['model', 'store', 'seal', 'crypto', 'errors.ts'],
   api: ['model'],
   description: ['api', 'model'],
-  http: ['core', 'api', 'model', 'errors.ts', 'version.ts'],
+  http: ['core', 'api', 'model', 'errors.ts'],
+  dialects: ['http', 'core', 'api', 'model', 'crypto', 'errors.ts', 'version.ts'],
   client: ['api', 'model', 'crypto', 'errors.ts'],
   cli: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
-  appliance: ['http', 'core', 'api', 'model', 'store', 'seal', 'crypto', 'client', 'errors.ts', 'version.ts'],
-  server: ['appliance', 'http', 'model', 'errors.ts'],
+  appliance: [
+    'dialects',
+    'http',
+    'core',
+    'api',
+    'model',
+    'store',
+    'seal',
+    'crypto',
+    'client',
+    'errors.ts',
+    'version.ts',
+  ],
+  server: ['appliance', 'dialects', 'http', 'model', 'errors.ts'],
   console: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
 };
 
@@ -34,13 +47,13 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'sql.js': ['store'],
   // Loaded where a shared database is configured.
   pg: ['store'],
-  hono: ['http', 'server'],
+  hono: ['http'],
   // HTML from templates; a part of Hono that knows no server.
   'hono/html': ['description'],
   // Runs in the browser; likewise.
   'hono/jsx/dom': ['console'],
   '@dagrejs/dagre': ['console'],
-  '@hono/node-server': ['http', 'server'],
+  '@hono/node-server': ['server'],
   commander: ['cli'],
   zod: ['api', 'description', 'http'],
   pino: ['server'],
@@ -66,8 +79,8 @@ function isMeant({ from, to, typeOnly }: Import, code: string): boolean {
   if (from.startsWith('src/store/') && to === 'src/seal/tenant-keys.ts') return typeOnly;
   // What operations take and answer is said once, on the wire.
   if (from.startsWith('src/core/') && to.startsWith('src/api/')) return typeOnly;
-  // The routes know the store and the tenant's keys by their types.
-  if (from.startsWith('src/http/') && /^src\/(store|seal)\//.test(to)) return typeOnly;
+  // Routes and dialects know the store and the tenant's keys by their types.
+  if (/^src\/(http|dialects)\//.test(from) && /^src\/(store|seal)\//.test(to)) return typeOnly;
   return false;
 }
 

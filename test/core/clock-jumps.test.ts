@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnsealBackoff } from '../../src/appliance/custody/unsealer.ts';
+import { TangLimits } from '../../src/dialects/tang/limits.ts';
 import { KmsError } from '../../src/errors.ts';
 import { peopleOf } from '../../src/http/appliance.ts';
-import { TangLimits } from '../../src/http/tang.ts';
 import { CheckpointRuns } from '../../src/store/checkpoint-runs.ts';
 import { testWorld } from '../support/context.ts';
 import { pretendHasher } from '../support/pretend-hasher.ts';

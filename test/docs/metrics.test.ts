@@ -10,6 +10,7 @@ import { standbyAnswers } from '../../src/appliance/backup/standby-answers.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { TurnCounts } from '../../src/appliance/metrics/counts.ts';
 import { Metrics } from '../../src/appliance/metrics/metrics.ts';
+import { emptyBody } from '../../src/http/request.ts';
 import { emptyStatus } from '../../src/store/service.ts';
 import { type Family, parsePrometheus } from '../support/prometheus-text.ts';
 
@@ -66,8 +67,9 @@ const standing = await (async () => {
   const status = () => ({ from: '', shipped: state, copied: state, proven: state, behind, hasKey: true });
   // Cast: nothing else of it is asked.
   const answers = standbyAnswers({ status } as unknown as Standby, async () => {});
-  const text = await (await answers(new Request('http://kms.test/metrics'), {})).text();
-  return parsePrometheus(text);
+  const request = { method: 'GET', path: '/metrics', search: '', headers: {}, body: emptyBody };
+  const { content } = (await answers(request)).outcome;
+  return parsePrometheus(typeof content === 'string' ? content : '');
 })();
 
 /** Names of labels, without the one that histograms have of themselves. */

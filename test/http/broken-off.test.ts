@@ -1,11 +1,9 @@
 // Requests whose bodies break off: their senders' doing, which is no failure of the server, in the log and the metrics.
 import assert from 'node:assert/strict';
-import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
-import type { Surface } from '../../src/http/app.ts';
-import { tangAddresses } from '../../src/http/tang.ts';
-import { clientAddress, httpServer, listen } from '../../src/server/http-server.ts';
+import { tangAddresses } from '../../src/dialects/tang/limits.ts';
+import { clientAddress, httpServer, listen, type RequestOrigin } from '../../src/server/http-server.ts';
 import { portOf } from '../../src/server/listen.ts';
 import { testAppliance } from '../support/appliance.ts';
 import { until } from '../support/until.ts';
@@ -14,13 +12,9 @@ const a = await testAppliance();
 const { ring } = (await a.call('POST', '/transit/rings', { name: 'r' })).body;
 await a.call('POST', '/ks/keyrings', { name: 'r' });
 
-async function portFor(surface: Surface): Promise<number> {
-  const server = httpServer(a.app.fetch, {
-    straightTo: (target) => a.app.straightTo(target, surface),
-    env: (incoming: IncomingMessage) => {
-      const remoteAddress = clientAddress(incoming, false);
-      return { headers: incoming.headers, ...(remoteAddress !== undefined && { remoteAddress }), ...surface };
-    },
+async function portFor(surface: Omit<RequestOrigin, 'remoteAddress'>): Promise<number> {
+  const server = httpServer(a.app.handle, {
+    origin: (incoming) => ({ remoteAddress: clientAddress(incoming, false), ...surface }),
   });
   await listen(server, { port: 0, host: '127.0.0.1' });
   after(() => server.close());
@@ -28,8 +22,8 @@ async function portFor(surface: Surface): Promise<number> {
 }
 
 const network = await portFor({});
-const transit = await portFor({ transit: true });
-const tang = await portFor({ tang: tangAddresses() });
+const transit = await portFor({ surface: 'vault' });
+const tang = await portFor({ surface: 'tang', tangClients: tangAddresses() });
 
 const requests: readonly (readonly [port: number, line: string])[] = [
   [network, 'POST /auth/basic/login'],

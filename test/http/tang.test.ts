@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { TangLimits, tangAddresses } from '../../src/http/tang.ts';
+import { TangLimits, tangAddresses } from '../../src/dialects/tang/limits.ts';
 import { type AnyJson, type Appliance, type CallOptions, testAppliance } from '../support/appliance.ts';
 import { longestGo } from '../support/longest-go.ts';
 import { expectedX, somePoint } from '../support/tang.ts';
@@ -24,7 +24,7 @@ async function ask(a: Appliance, method: string, path: string, body?: unknown, s
     headers: { host, ...headers },
     ...(content !== undefined && { body: content }),
   });
-  const answer = await a.app.fetch(request, { tang: allowed, remoteAddress });
+  const answer = await a.app.fetch(request, { surface: 'tang', tangClients: allowed, remoteAddress });
   return { status: answer.status, headers: answer.headers, text: await answer.text() };
 }
 
@@ -182,7 +182,7 @@ test('addresses that may not ask are told nothing, and nothing is recorded or ma
     }
     assert.equal((await ask(a, 'POST', '/rec/x', somePoint, { from })).status, 403);
   }
-  const nowhere = await a.app.fetch(new Request('http://kms.test/adv'), { tang: allowed });
+  const nowhere = await a.app.fetch(new Request('http://kms.test/adv'), { surface: 'tang', tangClients: allowed });
   assert.equal(nowhere.status, 403);
   const forged = { from: '192.0.2.1', headers: { 'x-forwarded-for': '10.0.0.1' } };
   assert.equal((await ask(a, 'GET', '/adv', undefined, forged)).status, 403);

@@ -32,22 +32,17 @@ async function v1(a: Appliance, method: string, path: string, body?: object, sen
   const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
   const bytes = content === undefined ? new Uint8Array() : new TextEncoder().encode(content);
   const all = new Headers({ ...(token !== null && { 'X-Vault-Token': token }), ...headers });
-  const env = { transit: true, remoteAddress: from };
-  const straight = a.app.straightTo(`${method} /v1/${path}`, env);
+  const url = new URL(`http://kms.test/v1/${path}`);
+  const { pathname, search } = url;
+  const read = async (limit: number) => (bytes.length > limit ? undefined : bytes);
+  const headersOfAll = { host: 'kms.test', ...Object.fromEntries(all) };
+  const origin = { surface: 'vault', remoteAddress: from, headers: headersOfAll } as const;
   let response: Response;
-  if (straight) {
-    // The way of most requests to a server.
-    const read = async (limit: number) => (bytes.length > limit ? undefined : bytes);
-    const { outcome, state } = await straight({
-      ...env,
-      headers: { host: 'kms.test', ...Object.fromEntries(all) },
-      body: { read },
-    });
+  if (method === 'HEAD') response = await a.app.fetch(new Request(url, { method }), origin);
+  else {
+    const { outcome, state } = await a.app.handle({ ...origin, method, path: pathname, search, body: { read } });
     assert.equal(state, undefined);
     response = respond(outcome);
-  } else {
-    const init = { method, headers: all, ...(content !== undefined && { body: bytes }) };
-    response = await a.app.fetch(new Request(`http://kms.test/v1/${path}`, init), env);
   }
   const text = await response.text();
   assert.doesNotMatch(response.headers.get('content-type') ?? '', /charset/);
@@ -1101,7 +1096,7 @@ test('health and the state of the seal need no token, and are not recorded', asy
 test('nothing is under any other path there, and nothing of this elsewhere', async () => {
   const a = await testAppliance();
   const at = (path: string) =>
-    a.call('GET', path, undefined, { env: { transit: true } }).then(({ status, text }) => [status, text]);
+    a.call('GET', path, undefined, { env: { surface: 'vault' } }).then(({ status, text }) => [status, text]);
   for (const path of ['/', '/ks/keyrings', '/healthz', '/console', '/v2/x', '/local/status']) {
     assert.deepEqual(await at(path), [404, '{"errors":["no handler for this path: all are under /v1/"]}']);
   }

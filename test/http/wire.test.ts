@@ -15,10 +15,7 @@ let server: ReturnType<typeof httpServer>;
 
 before(async () => {
   a = await testAppliance({ bodyLimit: 1000 });
-  server = httpServer(a.app.fetch, {
-    env: ({ headers }) => ({ headers }),
-    straightTo: (target) => a.app.straightTo(target),
-  });
+  server = httpServer(a.app.handle, { origin: () => ({}) });
   await listen(server, { port: 0, host: '127.0.0.1' });
   port = (server.address() as AddressInfo).port;
 });
@@ -193,11 +190,7 @@ test('whatever its Host is, a request is refused before anything is done, or ans
 
 test('an endless body that nobody wants is cut off', async () => {
   const small = new BodyBudget({ ...usualBodyLimits, unwanted: 200_000 });
-  const other = httpServer(a.app.fetch, {
-    env: ({ headers }) => ({ headers }),
-    straightTo: (target) => a.app.straightTo(target),
-    bodies: small,
-  });
+  const other = httpServer(a.app.handle, { origin: () => ({}), bodies: small });
   await listen(other, { port: 0, host: '127.0.0.1' });
   const socket = connect((other.address() as AddressInfo).port, '127.0.0.1');
   socket.on('error', () => {});

@@ -35,7 +35,7 @@ const differences: Readonly<Record<number, string>> = {
 test('OpenBao and the appliance answer the same', async () => {
   const a = await testAppliance();
   const told = await askAll('http://kms.test/v1/', a.root.key, async (request) =>
-    a.app.fetch(request, { transit: true }),
+    a.app.fetch(request, { surface: 'vault' }),
   );
   assert.equal(recorded.told.length, steps.length);
   const wrong: unknown[] = [];

@@ -5,11 +5,12 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answeredList } from '../../src/http/answer-text.ts';
-import { refused, respond } from '../../src/http/respond.ts';
+import { answeredList } from '../../src/http/answer.ts';
+import { refused } from '../../src/http/respond.ts';
 import { AnswerBudget, type AnswerLimits, ResponseRoom, usualAnswerLimits } from '../../src/server/answer-room.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
 import { aheadBudget } from '../../src/server/in-turn.ts';
+import { replyText, replyWith } from '../support/answering.ts';
 import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;
@@ -32,10 +33,10 @@ async function server(limits: Partial<AnswerLimits> = {}) {
   let isHeld = false;
   const held: (() => void)[] = [];
   const listening = httpServer(
-    async (request, { room }) => {
-      const [, path = '', kind] = new URL(request.url).pathname.split('/');
+    async ({ path: asked, room }) => {
+      const [, path = '', kind] = asked.split('/');
       const [caller, tenant = 'default'] = path.split('@');
-      if (kind === 'short') return Response.json({ made });
+      if (kind === 'short') return replyWith({ made });
       try {
         await room?.take(taken, { tenant, caller });
         made++;
@@ -43,15 +44,15 @@ async function server(limits: Partial<AnswerLimits> = {}) {
         if (kind === 'other') {
           room?.left(0);
           room?.takeNow(MiB, { tenant, caller });
-          return new Response('x'.repeat(MiB));
+          return replyText('x'.repeat(MiB));
         }
         const data = Array.from({ length: length / 65_536 }, () => 'x'.repeat(65_530));
-        return respond(await answeredList({ data }, room, undefined));
+        return { outcome: await answeredList({ data }, room, undefined) };
       } catch (error) {
-        return respond(refused(error));
+        return { outcome: refused(error) };
       }
     },
-    { env: () => ({}), answers, ahead },
+    { origin: () => ({}), answers, ahead },
   );
   await listen(listening, { host: '127.0.0.1', port: 0 });
   const { port } = listening.address() as AddressInfo;

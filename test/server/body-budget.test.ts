@@ -4,10 +4,12 @@ import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { refused, respond } from '../../src/http/respond.ts';
+import { refused } from '../../src/http/respond.ts';
 import { BodyBudget, type BodyLimits, usualBodyLimits } from '../../src/server/body-budget.ts';
 import { endServer, httpServer, listen } from '../../src/server/http-server.ts';
+import { replyText, replyWith } from '../support/answering.ts';
 import { until } from '../support/until.ts';
 
 const bodyLimit = 100_000;
@@ -16,17 +18,17 @@ const bodyLimit = 100_000;
 async function server(limits: Partial<BodyLimits> = {}, worked: () => Promise<void> = async () => {}) {
   const bodies = new BodyBudget({ ...usualBodyLimits, ...limits });
   const made = httpServer(
-    async (request, { body }) => {
-      const holder = new URL(request.url).pathname.slice(1) || undefined;
+    async ({ path, body }) => {
+      const holder = path.slice(1) || undefined;
       try {
-        const bytes = await body?.read(bodyLimit, holder);
+        const bytes = await body.read(bodyLimit, holder);
         await worked();
-        return Response.json({ length: bytes?.length ?? 'too long' });
+        return replyWith({ length: bytes?.length ?? 'too long' });
       } catch (error) {
-        return respond(refused(error));
+        return { outcome: refused(error) };
       }
     },
-    { env: () => ({}), bodies },
+    { origin: () => ({}), bodies },
   );
   await listen(made, { host: '127.0.0.1', port: 0 });
   const { port } = made.address() as AddressInfo;
@@ -155,15 +157,21 @@ test('what is too long is known before it ends, declared or not', async () => {
 });
 
 /** One connection to a server that answers so: what came back on it, and the newest request on it as Node has it. */
-async function oneConnection(answer: (request: Request) => Promise<Response>) {
+async function oneConnection(answer: (path: string, incoming: IncomingMessage) => Promise<string>) {
   let answers = '';
   let newest: IncomingMessage | undefined;
-  const made = httpServer(answer, {
-    env: (incoming) => {
-      newest = incoming;
-      return {};
+  const made = httpServer(
+    async ({ path }) => {
+      if (!newest) throw new Error('a request has a message of Node');
+      return replyText(await answer(path, newest));
     },
-  });
+    {
+      origin: (incoming) => {
+        newest = incoming;
+        return {};
+      },
+    },
+  );
   await listen(made, { host: '127.0.0.1', port: 0 });
   const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
   socket.on('data', (text) => {
@@ -181,9 +189,7 @@ async function oneConnection(answer: (request: Request) => Promise<Response>) {
 }
 
 test('a body in one piece is there for who reads it as a stream, and for nobody', async () => {
-  await using one = await oneConnection(
-    async (request) => new Response(request.url.endsWith('/read') ? await request.text() : '-'),
-  );
+  await using one = await oneConnection(async (path, incoming) => (path === '/read' ? text(incoming) : '-'));
   const { socket, answers } = one;
   const ask = (path: string, body: string): string =>
     `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
@@ -198,9 +204,9 @@ test('a body in one piece is there for who reads it as a stream, and for nobody'
 
 test('what nobody reads yet is gathered, however small its pieces are', async () => {
   const read = Promise.withResolvers<void>();
-  await using one = await oneConnection(async (request) => {
+  await using one = await oneConnection(async (_path, incoming) => {
     await read.promise;
-    return new Response(`read ${(await request.text()).length}`);
+    return `read ${(await text(incoming)).length}`;
   });
   const pieces = '1\r\nx\r\n'.repeat(5000);
   one.socket.write(`POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}0\r\n\r\n`);

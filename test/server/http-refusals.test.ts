@@ -7,6 +7,7 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { selfSigned } from '../../src/appliance/self-signed.ts';
+import type { Reply } from '../../src/http/request-log.ts';
 import { type Dialect, ownDialect, tangDialect, vaultDialect } from '../../src/server/http-refusals.ts';
 import {
   type Certificate,
@@ -16,21 +17,21 @@ import {
   takeForwardedHost,
 } from '../../src/server/http-server.ts';
 import { portOf } from '../../src/server/listen.ts';
+import { replyWith } from '../support/answering.ts';
 
 const longLength = 8 * 1024 * 1024;
 
 /** In pieces, of which some wait until others have gone out. */
-const long = (): Response => {
+const long = (): Reply => {
   let sent = 0;
-  return new Response(
-    new ReadableStream({
-      pull(controller) {
-        if (sent === longLength) return controller.close();
-        sent += 65_536;
-        controller.enqueue(new Uint8Array(65_536).fill(97));
-      },
-    }),
-  );
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (sent === longLength) return controller.close();
+      sent += 65_536;
+      controller.enqueue(new Uint8Array(65_536).fill(97));
+    },
+  });
+  return { outcome: { status: 200, body: {}, stream } };
 };
 
 /** Says what it was asked. */
@@ -39,17 +40,17 @@ async function serving(
   tls?: Certificate,
   prepare?: (incoming: IncomingMessage) => void,
 ): Promise<Server> {
-  const env = (incoming: IncomingMessage) => {
+  const origin = (incoming: IncomingMessage) => {
     const remoteAddress = clientAddress(incoming, false);
     return remoteAddress === undefined ? {} : { remoteAddress };
   };
   const made = httpServer(
-    async (request, { remoteAddress }) => {
-      const { pathname, search, hostname: host } = new URL(request.url);
-      if (pathname === '/long') return long();
-      return Response.json({ served: request.method, target: pathname + search, remoteAddress, host });
+    async ({ method, path, search, remoteAddress, headers }) => {
+      if (path === '/long') return long();
+      const { hostname: host } = new URL(`http://${headers.host}`);
+      return replyWith({ served: method, target: path + search, remoteAddress, host });
     },
-    { env, dialect, tls, ...(prepare && { prepare }) },
+    { origin, dialect, tls, ...(prepare && { prepare }) },
   );
   await listen(made, { port: 0, host: '127.0.0.1' });
   after(() => made.close());

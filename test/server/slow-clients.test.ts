@@ -5,7 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { connect, type Socket } from 'node:net';
 import { after, test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import type { ApiRequest } from '../../src/http/request.ts';
+import type { Reply } from '../../src/http/request-log.ts';
 import { type Certificate, endServer, type HttpLimits, httpServer, listen } from '../../src/server/http-server.ts';
+import { bodyText, replyWith } from '../support/answering.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 
 const short: Partial<HttpLimits> = {
@@ -17,14 +20,15 @@ const short: Partial<HttpLimits> = {
 };
 
 async function server(limits: Partial<HttpLimits>, tls?: Certificate) {
-  const answer = async (request: Request): Promise<Response> => {
-    if (new URL(request.url).pathname === '/endless') {
+  const answer = async (request: ApiRequest): Promise<Reply> => {
+    if (request.path === '/endless') {
       const chunk = new Uint8Array(65_536);
-      return new Response(new ReadableStream({ pull: (controller) => controller.enqueue(chunk) }));
+      const stream = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(chunk) });
+      return { outcome: { status: 200, body: {}, stream } };
     }
-    return Response.json({ length: (await request.text()).length });
+    return replyWith({ length: (await bodyText(request)).length });
   };
-  const made = httpServer(answer, { env: () => ({}), limits, tls });
+  const made = httpServer(answer, { origin: () => ({}), limits, tls });
   await listen(made, { host: '127.0.0.1', port: 0 });
   after(() => {
     made.closeAllConnections();

@@ -3,6 +3,7 @@
 
 import type { Limits, World } from '../../src/core/context.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
+import { surfaces } from '../../src/dialects/surfaces.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import {
   type ConsoleFile,
@@ -18,14 +19,14 @@ import {
 } from '../../src/http/appliance.ts';
 import { defaultBodyLimit } from '../../src/http/body.ts';
 import type { FairLimits } from '../../src/http/fair-queue.ts';
-import type { RequestEnv } from '../../src/http/request.ts';
+import type { RequestEnv } from '../../src/http/fetch.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
-import { othersTurn } from '../../src/store/turns.ts';
+import { othersTurn, queuesTurn } from '../../src/store/turns.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { pretendHasher } from './pretend-hasher.ts';
@@ -168,12 +169,13 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     metrics: async () => 'kms_sealed 0\n',
     stateOf: ({ tenant }) => `appliance.${tenant.id}.1.0`,
   };
-  const app = createApp({
+  const served = {
     fairLimits: options.fairLimits,
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,
     turn: othersTurn,
+    requestTurn: queuesTurn,
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
     descriptionFiles:
@@ -189,7 +191,8 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     get state(): State {
       return options.sealed?.() ? { sealed: true, local } : open;
     },
-  });
+  };
+  const app = createApp(served, surfaces);
 
   const call: Appliance['call'] = async (
     method,

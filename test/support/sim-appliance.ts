@@ -6,7 +6,7 @@ import type { Collecting } from '../../src/appliance/backup/write.ts';
 import { sealFile, systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
 import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
 import { servedTenant, Tenants } from '../../src/appliance/tenants.ts';
-import { looksAt, readAsObjects } from '../../src/core/pages.ts';
+import { looksAt, readInParts } from '../../src/core/pages.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeCustodian } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
@@ -203,10 +203,10 @@ export async function openSimAppliance(
  * The numbers that were written, in order; throws unless rows fit the records, of which retention may have the first.
  */
 export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
-  const accounts = await readAsObjects(looksAt(tenant), { limit: 100_000 }, (tables, part) =>
-    tables.accounts.list(part, (account) => account),
+  const accounts = await readInParts(looksAt(tenant), { limit: 100_000 }, (tables, part) =>
+    tables.accounts.list(part, ({ uid }) => uid),
   );
-  const numbers = accounts.items.map(({ uid }) => Number(uid.slice(1)));
+  const numbers = accounts.items.parsed().map((uid) => Number(String(uid).slice(1)));
   const recorded: string[] = [];
   for await (const { record } of tenant.activity.read(1)) if (record.id.startsWith('act_')) recorded.push(record.id);
   const dropped = tenant.status().activityDropped?.seq ?? 0;

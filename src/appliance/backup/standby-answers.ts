@@ -1,15 +1,16 @@
 // What a standby answers until it takes over: that it lives, how far it is behind, and to the administrator at the
 // machine the command that has it take over. Everything else is told that nobody is served here.
 import { type LocalId, localEndpoints } from '../../api/local.ts';
+import { localCaller } from '../../core/credential.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
+import { defaultBodyLimit, tooLarge } from '../../http/body.ts';
 import { checkParts } from '../../http/input.ts';
-import type { RequestEnv } from '../../http/request.ts';
-import { refused, respond } from '../../http/respond.ts';
+import type { ApiRequest } from '../../http/request.ts';
+import type { Answer } from '../../http/request-log.ts';
+import { answered, type Outcome, refused } from '../../http/respond.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { version } from '../../version.ts';
 import type { Standby } from './standby.ts';
-
-type Answers = (request: Request, env: RequestEnv) => Response | Promise<Response>;
 
 const message = 'this is a standby: it serves nobody until it takes over';
 
@@ -17,36 +18,42 @@ const message = 'this is a standby: it serves nobody until it takes over';
 const usualWait = 10_000;
 
 /** `begin` opens the appliance that it took over. */
-export function standbyAnswers(standby: Standby, begin: () => Promise<unknown>): Answers {
-  let takingOver: Promise<Response> | undefined;
-  const promote = async (request: Request): Promise<Response> => {
+export function standbyAnswers(standby: Standby, begin: () => Promise<unknown>): Answer {
+  let takingOver: Promise<Outcome> | undefined;
+  const promote = async (request: ApiRequest): Promise<Outcome> => {
     const { wait = usualWait, fence = true, acceptOlder = false } = await bodyOf(request);
     const taken = await standby.takeOver({ wait, fence, acceptOlder });
     await begin();
-    return Response.json(taken);
+    return answered(taken);
   };
-  const local = (request: Request, path: string): Promise<Response> | Response | undefined => {
-    if (path === '/local/status') return Response.json({ version, sealed: true, standby: standby.status() });
-    if (path !== '/local/standby/promote' || request.method !== 'POST') return undefined;
-    if (takingOver) return respond(refused(new KmsError('conflict', 'it is taking over already; wait for it')));
+  const local = async (request: ApiRequest): Promise<Outcome | undefined> => {
+    const { method, path } = request;
+    if (path === '/local/status') return answered({ version, sealed: true, standby: standby.status() });
+    if (path !== '/local/standby/promote' || method !== 'POST') return undefined;
+    if (takingOver) return refused(new KmsError('conflict', 'it is taking over already; wait for it'));
     takingOver = promote(request)
-      .catch((error: unknown) => respond(refused(answerable(error))))
+      .catch((error: unknown) => refused(answerable(error)))
       .finally(() => {
         takingOver = undefined;
       });
     return takingOver;
   };
-  return (request: Request, env: RequestEnv) => {
-    // Clients of Tang, who are anybody, are told nothing else.
-    const path = env.tang ? '' : new URL(request.url).pathname;
-    if (path === '/healthz') return Response.json({ status: 'ok' });
-    if (path === '/readyz') return Response.json({ message, standby: distance(standby) }, { status: 503 });
-    if (path === '/metrics') return new Response(metricsOf(standby), { headers: { 'Content-Type': textType } });
-    // Whether it would be sealed is not known before it takes over.
-    if (path === '/system/seal-status') return Response.json({ message }, { status: 404 });
-    const answer = env.local ? local(request, path) : undefined;
-    return answer ?? Response.json({ message }, { status: 503, headers: { 'Retry-After': '5' } });
-  };
+  return async (request) => ({
+    outcome: publicAnswer(standby, request) ?? (request.local ? await local(request) : undefined) ?? notServing,
+  });
+}
+
+const notServing: Outcome = { status: 503, body: { message }, headers: { 'Retry-After': '5' } };
+
+/** Clients of Tang, who are anybody, are told nothing. */
+function publicAnswer(standby: Standby, { path, surface }: ApiRequest): Outcome | undefined {
+  if (surface === 'tang') return undefined;
+  if (path === '/healthz') return answered({ status: 'ok' });
+  if (path === '/readyz') return { status: 503, body: { message, standby: distance(standby) } };
+  if (path === '/metrics')
+    return { ...answered({}), content: metricsOf(standby), headers: { 'Content-Type': textType } };
+  // Whether it would be sealed is not known before it takes over.
+  return path === '/system/seal-status' ? { status: 404, body: { message } } : undefined;
 }
 
 /** What could not be done is no defect: it is told to whoever asked. */
@@ -56,17 +63,25 @@ function answerable(error: unknown): unknown {
   return new KmsError('conflict', hint === undefined ? what : `${what}; ${hint}`, { cause: error });
 }
 
-async function bodyOf(request: Request): Promise<{ wait?: number; fence?: boolean; acceptOlder?: boolean }> {
+async function bodyOf({ body }: ApiRequest): Promise<{ wait?: number; fence?: boolean; acceptOlder?: boolean }> {
   const id: LocalId = 'promoteStandby';
   const endpoint = localEndpoints.find((each) => each.id === id);
   if (!endpoint) throw new KmsError('internal', `${id} is not declared`);
-  const value: unknown = await request.json().catch((error: unknown) => {
-    throw new KmsError('invalid', `the body is no JSON: ${reasonOf(error)}`);
-  });
+  const bytes = await body.read(defaultBodyLimit, localCaller.id);
+  if (!bytes) throw tooLarge(defaultBodyLimit);
+  const value = parsed(new TextDecoder().decode(bytes));
   const checked = checkParts(endpoint, { params: {}, query: {}, body: { value, inexact: [] } });
   if (checked.error) throw checked.error;
   // Cast: the declaration has just been compared with it.
   return (checked.input as { body: { wait?: number; fence?: boolean; acceptOlder?: boolean } }).body;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new KmsError('invalid', `the body is no JSON: ${reasonOf(error)}`);
+  }
 }
 
 /** For everybody: no paths, and no reasons with paths in them. */

@@ -5,11 +5,11 @@
 import type { UnsealStep } from '../../api/system.ts';
 import { Backoff, type BackoffKeys } from '../../core/backoff.ts';
 import type { World } from '../../core/context.ts';
+import type { Origin } from '../../core/credential.ts';
 import { networksOf } from '../../core/login-backoff.ts';
 import { utf8 } from '../../crypto/bytes.ts';
 import { combineShares } from '../../crypto/shamir.ts';
 import { KmsError } from '../../errors.ts';
-import type { RequestEnv } from '../../http/request.ts';
 import { parseSecret, parseShare, type Share } from '../../seal/custodian-secret.ts';
 import { type Slot, slotIdOf } from '../../seal/slot.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
@@ -54,7 +54,7 @@ export class Unsealer {
    * The opened seal, or undefined when more shares are needed. Throws for a step that does not help. Whoever is not at
    * the machine, `from` elsewhere, learns nothing by it of the shares that would.
    */
-  async take(step: UnsealStep, { local }: RequestEnv = { local: true }): Promise<OpenedSeal | undefined> {
+  async take(step: UnsealStep, { local }: Origin = { local: true }): Promise<OpenedSeal | undefined> {
     if (step.reset) {
       this.forget();
       return undefined;
@@ -176,7 +176,7 @@ export class UnsealBackoff {
   }
 
   /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */
-  refusal(from: RequestEnv): KmsError | undefined {
+  refusal(from: Origin): KmsError | undefined {
     return from.local ? undefined : this.#backoff.refusal(keysOf(from));
   }
 
@@ -184,7 +184,7 @@ export class UnsealBackoff {
    * Runs a try from the network. One that neither opens nor fails, such as one share of several, answers nothing and
    * changes no count. Throws `rate-limited`.
    */
-  async run<R>(from: RequestEnv, isSlow: boolean, attempt: () => Promise<R | undefined>): Promise<R | undefined> {
+  async run<R>(from: Origin, isSlow: boolean, attempt: () => Promise<R | undefined>): Promise<R | undefined> {
     const turn = await this.#backoff.begin(keysOf(from));
     try {
       const result = await (isSlow ? this.#oneAtATime(from, attempt) : attempt());
@@ -198,7 +198,7 @@ export class UnsealBackoff {
     }
   }
 
-  async #oneAtATime<R>({ remoteAddress = '' }: RequestEnv, attempt: () => Promise<R>): Promise<R> {
+  async #oneAtATime<R>({ remoteAddress = '' }: Origin, attempt: () => Promise<R>): Promise<R> {
     const { host, site } = networksOf(remoteAddress);
     const origin = site ?? host;
     if (this.#slow.has(origin) || this.#slow.size >= most) {
@@ -212,7 +212,7 @@ export class UnsealBackoff {
   }
 }
 
-function keysOf({ remoteAddress = '' }: RequestEnv): BackoffKeys<keyof typeof thresholds> {
+function keysOf({ remoteAddress = '' }: Origin): BackoffKeys<keyof typeof thresholds> {
   const { host, site } = networksOf(remoteAddress);
   return site === undefined
     ? [['address', host]]

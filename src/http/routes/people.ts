@@ -46,7 +46,8 @@ import {
   updateUser,
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
-import { type Around, baseUrlOf, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
+import { type AfterCommit, type Around, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
+import { baseUrlOf } from '../tenants.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
@@ -66,7 +67,7 @@ export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
   },
   inviteUser(ctx, input) {
     const { loginUrl, user, expiresAt } = inviteUser(ctx, { fields: input.body, links: linksOf(input) });
-    mailLater(input, (mailer) => mailer.send(inviteMail(user, loginUrl, expiresAt)));
+    mailLater(ctx, input, (mailer) => mailer.send(inviteMail(user, loginUrl, expiresAt)));
     return { loginUrl };
   },
 };
@@ -138,8 +139,8 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   listSessions: (ctx) => listSessions(ctx),
   endSession: (ctx, { params }) => endSession(ctx, params),
   endOtherSessions: (ctx) => endOtherSessions(ctx),
-  startPasswordReset(_ctx, input) {
-    mailLater(input, (mailer) => sendResetLink(input, mailer, input.body.email));
+  startPasswordReset(ctx, input) {
+    mailLater(ctx, input, (mailer) => sendResetLink(input, mailer, input.body.email));
     return resetStarted(input.open.people.mailer !== undefined);
   },
   completePasswordReset: {
@@ -156,7 +157,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
  * Sends mail once what the operation did is durable. The answer does not wait for it: it must not tell by its time
  * whether there was anything to do.
  */
-function mailLater(input: Input<unknown>, send: (mailer: Mailer) => Promise<void>): void {
+function mailLater(ctx: AfterCommit, input: Input<unknown>, send: (mailer: Mailer) => Promise<void>): void {
   const { mailer } = input.open.people;
   if (!mailer) return;
   const sending = async (): Promise<void> => {
@@ -166,7 +167,7 @@ function mailLater(input: Input<unknown>, send: (mailer: Mailer) => Promise<void
       input.appliance.logger.error({ err, route: input.path }, 'work after the answer failed');
     }
   };
-  input.afterCommit(async () => void sending());
+  ctx.afterCommit(async () => void sending());
 }
 
 /** Does nothing until the answer is on its way, so that it takes the same time for everybody. */

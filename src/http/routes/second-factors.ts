@@ -18,7 +18,8 @@ import {
 } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
 import { invalidField, KmsError } from '../../errors.ts';
-import { baseUrlOf, type Input, type RoutesOf } from '../route.ts';
+import type { Input, RoutesOf } from '../route.ts';
+import { baseUrlOf } from '../tenants.ts';
 
 export const secondFactorRoutes: RoutesOf<(typeof secondFactorEndpoints)[number]['id']> = {
   listSecondFactors: (ctx) => listSecondFactors(ctx),

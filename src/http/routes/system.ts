@@ -6,25 +6,23 @@ import { KmsError } from '../../errors.ts';
 import type { Appliance, State } from '../appliance.ts';
 import { publicBodyLimit, readJsonBody } from '../body.ts';
 import { invalidInput } from '../input.ts';
-import type { AppContext } from '../request.ts';
+import type { ApiRequest } from '../request.ts';
 import { answered, type Outcome, refused } from '../respond.ts';
 import { beside, type Operation, type RoutesOf, type ServedPath } from '../route.ts';
 
 export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
-  createBackup(_ctx, input) {
-    const { open, handle } = input;
-    input.afterCommit(() => open.recordInOthers('system.backup', handle));
+  createBackup(ctx, { open, handle }) {
+    ctx.afterCommit(() => open.recordInOthers('system.backup', handle));
     // Nothing of it is made before the answer is being read, which is after the record of it is durable.
     return open.backup();
   },
   getBackups: beside(async ({ open }) => open.backups()),
-  startBackup(_ctx, input) {
-    const { open, handle } = input;
+  startBackup(ctx, { open, handle }) {
     const before = open.backups();
     if (!before.configured) {
       throw new KmsError('invalid', 'there is no directory for backups: start the server with --backup-to');
     }
-    input.afterCommit(async () => {
+    ctx.afterCommit(async () => {
       await open.recordInOthers('system.backup', handle);
       open.startBackup();
     });
@@ -33,11 +31,10 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
 
-export const sealRoute: Operation<typeof sealEndpoints.seal> = (_ctx, input) => {
-  const { appliance, open, handle } = input;
+export const sealRoute: Operation<typeof sealEndpoints.seal> = (ctx, { appliance, open, handle }) => {
   const { sealing } = appliance;
   // Nothing is sealed before the record of it is durable.
-  input.afterCommit(async () => {
+  ctx.afterCommit(async () => {
     await open.recordInOthers('system.seal', handle);
     await sealing.seal();
   });
@@ -50,13 +47,17 @@ export function alwaysServed(appliance: Appliance): readonly ServedPath[] {
   const { status, unseal } = sealEndpoints;
   const at = (
     { method, path }: Pick<ServedPath, 'method' | 'path'>,
-    answer: (state: State, c: AppContext) => Promise<Outcome>,
-  ): ServedPath => ({ method, path, serve: async (c, state) => ({ outcome: await answer(state, c) }) });
+    answer: (state: State, request: ApiRequest) => Promise<Outcome>,
+  ): ServedPath => ({
+    method,
+    path,
+    serve: async (request, state) => ({ outcome: await answer(state, request) }),
+  });
   return [
     at(health, async () => answered({ status: 'ok' })),
     at(readiness, async (state) => readinessOf(state)),
     at(status, async () => answered(appliance.sealing.status())),
-    at(unseal, (_state, c) => unsealStep(appliance, c)),
+    at(unseal, (_state, request) => unsealStep(appliance, request)),
   ];
 }
 
@@ -67,15 +68,15 @@ function readinessOf(state: State): Outcome {
   return { status: 503, body: { message: reason ?? 'not ready', ...details } };
 }
 
-async function unsealStep({ sealing, bodyLimit }: Appliance, c: AppContext): Promise<Outcome> {
+async function unsealStep({ sealing, bodyLimit }: Appliance, request: ApiRequest): Promise<Outcome> {
   try {
-    const refusal = sealing.refusal(c.env ?? {});
+    const refusal = sealing.refusal(request);
     if (refusal) throw refusal;
-    const body = await readJsonBody(c, { limit: Math.min(bodyLimit, publicBodyLimit), kept: new Map() });
+    const body = await readJsonBody(request, { limit: Math.min(bodyLimit, publicBodyLimit), kept: new Map() });
     if (body.problem) return refused(body.problem);
     const step = unsealBody.safeParse(body.value);
     if (!step.success) return refused(invalidInput(step.error.issues, body.value, 'body'));
-    return answered(await sealing.unseal(step.data, c.env ?? {}));
+    return answered(await sealing.unseal(step.data, request));
   } catch (error) {
     return refused(wireError(error));
   }

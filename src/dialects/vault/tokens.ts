@@ -2,19 +2,18 @@
 // the key's id and that secret.
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
-import { Bearer } from '../../core/credential.ts';
+import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
+import { identify } from '../../http/admission.ts';
+import type { TenantHandle } from '../../http/tenants.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { identify } from '../admission.ts';
-import type { RequestEnv } from '../request.ts';
-import type { TenantHandle } from '../tenants.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';
 
 /** A token that came, and to whom. */
 export interface TokenAsked {
   readonly token: string | undefined;
-  readonly env: RequestEnv;
+  readonly from: Origin;
   readonly handle: TenantHandle;
   readonly world: World;
 }
@@ -38,14 +37,14 @@ const longestName = 253;
 
 /** Who holds the token, which is recorded; undefined where nobody does that is let in. */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
-  const { token, env, handle, world } = asked;
+  const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
   return handle.store.transaction((tx) => {
-    const known = identify(tx, new Bearer(token), env, world.now());
+    const known = identify(tx, new Bearer(token), from, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
     const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
-    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
     if (!usable) return undefined;
     const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
     return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
@@ -53,9 +52,9 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
 }
 
 /** What the token's holder may do; undefined where nobody holds it, or may use it. Records nothing. */
-export async function flagsOf({ token, env, handle, world }: TokenAsked): Promise<Flags | undefined> {
+export async function flagsOf({ token, from, handle, world }: TokenAsked): Promise<Flags | undefined> {
   if (token === undefined) return undefined;
-  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), env, world.now()));
+  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
   return known?.usable ? known.caller.flags : undefined;
 }
 
@@ -100,9 +99,9 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
  * A tenant that there is not answers, waits and counts as one without keys, so that nobody learns which there are.
  */
 export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
-  const { handle, env, unknownTenant } = asked;
+  const { handle, from, unknownTenant } = asked;
   const tenant = handle?.tenant.id ?? `none ${unknownTenant.slice(0, longestName)}`;
-  const origin = { tenant, address: env.remoteAddress ?? 'local' };
+  const origin = { tenant, address: from.remoteAddress ?? 'local' };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
   const { role_id: role, secret_id: secret } = await read();
@@ -121,15 +120,15 @@ export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () =
 
 /** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
-  const { handle, env, world } = asked;
-  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), env, world.now()));
+  const { handle, from, world } = asked;
+  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
   if (known?.caller.kind === 'apikey' && known.caller.id === role) {
     return holderOf({ ...asked, token: secret }, 'session.create', 200);
   }
   await handle.store.transaction((tx) => {
     if (!tx.apiKeys.byId(role)) return;
     const told = { keyid: role, action: 'session.create', validAction: false, status: 400 };
-    tx.record(activityRecord(world, { ...told, address: env.remoteAddress }));
+    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
   });
   return undefined;
 }

@@ -2,6 +2,7 @@
 // endpoint of ours that does it, the body that this takes, and what they are answered of its answer.
 import type { EndpointId } from '../../api/endpoints.ts';
 import type { TransitMade, TransitRing } from '../../api/transit.ts';
+import type { WrittenItems } from '../../core/pages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
@@ -25,6 +26,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, string>>;
   /** Makes our body of the one that came. Throws `invalid`. */
   readonly body?: (given: JsonObject) => object;
+  /** The part of a list's item that is written. */
+  readonly item?: (item: TransitRing) => unknown;
   /** Makes their answer of ours. */
   readonly answer: (ours: JsonObject, given: JsonObject) => Told;
   /** What is said of a ring that is not there; none: 404 without a word. */
@@ -127,9 +130,11 @@ function makeRing(name: string): Operation {
 const listRings: Operation = {
   id: 'listTransitRings',
   query: { limit: '10000' },
+  item: ({ name }) => name,
   answer(ours) {
     if ((ours.pagination as JsonObject).hasMore) throw invalid('more keys than can be listed at once: 10000');
-    const keys = (ours.data as readonly TransitRing[]).map(({ name }) => name).sort();
+    // Cast: names alone were written.
+    const keys = (ours.data as WrittenItems<TransitRing>).parsed().sort();
     return keys.length === 0 ? nothing : found({ keys });
   },
 };

@@ -1,22 +1,17 @@
 // The headers of clients of Vault that say who asks, whom, and for what kind of answer.
-import { bearerToken, longestCredential } from '../admission.ts';
-import type { RequestEnv } from '../request.ts';
-
-export function headerOf({ headers = {} }: RequestEnv, name: string): string | undefined {
-  const value = headers[name];
-  return typeof value === 'object' ? value.join(', ') : value;
-}
+import { bearerToken, longestCredential } from '../../http/admission.ts';
+import { type ApiRequest, headerOf } from '../../http/request.ts';
 
 /** Undefined, too, where it cannot be one. */
-export function tokenOf(env: RequestEnv): string | undefined {
-  const token = headerOf(env, 'x-vault-token');
-  if (!token) return bearerToken(headerOf(env, 'authorization'));
+export function tokenOf(request: ApiRequest): string | undefined {
+  const token = headerOf(request, 'x-vault-token');
+  if (!token) return bearerToken(headerOf(request, 'authorization'));
   return token.length > longestCredential ? undefined : token;
 }
 
 /** The name of the tenant that is asked, without the slashes around it; empty for none. */
-export function namespaceOf(env: RequestEnv): string {
-  const header = headerOf(env, 'x-vault-namespace') ?? '';
+export function namespaceOf(request: ApiRequest): string {
+  const header = headerOf(request, 'x-vault-namespace') ?? '';
   let start = 0;
   let end = header.length;
   while (header[start] === '/') start++;
@@ -33,9 +28,9 @@ const refusedHeaders: readonly (readonly [name: string, no: RegExp, what: string
 ];
 
 /** Why a header is refused that would otherwise be ignored; undefined where there is none. */
-export function refusedHeader(env: RequestEnv): string | undefined {
+export function refusedHeader(request: ApiRequest): string | undefined {
   for (const [name, no, what] of refusedHeaders) {
-    const value = headerOf(env, name);
+    const value = headerOf(request, name);
     if (value !== undefined && !no.test(value)) return what;
   }
   return undefined;

@@ -6,17 +6,10 @@ import type { JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
 import { found, hasNoBody, invalid, isSealed, noSuchRoute, type Told } from './answers.ts';
 import { isWrite, operationOf } from './operations.ts';
+import type { Target } from './target.ts';
 
 /** The state of the server; undefined for what takes a token. */
-export function serverState(
-  {
-    method,
-    parts,
-    query,
-  }: { readonly method: string; readonly parts: readonly string[]; readonly query: URLSearchParams },
-  sealed: boolean,
-  now: number,
-): Told | undefined {
+export function serverState({ method, parts, query }: Target, sealed: boolean, now: number): Told | undefined {
   const isRead = method === 'GET' || method === 'HEAD';
   const place = parts.slice(1).join('/');
   switch (isRead ? place : undefined) {

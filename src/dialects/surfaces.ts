@@ -1,0 +1,6 @@
+// The surfaces of an appliance beside its own API: a new one is a folder and a line here.
+import type { Surfaces } from '../http/surface.ts';
+import { tangSurface } from './tang/surface.ts';
+import { vaultSurface } from './vault/surface.ts';
+
+export const surfaces: Surfaces = { vault: vaultSurface, tang: tangSurface };

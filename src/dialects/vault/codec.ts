@@ -1,0 +1,77 @@
+// The codec of Vault's clients: their bodies become ours, and what our endpoints answer or refuse is put in their
+// words.
+import { sealedError } from '../../http/admission.ts';
+import { publicBodyLimit, tooLarge } from '../../http/body.ts';
+import type { Codec } from '../../http/codec.ts';
+import type { ApiRequest } from '../../http/request.ts';
+import { type Outcome, refused } from '../../http/respond.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
+import type { Operation } from './operations.ts';
+
+/** @param nextId of the envelopes of answers. */
+export function codecOf({ body, item, answer }: Operation, nextId: () => string): Codec {
+  return {
+    ...(body && {
+      decode(bytes) {
+        const came = objectOf(bytes);
+        return { value: body(came), came };
+      },
+    }),
+    ...(item && { item }),
+    encode(ours, came) {
+      const told = answer(ours, came);
+      const sent = bodyOf(told, nextId);
+      return { status: told.status, text: sent && JSON.stringify(sent) };
+    },
+  };
+}
+
+export function outcomeOf(told: Told, nextId: () => string): Outcome {
+  const { status, headers } = told;
+  const body = bodyOf(told, nextId);
+  return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
+}
+
+/** Puts a refusal of our endpoints in Vault's words. */
+export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): Told {
+  const message: unknown = Reflect.get(body, 'message');
+  const text = typeof message === 'string' ? message : 'the request was refused';
+  if (status === 401) return permissionDenied;
+  if (status === 403 && text.startsWith('the permission flag')) return permissionDenied;
+  if (status === 404) return missing === undefined ? nothing : problem(400, missing);
+  if (status === 503 && text === sealedError.message) return isSealed;
+  return { ...problem(status, text), headers };
+}
+
+/** The answer, or the refusal that making it threw. */
+export function toldBy(make: () => Told): Told {
+  try {
+    return make();
+  } catch (error) {
+    return refusalOf(refused(error), undefined);
+  }
+}
+
+/** The bytes of a body that no endpoint of ours takes; undefined for too many. */
+export function readBytes({ body }: ApiRequest): Promise<Uint8Array | undefined> {
+  return body.read(publicBodyLimit, undefined);
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** Empty where nothing came. Throws `invalid` for what is no object, and `too-large`. */
+export function objectOf(bytes: Uint8Array | undefined): JsonObject {
+  if (!bytes) throw tooLarge(publicBodyLimit);
+  if (bytes.length === 0) return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(utf8.decode(bytes));
+  } catch {
+    throw invalid('failed to decode JSON input');
+  }
+  // `bao write -f` and `vault write -f` send null.
+  if (value === null) return {};
+  if (!isJsonObject(value)) throw invalid('failed to decode JSON input');
+  return value;
+}

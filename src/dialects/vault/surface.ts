@@ -1,0 +1,263 @@
+// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of
+// tokens and AppRole logins, and of the state of the server. Endpoints of our own decide who may ask, do it and record
+// it; a request is matched with one of them, or answered here. What clients insist on: docs/guide-transit.md.
+import { Bearer } from '../../core/credential.ts';
+import { KmsError } from '../../errors.ts';
+import { knownAsker } from '../../http/admission.ts';
+import type { Appliance, OpenState } from '../../http/appliance.ts';
+import type { Codec } from '../../http/codec.ts';
+import { type ApiRequest, headerOf } from '../../http/request.ts';
+import type { Answer, Handler, Reply } from '../../http/request-log.ts';
+import { failed, type Outcome, refused } from '../../http/respond.ts';
+import type { Ways } from '../../http/surface.ts';
+import type { TenantHandle } from '../../http/tenants.ts';
+import { readAuthority } from '../../model/hosts.ts';
+import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type Told } from './answers.ts';
+import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
+import { namespaceOf, refusedHeader, tokenOf } from './headers.ts';
+import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
+import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
+import { type Target, Targets } from './target.ts';
+import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+
+/** One request, as far as it is understood. */
+interface Asked {
+  readonly request: ApiRequest;
+  readonly target: Target;
+  readonly token: string | undefined;
+}
+
+/** The tenant that a request names, and the rest of its path. */
+interface TenantAsked {
+  /** Undefined where there is no such tenant. */
+  readonly handle: TenantHandle | undefined;
+  /** The tenant's name or host, as the request has it. */
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+/** Work that is no endpoint's, for the tenant of this id if there is one. */
+interface OwnWork {
+  readonly tenant: string | undefined;
+  work(): Promise<Told>;
+}
+
+const noParams: Readonly<Record<string, string>> = Object.freeze({});
+
+export function vaultSurface(appliance: Appliance, ways: Ways): Answer {
+  const surface = new VaultSurface(appliance, ways);
+  return (request) => surface.handle(request);
+}
+
+class VaultSurface {
+  readonly #appliance: Appliance;
+  readonly #ways: Ways;
+  readonly #targets = new Targets();
+  readonly #nextId: () => string;
+  readonly #codecs = new WeakMap<Operation, Codec>();
+  /** By the action that they are counted as. */
+  readonly #own = new Map<string, Handler<OwnWork>>();
+
+  constructor(appliance: Appliance, ways: Ways) {
+    this.#appliance = appliance;
+    this.#ways = ways;
+    this.#nextId = envelopeIds(appliance.world.random);
+  }
+
+  /** Never fails. */
+  async handle(request: ApiRequest): Promise<Reply> {
+    try {
+      const target = this.#targets.of(request);
+      if (!target) return { outcome: this.#tell(problem(404, 'no handler for this path: all are under /v1/')) };
+      return { outcome: await this.#answerTo({ request, target, token: tokenOf(request) }) };
+    } catch (error) {
+      const isMeant = error instanceof KmsError && refused(error).status < 500;
+      if (!isMeant) this.#appliance.logger.error({ err: error, route: '/v1' }, 'request failed');
+      return { outcome: this.#tell(refusalOf(isMeant ? refused(error) : failed(error), undefined)) };
+    }
+  }
+
+  #tell(told: Told): Outcome {
+    return outcomeOf(told, this.#nextId);
+  }
+
+  #answerTo(asked: Asked): Promise<Outcome> {
+    const { target, token } = asked;
+    const { parts, method, isList } = target;
+    const { state, world } = this.#appliance;
+    const answer = parts[0] === 'sys' ? serverState(target, state.sealed, world.now()) : undefined;
+    if (answer) return Promise.resolve(this.#tell(answer));
+    if (state.sealed) return Promise.resolve(this.#tell(isSealed));
+    const tenant = matchTenant(asked, state);
+    const { handle, path } = tenant;
+    const refusal = refusedHeader(asked.request);
+    if (isLogin(method, path)) return this.#logIn(asked, state, tenant, refusal);
+    if (!handle) return Promise.resolve(this.#tell(permissionDenied));
+    if (refusal !== undefined) return this.#toHolder(asked, handle, problem(400, refusal));
+    if (path[0] === 'sys') return this.#aboutSystem(asked, handle, path);
+    if (path[0] === 'auth') return this.#aboutToken(asked, handle, path);
+    if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target.parts));
+    const operation = path === parts ? target.operation() : operationOf(method, path, isList);
+    if (operation === undefined) return this.#toHolder(asked, handle, unsupported(target, path));
+    if (typeof operation === 'string') return this.#toHolder(asked, handle, problem(400, operation));
+    return this.#run(asked.request, handle, operation, new Bearer(token));
+  }
+
+  /** By an endpoint of ours. */
+  async #run(request: ApiRequest, handle: TenantHandle, operation: Operation, credential: Bearer): Promise<Outcome> {
+    const { id, params = noParams, query = noParams, missing } = operation;
+    const way = this.#ways.endpoints.get(id);
+    if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
+    const ofTenant = { ...request, tenant: handle.tenant.name };
+    const { outcome } = await way(ofTenant, { credential, params, query, codec: this.#codecOf(operation) });
+    return this.#sent(handle, outcome, missing);
+  }
+
+  #codecOf(operation: Operation): Codec {
+    const known = this.#codecs.get(operation);
+    if (known) return known;
+    const codec = codecOf(operation, this.#nextId);
+    this.#codecs.set(operation, codec);
+    return codec;
+  }
+
+  /** An outcome as it goes out: a refusal of ours in their words. */
+  #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: string): Outcome {
+    const { sentStatus: status } = outcome;
+    if (status !== undefined) return { ...outcome, status };
+    const { state } = this.#appliance;
+    // Where its tenant was deleted meanwhile, it is told what the next request will be.
+    const isGone = handle && !state.sealed && !isServed(state, handle);
+    return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
+  }
+
+  #aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+    const { target } = asked;
+    const { method } = target;
+    const whole = path.slice(1).join('/');
+    if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
+      return this.#byToken(asked, handle, 'session.read', lookUpSelf);
+    }
+    if (whole === 'token/renew-self' && isWrite(method)) {
+      return this.#byToken(asked, handle, 'session.refresh', renewSelf);
+    }
+    return this.#toHolder(asked, handle, noSuchRoute(target.parts));
+  }
+
+  #aboutSystem(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+    const { method, parts } = asked.target;
+    if (!isAboutCapabilities(method, path)) {
+      return this.#toHolder(asked, handle, mounts(method, path) ?? noSuchRoute(parts));
+    }
+    return this.#byToken(asked, handle, 'none', async (token) => {
+      const flags = await flagsOf(token);
+      if (!flags) {
+        await holderOf(token, 'none', 403);
+        return permissionDenied;
+      }
+      const bytes = await readBytes(asked.request);
+      const answer = toldBy(() => capabilities(objectOf(bytes), flags));
+      return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
+    });
+  }
+
+  /** A tenant that there is not is answered as one where nobody has that role. */
+  #logIn(asked: Asked, open: OpenState, { handle, name }: TenantAsked, refusal: string | undefined): Promise<Outcome> {
+    const { token, request } = asked;
+    const { world } = this.#appliance;
+    return this.#ownWork(asked, handle, 'session.create', async () => {
+      if (refusal !== undefined) return problem(400, refusal);
+      const login = { token, from: request, handle, unknownTenant: name, world };
+      return logIn(login, open.people.appRoleBackoff, async () => objectOf(await readBytes(request)));
+    });
+  }
+
+  /** In its turn among all requests: senders of unknown tokens wait with the holders of known ones. */
+  #byToken(
+    asked: Asked,
+    handle: TenantHandle,
+    action: string,
+    work: (asked: TokenAsked) => Promise<Told>,
+  ): Promise<Outcome> {
+    const { token, request } = asked;
+    const { queue } = this.#ways;
+    const { world } = this.#appliance;
+    return this.#ownWork(asked, handle, action, async () => {
+      if (token === undefined) return permissionDenied;
+      const asker = knownAsker(handle, new Bearer(token), request, world.now());
+      const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
+      if (turn) await turn;
+      return work({ token, from: request, handle, world }).finally(() => queue.leave());
+    });
+  }
+
+  async #ownWork(
+    { request }: Asked,
+    handle: TenantHandle | undefined,
+    action: string,
+    work: () => Promise<Told>,
+  ): Promise<Outcome> {
+    const { outcome } = await this.#ownHandler(action)(request, { tenant: handle?.tenant.id, work });
+    return this.#sent(handle, outcome);
+  }
+
+  #ownHandler(action: string): Handler<OwnWork> {
+    const known = this.#own.get(action);
+    if (known) return known;
+    const handler = this.#ways.logged<OwnWork>(
+      { path: '/v1', counted: action },
+      async (_request, _state, { tenant, work }) => {
+        const counted = { action, ...(tenant !== undefined && { tenant }) };
+        try {
+          const told = await work();
+          const outcome = { ...this.#tell(told), sentStatus: told.status };
+          return { outcome, ...counted, granted: told.status < 400 };
+        } catch (error) {
+          return { outcome: refused(error), ...counted };
+        }
+      },
+    );
+    this.#own.set(action, handler);
+    return handler;
+  }
+
+  /** An answer for holders of a token alone. */
+  #toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Outcome> {
+    return this.#byToken(asked, handle, 'none', async (token) =>
+      (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
+    );
+  }
+}
+
+function isServed({ tenants }: OpenState, { tenant }: TenantHandle): boolean {
+  return tenants.byName(tenant.name)?.tenant.id === tenant.id;
+}
+
+function isLogin(method: string, path: readonly string[]): boolean {
+  return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
+}
+
+/** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
+function matchTenant({ request, target }: Asked, { tenants }: OpenState): TenantAsked {
+  const { parts, method, isList } = target;
+  const namespace = namespaceOf(request);
+  if (namespace !== '' && namespace !== 'root') {
+    return { handle: tenants.byName(namespace), name: namespace, path: parts };
+  }
+  const tail = parts.slice(1);
+  // The first of three parts is the mount, except where the last asks for a list.
+  const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
+  const name = parts[0]?.toLowerCase() ?? '';
+  const first = mayName ? tenants.byName(name) : undefined;
+  if (first ? tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined : isLogin(method, tail)) {
+    return { handle: first, name, path: tail };
+  }
+  const host = readAuthority(headerOf(request, 'host') ?? '')?.host ?? '';
+  return { handle: tenants.byHost(host), name: host, path: parts };
+}
+
+function unsupported({ isList }: Target, path: readonly string[]): Told {
+  const isKnown = !isList && isKnownPath(path);
+  const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
+  return problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`);
+}

@@ -1,0 +1,411 @@
+// The way of every request to a declared endpoint, from top to bottom: tenant, credential, permission, body,
+// operation, record, reply. All that reads or writes the tenant's data happens in one transaction with the activity
+// record, and the answer waits until it is durable.
+import { actionOf, type Endpoint } from '../api/endpoint.ts';
+import { activityRecord } from '../core/activity.ts';
+import { byOperator } from '../core/authorization.ts';
+import type { Caller } from '../core/context.ts';
+import { Bearer, localCaller } from '../core/credential.ts';
+import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
+import { KmsError } from '../errors.ts';
+import type { Deed } from '../model/deed.ts';
+import { longestPage } from '../model/json.ts';
+import { ownRecordHeader } from '../model/names.ts';
+import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
+import type { Slices } from '../store/sql.ts';
+import {
+  type Admission,
+  admit,
+  admitByHeaders,
+  credentialOf,
+  goneMeanwhile,
+  knownAsker,
+  noCredential,
+  sealedError,
+  unknownCredential,
+} from './admission.ts';
+import { encodeAnswer, listAnswer } from './answer.ts';
+import type { Appliance, State } from './appliance.ts';
+import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
+import { consoleCookieOf } from './console-cookie.ts';
+import type { FairQueue } from './fair-queue.ts';
+import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
+import { OperationContext } from './operation-context.ts';
+import type { AnswerRoom, ApiRequest } from './request.ts';
+import { failed, type Outcome, refused, type Served } from './respond.ts';
+import type { PathParams, ServedPath } from './route.ts';
+import type { EndpointCall } from './surface.ts';
+import { baseUrlOf, resolveTenant, type TenantHandle } from './tenants.ts';
+
+const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
+
+/** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
+export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
+
+type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
+
+interface PlainPreparation {
+  prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
+}
+
+/** An operation that is too long for one go. */
+interface PlainSlices {
+  slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
+}
+
+type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
+
+/** Properties of the endpoint that its declaration implies. */
+function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
+  const { method, access, changes = method !== 'GET' } = endpoint;
+  const isPublic = access.kind === 'public';
+  return {
+    action: actionOf(access),
+    isPublic,
+    changes,
+    backsOff: access.kind !== 'flag' && access.backoff === true,
+    isActOfOperator: access.kind === 'flag' && access.operator === 'act',
+    /** Routes that wait for more than the store have limits of their own, and would keep others from their turn. */
+    isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
+    bodyLimit: Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY),
+    kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
+  };
+}
+
+export class EndpointWay {
+  /** Its path for the router. */
+  readonly served: ServedPath;
+  readonly #appliance: Appliance;
+  readonly #endpoint: Endpoint;
+  readonly #route: PlainRoute;
+  readonly #queue: FairQueue;
+  readonly #traits: ReturnType<typeof traitsOf>;
+
+  /** @param queue where requests wait for those that are worked on. */
+  constructor(appliance: Appliance, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
+    const { method, path, id } = endpoint;
+    const traits = traitsOf(appliance, endpoint, route);
+    this.#appliance = appliance;
+    this.#endpoint = endpoint;
+    this.#route = route;
+    this.#queue = queue;
+    this.#traits = traits;
+    this.served = {
+      method,
+      path,
+      counted: traits.isPublic ? id : traits.action,
+      noHead: method === 'GET' && traits.changes,
+      serve: (request, state, params) => this.#answer(request, state, params, undefined),
+    };
+  }
+
+  /** A request that came from a surface in other words. */
+  readonly answerCall = (request: ApiRequest, state: State, call: EndpointCall): Promise<Served> =>
+    this.#answer(request, state, call.params, call);
+
+  #answer(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): Promise<Served> {
+    const known = this.#know(request, open, params, call);
+    return 'outcome' in known ? Promise.resolve(known) : this.#run(known);
+  }
+
+  /** The request as it is known before anything is read, or the refusal that needs no more. */
+  #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
+    const action = this.#traits.action;
+    if (open.sealed) return { outcome: refused(sealedError), action };
+    let handle: TenantHandle;
+    try {
+      handle = resolveTenant(open, request);
+    } catch (error) {
+      return { outcome: refused(error), action };
+    }
+    const tenant = handle.tenant.id;
+    const { credential, cookie } = authenticate(request, call, baseUrlOf({ open, handle }));
+    if (!credential && !this.#traits.isPublic)
+      return { outcome: refused(noCredential), action, tenant, granted: false };
+    const refusal = this.#traits.changes ? open.refuseWrites() : undefined;
+    // Not recorded: the remaining disk space is reserved for requests that are still served.
+    if (refusal) return { outcome: { ...refused(refusal), cause: undefined }, action, tenant };
+    const { remoteAddress: address = 'local' } = request;
+    const wait = this.#traits.backsOff ? open.people.backoff.refusal({ tenant, address }) : undefined;
+    if (wait) return { outcome: refused(wait), action, tenant };
+    const raw = call
+      ? { params: call.params, query: call.query, body: undefined }
+      : rawInput(this.#endpoint, request, params);
+    return { request, open, handle, credential, cookie, codec: call?.codec, raw };
+  }
+
+  /** One function, since each that is waited for costs a hundredth of an encrypt. */
+  async #run(known: KnownRequest): Promise<Served> {
+    const { handle, credential, request } = known;
+    const endpoint = this.#endpoint;
+    const route = this.#route;
+    const { room } = request;
+    const action = this.#traits.action;
+    const { id: tenant } = handle.tenant;
+    let asker: string | undefined;
+    let body: BodyRead | undefined;
+    let operation = typeof route === 'function' ? route : undefined;
+    if (endpoint.body || (endpoint.paginated && room)) {
+      try {
+        asker = this.#authorizeNow(known) ?? (await this.#authorizeForCertain(known));
+        if (endpoint.body) body = await this.#readBody(known, asker);
+        if (endpoint.paginated && room) operation = (await takeRoom(room, tenant, asker)) ?? operation;
+      } catch (error) {
+        return this.#reply({ outcome: failed(error), action, tenant }, known);
+      }
+    }
+    const hasTurn = this.#traits.isQueued && credential !== 'local';
+    if (hasTurn) {
+      asker ??= credential && knownAsker(handle, credential, request, this.#appliance.world.now());
+      try {
+        const turn = this.#queue.enter(tenant, asker ?? 'unknown');
+        if (turn) await turn;
+      } catch (error) {
+        return this.#reply({ outcome: { ...refused(error), cause: undefined }, action, tenant }, known);
+      }
+    }
+    const input = new EndpointInput(this.#appliance, endpoint, known, body);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress);
+    let served: Served;
+    try {
+      if ('prepare' in route) operation ??= await this.#prepare(input, route);
+      const rest = this.#appliance.requestTurn();
+      if (rest) await rest;
+      served = await this.#transact(input, ctx, operation);
+      if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
+    } catch (error) {
+      served = { outcome: failed(error), action, tenant };
+    } finally {
+      if (hasTurn) this.#queue.leave();
+    }
+    if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
+    return this.#reply(served, known, ctx.stream);
+  }
+
+  /**
+   * The id of a caller who may ask, as far as cached data, headers and path tell. Undefined where they don't, or where
+   * none is asked for.
+   */
+  #authorizeNow(known: KnownRequest): string | undefined {
+    if (known.credential === 'local') return localCaller.id;
+    if (!known.credential || this.#traits.isPublic) return undefined;
+    try {
+      return known.handle.store.read((tables) => this.#authorizeByHeaders(tables, known));
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'unavailable') return undefined;
+      throw error;
+    }
+  }
+
+  /** The same in a transaction: another node may have let the caller in since. */
+  async #authorizeForCertain(known: KnownRequest): Promise<string | undefined> {
+    if (!known.credential || this.#traits.isPublic) return undefined;
+    return known.handle.store.transaction((tables) => this.#authorizeByHeaders(tables, known));
+  }
+
+  #authorizeByHeaders(tables: Tables, known: KnownRequest): string | undefined {
+    const admission = admitByHeaders(this.#endpoint, known, tables, this.#appliance.world.now());
+    return admission?.refusal ? undefined : admission?.caller.id;
+  }
+
+  #readBody({ request, codec }: KnownRequest, asker: string | undefined): Promise<BodyRead> {
+    // The transaction decides, and should it decide otherwise, there is nothing to do it with.
+    if (asker === undefined && !this.#traits.isPublic) return Promise.resolve({ problem: changedMeanwhile });
+    const rules = { limit: this.#traits.bodyLimit, kept: this.#traits.kept, holder: asker };
+    return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
+  }
+
+  /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
+  async #prepare(input: EndpointInput, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
+    let caller: Caller | undefined;
+    if (!this.#traits.isPublic) {
+      const { world } = this.#appliance;
+      const admission = await input.handle.store.transaction((tx) => admit(this.#endpoint, input, tx, world.now()));
+      if (!admission || admission.refusal) return undefined;
+      caller = admission.caller;
+    }
+    if (input.problem) return undefined;
+    try {
+      return await prepare(input, caller);
+    } catch (error) {
+      return throwing(error);
+    }
+  }
+
+  /** The transaction in which the request is decided upon, done and recorded. */
+  #transact(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Promise<Served> {
+    const { store } = input.handle;
+    const route = this.#route;
+    if (this.#traits.isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
+    if (typeof route === 'object' && 'slices' in route) {
+      return store.transactionInSlices((tx) => this.#decideInSlices(tx, input, ctx, route));
+    }
+    return store.transaction((tx) => this.#decide(tx, input, ctx, operation));
+  }
+
+  #decide(tx: Transaction, input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Served {
+    const admission = this.#authorize(tx, input);
+    if (!admission) return this.#unknown(input);
+    ctx.enter(tx, admission);
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
+    return this.#recordActivity(ctx, admission, outcome);
+  }
+
+  *#decideInSlices(tx: Transaction, input: EndpointInput, ctx: OperationContext, route: PlainSlices): Slices<Served> {
+    const admission = this.#authorize(tx, input);
+    if (!admission) return this.#unknown(input);
+    ctx.enter(tx, admission);
+    const { refusal } = admission;
+    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, route);
+    return this.#recordActivity(ctx, admission, outcome);
+  }
+
+  #decidePublic(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+  ): Served {
+    ctx.enter(tx);
+    const outcome = this.#operate(input, ctx, operation);
+    const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id };
+    const { identified } = ctx;
+    if (!identified) return served;
+    const { userId: keyid } = identified;
+    if (keyid !== undefined) {
+      this.#record(ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
+      return { ...served, keyid };
+    }
+    // A record takes a write, and the time must not tell whether there is such a user.
+    purgeSessions(ctx);
+    return { ...served, byNobody: true };
+  }
+
+  /** The decision that counts, which notes the use of the credential. Undefined for an unknown one. */
+  #authorize(tx: Transaction, input: EndpointInput): Admission | undefined {
+    const { world } = this.#appliance;
+    const admission = admit(this.#endpoint, input, tx, world.now());
+    if (!admission) return undefined;
+    const { caller, refusal } = admission;
+    const address = input.request.remoteAddress;
+    if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
+    else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
+    return admission;
+  }
+
+  #unknown({ handle }: EndpointInput): Served {
+    const { id: tenant } = handle.tenant;
+    return { outcome: refused(unknownCredential), action: this.#traits.action, tenant, granted: false };
+  }
+
+  /** Where there is no room for the answer, nothing is done. */
+  #operate(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Outcome {
+    const { problem } = input;
+    if (problem) return refused(problem, this.#endpoint.silent400);
+    try {
+      if (!operation) throw changedMeanwhile;
+      return ctx.tx.savepoint(() => encodeAnswer(input, ctx, operation(ctx, input)));
+    } catch (error) {
+      ctx.failed(error);
+      return refused(error, this.#endpoint.silent400);
+    }
+  }
+
+  *#operateInSlices(input: EndpointInput, ctx: OperationContext, { slices }: PlainSlices): Slices<Outcome> {
+    const { problem } = input;
+    if (problem) return refused(problem, this.#endpoint.silent400);
+    try {
+      return yield* ctx.tx.savepointInSlices(function* () {
+        return encodeAnswer(input, ctx, yield* slices(ctx, input));
+      });
+    } catch (error) {
+      ctx.failed(error);
+      return refused(error, this.#endpoint.silent400);
+    }
+  }
+
+  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): Served {
+    const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
+    const { ringname, caller, refusal } = admission;
+    const granted = refusal === undefined && !isDenied;
+    // Here, since a refusal may hand out a key too, while all else that it did is taken back.
+    if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
+    const recorded = { keyid: caller.id, ringname, validAction: granted };
+    let id = '';
+    const statuses = did ?? [outcome.status];
+    for (const [n, status] of statuses.entries()) id = this.#record(ctx, recorded, status, deeds[n]);
+    const tellsRecord = this.#endpoint.id === 'searchActivity';
+    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
+    return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
+  }
+
+  /** Answers the record's id. */
+  #record(ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
+    const { deed = one, address, identified, world } = ctx;
+    const how = identified?.how;
+    const props = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
+    const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
+    ctx.tx.record(made);
+    return made.id;
+  }
+
+  /** The answer with the headers that depend on the caller. `stream` is the one that the operation began, if any. */
+  #reply(served: Served, known: KnownRequest, stream?: Outcome['stream']): Served {
+    const { open, handle, request, cookie, codec } = known;
+    if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
+    // Authenticated callers get `Kms-State`, so that they notice a rollback.
+    if (!this.#traits.isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
+    // A stream that is not sent must not keep its resources.
+    if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
+    const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
+    return gone ? { ...served, outcome: refused(gone) } : served;
+  }
+}
+
+/** By what a surface found, by the header Authorization, or for a page of the console by its cookie. */
+function authenticate(
+  request: ApiRequest,
+  call: EndpointCall | undefined,
+  baseUrl: string,
+): Pick<KnownRequest, 'credential' | 'cookie'> {
+  const credential = call ? call.credential : credentialOf(request);
+  if (credential || call) return { credential, cookie: undefined };
+  const cookie = consoleCookieOf(request, baseUrl);
+  return { credential: cookie?.token === undefined ? undefined : new Bearer(cookie.token), cookie };
+}
+
+/**
+ * Room for the longest list, before anything is read for it. Answers what stands in for the operation where there is
+ * none, so that this is the request's outcome, recorded as any other.
+ */
+async function takeRoom(
+  room: AnswerRoom,
+  tenant: string,
+  asker: string | undefined,
+): Promise<PlainOperation | undefined> {
+  try {
+    // The transaction decides, and should it decide otherwise, there is no room to do it in.
+    if (asker === undefined) throw changedMeanwhile;
+    await room.take(longestPage, { tenant, caller: asker });
+    return undefined;
+  } catch (error) {
+    return throwing(error);
+  }
+}
+
+function throwing(error: unknown): PlainOperation {
+  return () => {
+    throw error;
+  };
+}
+
+/** Runs work that had to wait for the commit; answers the refusal where it fails. */
+async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return refused(error);
+  }
+}
