@@ -331,12 +331,17 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
 /** Of a process that was started for it, as a shell's `<(…)` is. */
 const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
 
+/** Whether the path names a descriptor of this process. */
+export function isOwnPipe(path: string): boolean {
+  return ownPipe.test(path);
+}
+
 /**
  * Throws `refused` for a pipe that has a name where a file with `what` is to be read: it is opened only once somebody
  * writes to it, which nothing here could end. To be asked before it is opened.
  */
 export function refusePipe(path: string, info: Pick<Stats, 'isFIFO'>, what: string): void {
-  if (!info.isFIFO() || ownPipe.test(path)) return;
+  if (!info.isFIFO() || isOwnPipe(path)) return;
   throw new KmsError('refused', `${path}: expected a file with ${what}, found a named pipe`, {
     hint: 'name the file itself; what a command writes is read with <(COMMAND) in its place',
   });

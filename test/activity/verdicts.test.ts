@@ -176,7 +176,7 @@ test('kms activity verify --file', async () => {
     else {
       assert.equal(stdout, '', said);
       const none = /head of the activity log|a head of the format|too large to hold the head/;
-      const place = new RegExp(`\\b${each.record}\\b|the head (was changed|is signed by another key)`);
+      const place = new RegExp(`\\b${each.record}\\b|the head (was changed|is signed by another key|in UTF-8)`);
       assert.match(stderr, each.record === undefined ? none : place, said);
     }
   }

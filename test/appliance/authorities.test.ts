@@ -125,7 +125,7 @@ test('every kind of connection trusts what the system trusts, and nothing else',
       const { oidcClient } = await import(${source('appliance/oidc-client.ts')});
       const provider = { issuer: 'https://localhost:${webPort}', clientId: 'c', clientSecret: 's', scope: 'openid', changedAt: 0 };
       const asked = { redirectUri: 'https://kms.example', state: 's', nonce: 'n', challenge: 'c' };
-      await oidcClient({ now: Date.now }).authorizationUrl(provider, asked).catch((error) => {
+      await oidcClient({ now: Date.now, elapsed: () => performance.now() }).authorizationUrl(provider, asked).catch((error) => {
         if (/\\b(?:SELF_SIGNED|UNABLE_TO)/.test(error.cause?.message)) throw error;
       });`,
     webhook: `

@@ -1,7 +1,7 @@
 // Commands × ways in which a data directory is found that somebody else made: none runs what its seal or its journal
 // says, none opens one of another user, and what other software's files name opens none.
 import assert from 'node:assert/strict';
-import { chown, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'node:test';
 import { sourcesFor } from '../../src/appliance/custody/key-sources.ts';
@@ -201,7 +201,7 @@ test('a key file that the seal alone names is not taken from the data directory,
   const { header } = parseHeader(Buffer.from(seal), 'kms.seal');
   const sources = (file: string) =>
     sourcesFor(
-      d.path('planted'),
+      { data: d.path('planted'), seal: Buffer.from(seal) },
       header.slots.map((slot) => ({ ...slot, params: { file } })),
       { env: () => undefined },
     );
@@ -213,6 +213,15 @@ test('a key file that the seal alone names is not taken from the data directory,
   await symlink(d.path('planted', 'key'), d.path('link'));
   await assert.rejects(find(d.path('link')), /it lies in the data directory/);
   assert.equal((await find(d.path('inner', 'key')))?.length, 32);
+  // A key somewhere in a file is no key file: a log may hold what its writer chose.
+  const line = await readFile(d.path('inner', 'key'), 'utf8');
+  await writeFile(d.path('inner', 'log'), `one\n${line}two\n`, { mode: 0o600 });
+  await assert.rejects(find(d.path('inner', 'log')), /expected one line that starts with/);
+  await truncate(d.path('inner', 'log'), 2 ** 40);
+  await assert.rejects(find(d.path('inner', 'log')), /found more than 65536 bytes/);
+  for (const device of ['/dev/zero', '/dev/ptmx', '/dev/stdin', '/dev']) {
+    await assert.rejects(find(device), /expected a (?:file|key)|found a (?:device|directory)/, device);
+  }
   if (!isRoot) return;
   await chown(d.path('inner', 'key'), 65_531, 65_531);
   await assert.rejects(find(d.path('inner', 'key')), /it belongs to another user/);
@@ -223,9 +232,10 @@ test('a named directory: a command is run for its owner alone, and not where oth
 }, async () => {
   await using d = await desk();
   await planted(d);
-  const { header } = parseHeader(await readFile(d.path('kms-data', 'kms.seal')), 'kms.seal');
-  const find = () =>
-    sourcesFor(d.path('kms-data'), header.slots, { commands: 'run', env: () => undefined })
+  const seal = await readFile(d.path('kms-data', 'kms.seal'));
+  const { header } = parseHeader(seal, 'kms.seal');
+  const find = (read: Uint8Array = seal) =>
+    sourcesFor({ data: d.path('kms-data'), seal: read }, header.slots, { commands: 'run', env: () => undefined })
       .at(-1)
       ?.find();
   const { chmod } = await import('node:fs/promises');
@@ -235,6 +245,7 @@ test('a named directory: a command is run for its owner alone, and not where oth
     ['a directory that its group can write to', () => chmod(d.path('kms-data'), 0o770), /can be written to by others/],
     ['a seal that everybody can write to', () => chmod(d.path('kms-data', 'kms.seal'), 0o602), /can be written to/],
   ];
+  await assert.rejects(async () => find(Buffer.concat([seal, seal])), /the seal in .* was changed meanwhile/);
   for (const [what, change, expected] of cases) {
     await change();
     if (expected) await assert.rejects(async () => find(), expected, what);

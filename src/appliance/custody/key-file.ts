@@ -1,14 +1,15 @@
 // Where the key file lies, and how it is read and made. It is never overwritten.
 
-import { open, readFile, stat, unlink } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { toHex } from '../../crypto/bytes.ts';
+import { fromUtf8, toHex } from '../../crypto/bytes.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError, systemCode, systemError } from '../../errors.ts';
-import { formatKeyFile, parseSecret } from '../../seal/custodian-secret.ts';
+import { formatKeyFile, parseKeyFile, parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
-import { makeDirs } from '../../store/node-files.ts';
-import { needPrivateKey, refusePipe } from '../data-dir.ts';
+import { makeDirs, notFile } from '../../store/node-files.ts';
+import { isOwnPipe, refuseExposed, refusePipe } from '../data-dir.ts';
 import { giveName, withoutModes } from '../file-system.ts';
 
 /** Beside the data directory, not in it, so that a copy of the data is not a copy of the key. */
@@ -51,20 +52,74 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
   }
 }
 
+/** Bytes of a key file, or of a recovery kit with the text around its code, at most. */
+const longestKeyFile = 64 * 1024;
+
 /**
  * The secret in the key file, or in a recovery kit in its place; undefined where there is no file. Throws `refused`
- * where others can read it, unless that is known (`exposed`).
+ * where others can read it, unless that is known (`exposed`), and for a device or the like.
  */
-export async function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
-  try {
-    refusePipe(place, await stat(place), 'a key');
-    const secret = parseSecret(await readFile(place), place);
-    if (!exposed) await needPrivateKey(place);
+export function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
+  return withKeyFile(place, isOwnPipe(place), async (handle, info) => {
+    const secret = parseSecret(await readShort(handle, place), place);
+    if (!exposed) refuseExposed(place, info, 'a key', 'rotate the master key');
     return secret;
+  });
+}
+
+/**
+ * The same of a place that the seal alone names: it has to be a file with the line of a key file and nothing else. One
+ * with a key somewhere in it may be what its writer got there by other ways, such as a log. `check` looks at the file
+ * that was opened.
+ */
+export function readNotedKeyFile(
+  place: string,
+  exposed: boolean,
+  check: (handle: FileHandle, info: Stats) => Promise<void>,
+): Promise<Uint8Array | undefined> {
+  return withKeyFile(place, false, async (handle, info) => {
+    await check(handle, info);
+    const secret = parseKeyFile(fromUtf8(await readShort(handle, place)) ?? '', place);
+    if (!exposed) refuseExposed(place, info, 'a key', 'rotate the master key');
+    return secret;
+  });
+}
+
+async function withKeyFile<R>(
+  place: string,
+  takesStreams: boolean,
+  read: (handle: FileHandle, info: Stats) => Promise<R>,
+): Promise<R | undefined> {
+  let handle: FileHandle | undefined;
+  try {
+    const before = await stat(place);
+    refusePipe(place, before, 'a key');
+    // Opening a device may wait for ever, or do something.
+    if (!takesStreams && !before.isFile()) throw notFile(place, before);
+    const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants;
+    handle = await open(place, takesStreams ? O_RDONLY : O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    const info = await handle.stat();
+    if (!takesStreams && !info.isFile()) throw notFile(place, info);
+    return await read(handle, info);
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
     throw systemError(error, place);
+  } finally {
+    await handle?.close();
   }
+}
+
+/** Throws `corrupt` for more bytes than a key file has. */
+async function readShort(handle: FileHandle, place: string): Promise<Uint8Array> {
+  const bytes = new Uint8Array(longestKeyFile + 1);
+  let length = 0;
+  for (let read = 1; read > 0 && length < bytes.length; length += read) {
+    read = (await handle.read(bytes, length, bytes.length - length, null)).bytesRead;
+  }
+  if (length <= longestKeyFile) return bytes.subarray(0, length);
+  throw new KmsError('corrupt', `${place}: expected a key file, found more than ${longestKeyFile} bytes`, {
+    hint: 'give the key file that `kms init` made, or a copy of it',
+  });
 }
 
 /** The secret of a key file or a recovery kit, as the line of a key file. Throws `not-found` where there is none. */

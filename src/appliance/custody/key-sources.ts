@@ -2,17 +2,18 @@
 // systemd, and commands whose output is the secret. A command is run by its name and a list of arguments, with no shell
 // in between, and nothing of what it prints is ever shown.
 
-import { execFile } from 'node:child_process';
-import { readFile, realpath, stat } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { constants, type Stats } from 'node:fs';
+import { type FileHandle, open, readFile, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { utf8 } from '../../crypto/bytes.ts';
+import { concatBytes, equalBytes, utf8 } from '../../crypto/bytes.ts';
 import { type ErrorDetails, KmsError, systemCode, systemError, systemRefusal } from '../../errors.ts';
 import type { CustodianKind } from '../../model/custodian-kinds.ts';
 import { parseSecret } from '../../seal/custodian-secret.ts';
 import type { Slot } from '../../seal/slot.ts';
-import { exposureOf, inDir, sealFile } from '../data-dir.ts';
+import { exposureOf, sealFile } from '../data-dir.ts';
 import { environment } from '../environment.ts';
-import { defaultKeyFile, keyFilePlaces, readKeyFile } from './key-file.ts';
+import { defaultKeyFile, keyFilePlaces, readKeyFile, readNotedKeyFile } from './key-file.ts';
 
 export interface KeySources {
   /** The one key file to look at; without it, where `init` put it and the default place. */
@@ -55,6 +56,10 @@ export const inDatabase: CommandRefusal = {
 export interface KeySource {
   readonly name: string;
   readonly place?: string;
+  /** The seal alone says that a key is there: where a key was given that does not fit, it is not looked at. */
+  readonly isNoted?: true;
+  /** Somebody gave it to this process: one that does not fit is what is wrong. */
+  readonly isGiven?: true;
   /** The secret; undefined where there is none. Throws when there is something else. */
   find(): Promise<Uint8Array | undefined>;
 }
@@ -65,6 +70,7 @@ const credential = 'kms-master-key';
 export function environmentSource(env: NonNullable<KeySources['env']> = environment): KeySource {
   return {
     name: variable,
+    isGiven: true,
     async find() {
       const text = env(variable);
       return text ? parseSecret(utf8(text), variable) : undefined;
@@ -77,6 +83,7 @@ export function credentialSource(env: NonNullable<KeySources['env']> = environme
   const name = `the credential ${credential}`;
   return {
     name,
+    isGiven: true,
     async find() {
       const dir = env('CREDENTIALS_DIRECTORY');
       if (!dir) return undefined;
@@ -94,13 +101,15 @@ function fileSource(place: string, exposed = false): KeySource {
   return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
-function commandSource(data: string | undefined, slot: Slot, rule: 'run' | CommandRefusal): KeySource {
+function commandSource(place: SealPlace, slot: Slot, rule: 'run' | CommandRefusal): KeySource {
   const command = commandOf(slot);
+  const { data, seal } = place;
   return {
     name: `the output of ${command.command}`,
+    isNoted: true,
     async find() {
       if (rule !== 'run') throw notRun(command, rule);
-      return execSecret(command, { as: data === undefined ? undefined : await runnerOf(data, command) });
+      return execSecret(command, { as: data === undefined ? undefined : await runnerOf(data, seal, command) });
     },
   };
 }
@@ -112,10 +121,12 @@ function notRun({ command }: SecretCommand, { why, hint }: CommandRefusal): KmsE
 /**
  * Who runs a command that the seal in a data directory names: this process, where the directory is its user's or
  * root's alone; where this is root, the user whom it belongs to, who is not to choose what root runs. Throws `sealed`
- * for a directory of anybody else.
+ * for a directory of anybody else, and where the seal there is not the one that was read: its path may lead elsewhere
+ * by now.
  */
-async function runnerOf(data: string, command: SecretCommand): Promise<User | undefined> {
-  const found = await Promise.all([stat(data), stat(inDir(data, sealFile))]);
+async function runnerOf(data: string, seal: Uint8Array, command: SecretCommand): Promise<User | undefined> {
+  const found = await ownersOf(data, seal);
+  if (!found) throw notRun(command, { why: `the seal in ${data} was changed meanwhile`, hint: 'try again' });
   const me = process.geteuid?.() ?? 0;
   const others = found.filter(({ uid }) => uid !== 0 && uid !== me);
   const [other] = others;
@@ -128,40 +139,61 @@ async function runnerOf(data: string, command: SecretCommand): Promise<User | un
   });
 }
 
+/** The directory and the seal in it, each as it was opened; undefined where that is another seal. */
+async function ownersOf(data: string, seal: Uint8Array): Promise<readonly Stats[] | undefined> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const directory = await open(data, O_RDONLY | O_DIRECTORY);
+  let file: FileHandle | undefined;
+  try {
+    file = await open(`/proc/self/fd/${directory.fd}/${sealFile}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const info = await file.stat();
+    if (!info.isFile() || info.size !== seal.length || !equalBytes(await file.readFile(), seal)) return undefined;
+    return [await directory.stat(), info];
+  } finally {
+    await file?.close();
+    await directory.close();
+  }
+}
+
 /** The bits of a mode by which group and others can write. */
 const writable = 0o022;
 
 /** Where the seal says that a key file is, and nobody else does. */
 function notedSource(data: string, place: string, exposed: boolean): KeySource {
-  const source = fileSource(place, exposed);
-  return {
-    ...source,
-    async find() {
-      await refusePlanted(data, place);
-      return source.find();
-    },
-  };
+  const check = (handle: FileHandle, info: Stats) => refusePlanted(data, place, handle, info);
+  return { name: place, place, isNoted: true, find: () => readNotedKeyFile(place, exposed, check) };
 }
 
 /**
  * Throws `refused` for a key file that whoever wrote the seal may have put there, with a seal of their own: it would
- * open that, and nobody would be asked.
+ * open that, and nobody would be asked. A data directory that is yet to be made has no owner.
  */
-async function refusePlanted(data: string, place: string): Promise<void> {
-  const [real, info, owner] = await Promise.all([realpath(place), stat(place), stat(data)]).catch(() => []);
-  if (real === undefined || info === undefined || owner === undefined) return;
+async function refusePlanted(data: string, place: string, handle: FileHandle, info: Stats): Promise<void> {
   const me = process.geteuid?.();
-  const mayOwn = [0, me, ...(me === 0 ? [owner.uid] : [])];
-  const isInside = `${real}/`.startsWith(`${await realpath(data)}/`);
-  if (me === undefined || (mayOwn.includes(info.uid) && !isInside)) return;
+  if (me === undefined) return;
+  const owner = await stat(data).catch(() => undefined);
+  const mayOwn = [0, me, ...(me === 0 && owner ? [owner.uid] : [])];
+  const [real, root] = await Promise.all([
+    realpath(`/proc/self/fd/${handle.fd}`).catch(() => realpath(place)),
+    realpath(data).catch(() => undefined),
+  ]);
+  const isInside = root !== undefined && `${real}/`.startsWith(`${root}/`);
+  if (mayOwn.includes(info.uid) && !isInside) return;
   const why = isInside ? 'it lies in the data directory' : 'it belongs to another user';
   throw new KmsError('refused', `${place}: the seal alone says that the key file is there, and ${why}`, {
     hint: 'if it is yours, name it with --key-file',
   });
 }
 
+/** A seal as it was read, and the data directory that it is of. */
+export interface SealPlace {
+  readonly data: string | undefined;
+  readonly seal: Uint8Array;
+}
+
 /** All there are for these slots, those that cost least first; or the key file given and nothing else. */
-export function sourcesFor(data: string | undefined, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
+export function sourcesFor(place: SealPlace, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
+  const { data } = place;
   const { keyFile, env, commands, exposed = false } = given;
   if (keyFile !== undefined) return keyFilePlaces('', keyFile, slots).map((place) => fileSource(place, exposed));
   const places = data === undefined ? [] : keyFilePlaces(data, undefined, slots);
@@ -171,7 +203,7 @@ export function sourcesFor(data: string | undefined, slots: readonly Slot[], giv
       : notedSource(data, place, exposed),
   );
   const named = commands === undefined ? [] : slots.filter(({ kind }) => kind === 'exec');
-  const run = named.map((slot) => commandSource(data, slot, commands ?? unnamedDirectory));
+  const run = named.map((slot) => commandSource(place, slot, commands ?? unnamedDirectory));
   return [environmentSource(env), credentialSource(env), ...files, ...run];
 }
 
@@ -235,21 +267,15 @@ function commandOf({ params }: Slot): SecretCommand {
   return { command, args };
 }
 
-/** Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. `as`: who runs it. */
+/**
+ * Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. `as`: who runs it; then it has
+ * neither the terminal of this process nor its environment, which are root's.
+ */
 export async function execSecret(
   { command, args }: SecretCommand,
   { as, timeout = commandTimeout }: { readonly as?: User | undefined; readonly timeout?: number } = {},
 ): Promise<Uint8Array> {
-  const output = await new Promise<Buffer>((resolve, reject) => {
-    const options = { timeout, killSignal: 'SIGKILL', maxBuffer: most, encoding: 'buffer', shell: false } as const;
-    const child = execFile(command, [...args], { ...options, ...as }, (error, stdout) => {
-      if (error) {
-        stdout.fill(0);
-        reject(failure(command, error, timeout));
-      } else resolve(stdout);
-    });
-    child.stdin?.end();
-  });
+  const output = await outputOf(command, args, as, timeout);
   try {
     return parseSecret(output, `the output of ${command}`);
   } finally {
@@ -257,21 +283,61 @@ export async function execSecret(
   }
 }
 
+/** Variables that a command of another user gets of this process's. */
+const harmless: readonly string[] = ['PATH', 'LANG', 'LC_ALL', 'TZ'];
+
+function outputOf(
+  command: string,
+  args: readonly string[],
+  as: User | undefined,
+  timeout: number,
+): Promise<Uint8Array> {
+  const env = as && Object.fromEntries(harmless.map((name) => [name, environment(name)]));
+  const child = spawn(command, [...args], {
+    // In a session of its own it has no terminal. One's own command may ask there.
+    detached: as !== undefined,
+    stdio: ['ignore', 'pipe', 'ignore'],
+    ...(as && { ...as, env, cwd: '/' }),
+  });
+  const pieces: Buffer[] = [];
+  let ended: CommandEnd | undefined;
+  const stop = (end: CommandEnd): void => {
+    ended ??= end;
+    child.kill('SIGKILL');
+    child.stdout.destroy();
+  };
+  const timer = setTimeout(() => stop('late'), timeout);
+  return new Promise<Uint8Array>((resolve, reject) => {
+    child.stdout.on('data', (piece: Buffer) => {
+      pieces.push(piece);
+      if (pieces.reduce((sum, { length }) => sum + length, 0) > most) stop('long');
+    });
+    child.on('error', (error) => reject(failure(command, error, timeout)));
+    child.on('close', (code) => {
+      if (code === 0 && ended === undefined) resolve(concatBytes(...pieces));
+      else reject(failure(command, ended ?? code, timeout));
+    });
+  }).finally(() => {
+    clearTimeout(timer);
+    for (const piece of pieces) piece.fill(0);
+  });
+}
+
+/** Why a command was ended: it took too long, or printed too much. */
+type CommandEnd = 'late' | 'long';
+
 /** Neither the arguments nor what the command said: both may hold secrets. */
-function failure(command: string, error: Error, timeout: number): KmsError {
-  const code = systemCode(error);
-  const exit = 'code' in error && typeof error.code === 'number' ? error.code : undefined;
-  const killed = 'killed' in error && error.killed === true;
+function failure(command: string, end: Error | CommandEnd | number | null, timeout: number): KmsError {
   const what =
-    code === 'ENOENT'
-      ? 'there is no such command'
-      : code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER'
-        ? `it printed more than ${most} bytes`
-        : killed
-          ? `it took more than ${timeout / 1000} s`
-          : exit !== undefined
-            ? `it ended with exit code ${exit}`
-            : (systemRefusal(error)?.[0] ?? 'it could not be run');
+    end === 'long'
+      ? `it printed more than ${most} bytes`
+      : end === 'late'
+        ? `it took more than ${timeout / 1000} s`
+        : end instanceof Error
+          ? systemCode(end) === 'ENOENT'
+            ? 'there is no such command'
+            : (systemRefusal(end)?.[0] ?? 'it could not be run')
+          : `it ended with ${end === null ? 'a signal' : `exit code ${end}`}`;
   return new KmsError('sealed', `the command ${command} gave no master key: ${what}`, {
     hint: 'run it by hand as the user of the appliance',
   });

@@ -41,7 +41,7 @@ const byHand: Readonly<Record<CustodianKind, boolean>> = {
  */
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
   const { slots } = expectedHeader(from, given.appliance);
-  const sources = sourcesFor(data, slots, given);
+  const sources = sourcesFor({ data, seal: from.bytes }, slots, given);
   const people = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
   let failure: unknown;
   let refusal: KmsError | undefined;
@@ -56,6 +56,8 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
     }
   }
   for (const source of sources) {
+    // Somebody else's seal would be opened by a key of its maker.
+    if (source.isNoted && refusal) continue;
     try {
       const secret = await source.find();
       if (secret) return openFound(from, slots, source, secret);
@@ -63,6 +65,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
       // What was named stands for itself; elsewhere another custodian may still open. A damaged seal nobody opens.
       if (given.keyFile !== undefined || error instanceof SealDamage) throw error;
       failure ??= error;
+      if (source.isGiven && error instanceof KmsError) refusal ??= error;
     }
   }
   if (refusal) throw refusal;
