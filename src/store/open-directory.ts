@@ -183,7 +183,12 @@ export class OpenDirectory {
     try {
       await this.#named(names[0], step);
     } catch (error) {
-      if (systemCode(error) === 'EBUSY') for (const name of names) await this.lookAt(name);
+      if (systemCode(error) !== 'EBUSY') throw error;
+      for (const name of names) {
+        await this.lookAt(name).catch((found: unknown) => {
+          if (systemCode(found) !== 'ENOENT') throw found;
+        });
+      }
       throw error;
     }
   }

@@ -14,26 +14,6 @@ import { ForeignRoot } from '../../src/store/foreign-root.ts';
 const inside = 'KMS_TEST_MOUNTS';
 const unshare = ['--user', '--map-root-user', '--mount'];
 
-if (process.env[inside] === undefined) {
-  test('in a mount namespace of its own', (t) => {
-    const asRoot = process.getuid?.() === 0 ? ['--mount'] : unshare;
-    // Some systems forbid user namespaces; what needs no mount is tried there all the same.
-    const isAllowed = spawnSync('unshare', [...asRoot, 'true']).status === 0;
-    if (!isAllowed) t.diagnostic('no mounts are permitted here');
-    const node = [process.execPath, '--test-reporter=spec', import.meta.filename];
-    const [command = '', ...args] = isAllowed ? ['unshare', ...asRoot, ...node] : node;
-    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-    const { status, stdout, stderr } = spawnSync(command, args, {
-      env: { ...env, [inside]: String(isAllowed) },
-      encoding: 'utf8',
-    });
-    assert.equal(status, 0, stdout + stderr);
-    assert.match(stdout, /pass [1-9]/);
-  });
-} else {
-  tests(process.env[inside] === 'true');
-}
-
 const dir = 'life/tenants/aa';
 const name = `${dir}/log`;
 const bytes = Uint8Array.of(1, 2, 3);
@@ -235,4 +215,24 @@ function withMounts(): void {
         assert.match(String(error?.message), /belongs to the data directory/);
       });
     }));
+}
+
+if (process.env[inside] === undefined) {
+  test('in a mount namespace of its own', (t) => {
+    const asRoot = process.getuid?.() === 0 ? ['--mount'] : unshare;
+    // Some systems forbid user namespaces; what needs no mount is tried there all the same.
+    const isAllowed = spawnSync('unshare', [...asRoot, 'true']).status === 0;
+    if (!isAllowed) t.diagnostic('no mounts are permitted here');
+    const node = [process.execPath, '--test-reporter=spec', import.meta.filename];
+    const [command = '', ...args] = isAllowed ? ['unshare', ...asRoot, ...node] : node;
+    const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+    const { status, stdout, stderr } = spawnSync(command, args, {
+      env: { ...env, [inside]: String(isAllowed) },
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, stdout + stderr);
+    assert.match(stdout, /pass [1-9]/);
+  });
+} else {
+  tests(process.env[inside] === 'true');
 }
