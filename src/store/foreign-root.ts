@@ -1,7 +1,7 @@
 // ForeignRoot is a directory that others may write, as the administrator named it: links in its path are followed once,
 // and from then on the path must have none. It is not a data directory of the appliance's own, does not lie in one and
-// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one. It may be
-// a mount; all beneath it is on the same one, so that a file there with one name has none in a data directory.
+// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one. It may
+// be a mount; all beneath it is on the same one, so that a file there with one name has none in a data directory.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
