@@ -1,7 +1,7 @@
 // The file port over a directory that others may write: a share of the network, the disk of another machine, whatever
 // backups, shipped copies and streamed activity go to. Names are resolved beneath it one component at a time, each in
 // the open directory before it, and no link is followed. No file of the appliance's own is opened, whatever name it was
-// given there, and none with a second name is written in its place.
+// given there, and none with a second name is written in its place. Nothing that is mounted beneath it is used.
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, realpath } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
@@ -31,16 +31,17 @@ export interface ForeignFiles extends Files {
 
 /** The administrator's own links in the path are followed when it is used first. */
 export function foreignFiles(place: ForeignPlace): ForeignFiles {
-  return new FilesBeneath(new ForeignRoot(place), '.');
+  return new FilesBeneath(new ForeignRoot(place), place.prefix ?? '.');
 }
 
 /** A file that the administrator named, with the files beside it. A link of that name is followed once. */
 export async function foreignFile(
-  path: string,
+  named: string,
   own: readonly string[] = [],
 ): Promise<{ readonly files: ForeignFiles; readonly name: string }> {
-  const real = await realpath(path);
-  return { files: foreignFiles({ path: dirname(real), own, isResolved: true }), name: basename(real) };
+  const real = await realpath(named);
+  const [path, file] = [dirname(real), basename(real)];
+  return { files: foreignFiles({ path, own, isResolved: true, file }), name: file };
 }
 
 /** Two changes within this time may leave a file the same ctime, in milliseconds; Linux needs up to 10. */
@@ -64,8 +65,7 @@ class FilesBeneath implements ForeignFiles {
   }
 
   async place(): Promise<ForeignPlace> {
-    const { path, ...place } = await this.#root.place();
-    return { ...place, path: join(path, this.#prefix) };
+    return { ...(await this.#root.place()), prefix: this.#prefix };
   }
 
   names(dir: string): Promise<string[]> {

@@ -1,49 +1,58 @@
 // ForeignRoot is a directory that others may write, as the administrator named it: links in its path are followed once,
 // and from then on the path must have none. It is not a data directory of the appliance's own, does not lie in one and
-// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one.
+// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one. It may
+// be a mount; all beneath it is on the same one, so that a file there with one name has none in a data directory.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
 import { identityOf, lockedFiles } from './lock.ts';
-import { isLink, OpenDirectory } from './open-directory.ts';
+import { type Guard, isLink, OpenDirectory } from './open-directory.ts';
 
 export interface ForeignPlace {
   readonly path: string;
+  /** The directory beneath it that names are relative to; absent: itself. */
+  readonly prefix?: string;
   /** Data directories of the appliance's own. */
   readonly own?: readonly string[];
   /** Whether links in the path were followed already. */
   readonly isResolved?: boolean;
   /** Files that another thread of this process has locked, as `lockedFiles` has them. */
   readonly locked?: readonly string[];
+  /** A file in it that the administrator named, which may be mounted there by itself, as into a container. */
+  readonly file?: string | undefined;
 }
 
 /** The most files that are remembered. */
 const mostKnown = 100_000;
 
-export class ForeignRoot {
+export class ForeignRoot implements Guard {
   readonly #given: string;
   readonly #own: readonly string[];
   readonly #locked: readonly string[];
+  readonly #file: string | undefined;
   #path: string | undefined;
   /** The directory that was last found to be none of the appliance's own. */
   #checked: string | undefined;
   /** Devices that have files of the appliance's own. */
   #devices = new Set<bigint>();
+  /** Directories of the appliance's own at that time; a later one is in one of them. */
+  #directories = new Set<string>();
   /** Files that had no name but the one here, and those that were made here. */
   readonly #known = new Set<string>();
 
-  constructor({ path, own = [], isResolved = false, locked = [] }: ForeignPlace) {
+  constructor({ path, own = [], isResolved = false, locked = [], file }: ForeignPlace) {
     this.#given = resolve(path);
     this.#own = own;
     this.#locked = locked;
+    this.#file = file;
     if (isResolved) this.#path = this.#given;
   }
 
   /** The same directory, for another thread. */
   async place(): Promise<ForeignPlace> {
     const locked = [...this.#locked, ...lockedFiles()];
-    return { path: await this.#resolved(), own: this.#own, isResolved: true, locked };
+    return { path: await this.#resolved(), own: this.#own, isResolved: true, locked, file: this.#file };
   }
 
   /** Fails with code `ENOENT` where there is none. The caller closes it. */
@@ -54,6 +63,7 @@ export class ForeignRoot {
       const found = await directory.look();
       if (birthOf(found) !== this.#checked) await this.#check(directory.path, identityOf(found));
       this.#checked = birthOf(found);
+      directory.guardWith(this);
       return directory;
     } catch (error) {
       directory.close();
@@ -83,12 +93,22 @@ export class ForeignRoot {
    */
   async needForeign(path: string, found: BigIntStats): Promise<void> {
     if ([...this.#locked, ...lockedFiles()].includes(identityOf(found))) throw isLocked(path);
-    if (found.nlink === 1n || !this.#devices.has(found.dev)) return;
+    if (!this.#devices.has(found.dev) || (found.nlink === 1n && !this.mayBeMount(path))) return;
     for (const own of this.#own) {
       for await (const each of treeOf(own, true)) {
         if (identityOf(each) === identityOf(found)) throw isOwn(path, own);
       }
     }
+  }
+
+  /** Another mount may have given the directory above it a path apart from the data, so identities are compared. */
+  async needForeignDirectory(path: string, found: BigIntStats): Promise<void> {
+    // One that was removed meanwhile may have left its inode number to this one.
+    if (this.#directories.has(identityOf(found))) await this.#check(path, identityOf(found));
+  }
+
+  mayBeMount(path: string): boolean {
+    return this.#file !== undefined && path === join(this.#path ?? this.#given, this.#file);
   }
 
   /** Notes a file that no other directory has a name of. */
@@ -114,11 +134,13 @@ export class ForeignRoot {
   async #check(path: string, identity: string): Promise<void> {
     await this.#needOutside(path);
     const devices = new Set<bigint>();
+    const directories = new Set<string>();
     for (const own of this.#own) {
       // A mount can give a directory a second path, so identities are compared too.
       for await (const each of treeOf(own, false)) {
         if (identityOf(each) === identity) throw isOwn(path, own);
         devices.add(each.dev);
+        directories.add(identityOf(each));
       }
       for (let above = (await realPath(own)).path; above !== dirname(above); above = dirname(above)) {
         const found = await stat(dirname(above), { bigint: true }).catch(() => undefined);
@@ -126,6 +148,7 @@ export class ForeignRoot {
       }
     }
     this.#devices = devices;
+    this.#directories = directories;
   }
 
   async #needOutside(path: string): Promise<void> {

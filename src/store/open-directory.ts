@@ -1,7 +1,8 @@
 // OpenDirectory is a directory held by its descriptor, and what is done to the entries in it: openat, mkdirat, renameat
 // and unlinkat, which Node doesn't have, by way of /proc/self/fd. No entry is followed where it is a symbolic link, and
-// a file is opened by the descriptor that it was looked at through, so that nothing else can stand there by then.
-import { type BigIntStats, closeSync, constants, fstat, open as openDescriptor } from 'node:fs';
+// a file is opened by the descriptor that it was looked at through, so that nothing else can stand there by then. Once
+// it is guarded, nothing that is mounted on an entry is entered, looked at or opened either.
+import { type BigIntStats, closeSync, constants, fstat, open as openDescriptor, readFileSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -24,15 +25,28 @@ const byDescriptor = (fd: number): string => `/proc/self/fd/${fd}`;
 /** Throws for a file that is not to be opened; `again` looks at the same file once more. */
 type FileCheck = (found: BigIntStats, again: () => Promise<BigIntStats>) => Promise<void>;
 
+export interface Guard {
+  /** Throws for a directory that is not to be entered. */
+  needForeignDirectory(path: string, found: BigIntStats): Promise<void>;
+  /** Whether something may be mounted on this path. */
+  mayBeMount(path: string): boolean;
+}
+
 export class OpenDirectory {
   /** Its absolute path when it was opened, for messages. */
   readonly path: string;
   readonly #fd: number;
+  #guard: Guard | undefined;
 
   /** `fd` is its own from then on. */
   constructor(path: string, fd: number) {
     this.path = path;
     this.#fd = fd;
+  }
+
+  /** From then on it and those beneath it are all on one mount, and each is checked when it is entered. */
+  guardWith(guard: Guard): void {
+    this.#guard = guard;
   }
 
   /** Links in `path` are followed but at its end. Throws `refused` for a link there. */
@@ -41,8 +55,19 @@ export class OpenDirectory {
   }
 
   /** Throws `refused` for a link. */
-  enter(name: string): Promise<OpenDirectory> {
-    return openDirectory(this.#entry(name), join(this.path, name));
+  async enter(name: string): Promise<OpenDirectory> {
+    const below = await openDirectory(this.#entry(name), join(this.path, name));
+    const guard = this.#guard;
+    if (!guard) return below;
+    try {
+      this.#needSameMount(below.#fd, below.path);
+      await guard.needForeignDirectory(below.path, await below.look());
+      below.guardWith(guard);
+      return below;
+    } catch (error) {
+      below.close();
+      throw error;
+    }
   }
 
   /** The path at which it is now, without links. Throws `unavailable` without /proc. */
@@ -62,8 +87,13 @@ export class OpenDirectory {
   }
 
   /** Looks at the entry itself, also at a link. */
-  lookAt(name: string): Promise<BigIntStats> {
-    return this.#named(name, () => lstat(this.#entry(name), { bigint: true }));
+  async lookAt(name: string): Promise<BigIntStats> {
+    const fd = await this.#openPath(name);
+    try {
+      return await look(fd, { bigint: true });
+    } finally {
+      closeSync(fd);
+    }
   }
 
   names(): Promise<string[]> {
@@ -79,7 +109,7 @@ export class OpenDirectory {
   /** Opens the file that `check` let pass. Throws `refused` for a link, `corrupt` for all else but a file. */
   async openFile(name: string, flags: number, check: FileCheck): Promise<FileHandle> {
     const path = join(this.path, name);
-    const fd = await this.#named(name, () => openPath(this.#entry(name), O_PATH | O_NOFOLLOW));
+    const fd = await this.#openPath(name);
     try {
       const found = await look(fd, { bigint: true });
       if (found.isSymbolicLink()) throw isLink(path);
@@ -104,17 +134,17 @@ export class OpenDirectory {
 
   /** Replaces what has the name `to`. */
   rename(from: string, to: string): Promise<void> {
-    return this.#named(to, () => rename(this.#entry(from), this.#entry(to)));
+    return this.#changing([to, from], () => rename(this.#entry(from), this.#entry(to)));
   }
 
   /** Removes a file, or a link itself. */
   remove(name: string): Promise<void> {
-    return this.#named(name, () => unlink(this.#entry(name)));
+    return this.#changing([name], () => unlink(this.#entry(name)));
   }
 
   /** Removes an empty directory. */
   removeDir(name: string): Promise<void> {
-    return this.#named(name, () => rmdir(this.#entry(name)));
+    return this.#changing([name], () => rmdir(this.#entry(name)));
   }
 
   async sync(): Promise<void> {
@@ -128,6 +158,39 @@ export class OpenDirectory {
 
   #entry(name: string): string {
     return `${byDescriptor(this.#fd)}/${needName(name)}`;
+  }
+
+  /** Names the entry itself. Throws `refused` for what is mounted on it. */
+  async #openPath(name: string): Promise<number> {
+    const fd = await this.#named(name, () => openPath(this.#entry(name), O_PATH | O_NOFOLLOW));
+    try {
+      this.#needSameMount(fd, join(this.path, name));
+      return fd;
+    } catch (error) {
+      closeSync(fd);
+      throw error;
+    }
+  }
+
+  /** An inode number doesn't do: a bind mount is on the same device, and a live file under it has one name. */
+  #needSameMount(fd: number, path: string): void {
+    if (!this.#guard || this.#guard.mayBeMount(path)) return;
+    if (mountOf(fd, path) !== mountOf(this.#fd, this.path)) throw isMount(path);
+  }
+
+  /** The system changes no entry that something is mounted on (EBUSY). */
+  async #changing(names: readonly [string, ...string[]], step: () => Promise<void>): Promise<void> {
+    try {
+      await this.#named(names[0], step);
+    } catch (error) {
+      if (systemCode(error) !== 'EBUSY') throw error;
+      for (const name of names) {
+        await this.lookAt(name).catch((found: unknown) => {
+          if (systemCode(found) !== 'ENOENT') throw found;
+        });
+      }
+      throw error;
+    }
   }
 
   #named<T>(name: string, step: () => Promise<T>): Promise<T> {
@@ -145,6 +208,22 @@ async function openDirectory(from: string, path: string): Promise<OpenDirectory>
   }
 }
 
+/** The number of the mount that an open file was reached on; it is no other's while the file is open. */
+function mountOf(fd: number, path: string): string {
+  let cause: unknown;
+  try {
+    // Nothing is waited for: the kernel answers from memory, whatever file system this is.
+    const found = /^mnt_id:\s*([0-9]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1];
+    if (found !== undefined) return found;
+  } catch (error) {
+    cause = error;
+  }
+  throw new KmsError('unavailable', `${path}: /proc/self/fdinfo does not tell which mount it is on`, {
+    hint: 'mount /proc, of Linux itself: without it what is mounted in directories that others may write is not seen',
+    cause,
+  });
+}
+
 /** An entry's name leads nowhere else. */
 function needName(name: string): string {
   if (name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)) return name;
@@ -159,6 +238,12 @@ async function named<T>(path: string, step: () => Promise<T>): Promise<T> {
     const code = systemCode(cause);
     throw code === undefined ? cause : Object.assign(new Error(`${code}: ${path}`, { cause }), { code });
   }
+}
+
+function isMount(path: string): KmsError {
+  return new KmsError('refused', `${path}: something is mounted there, beneath the directory that was named`, {
+    hint: `nothing was read or written in it; unmount it (umount ${path}), or name a directory within one mount`,
+  });
 }
 
 export function isLink(path: string): KmsError {
