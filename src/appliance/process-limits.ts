@@ -56,6 +56,17 @@ export function judgeLimits({ files, fileSize, addressSpace }: ProcessLimits): r
   return warnings;
 }
 
+/** Connections of one listener if nothing but this program bounds them. */
+const usualConnections = 8192;
+/** Open files that are kept from the network: for the store, backups, the local socket, what is loaded on demand. */
+const reserve = { least: 48, most: 512 };
+
+/** Connections that each of so many listeners of the network may have. */
+export function connectionsFor({ files }: Pick<ProcessLimits, 'files'>, listeners: number): number {
+  const kept = Math.max(reserve.least, Math.min(reserve.most, Math.floor(files / 4)));
+  return Math.min(usualConnections, Math.floor((files - kept) / listeners));
+}
+
 /** Nothing where the system does not tell them. */
 export function processLimits(): ProcessLimits {
   let text = '';

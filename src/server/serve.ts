@@ -13,7 +13,7 @@ import { hardenProcess } from '../appliance/hardening.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
 import { type CryptoChoice, startCrypto } from '../appliance/native-crypto.ts';
 import type { ApplianceOptions } from '../appliance/open-appliance.ts';
-import { judgeLimits, processLimits } from '../appliance/process-limits.ts';
+import { connectionsFor, judgeLimits, processLimits } from '../appliance/process-limits.ts';
 import { type Hold, holdOf, needNoUpgrade, stayOut } from '../appliance/upgrade/journal.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
 import { KmsError, systemError } from '../errors.ts';
@@ -165,7 +165,8 @@ interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'cl
 async function openServer(options: ServeOptions): Promise<OpenServer> {
   const data = resolve(options.data);
   await stayOut(data, options.stopping);
-  const limits = judgeLimits(processLimits());
+  const ofProcess = processLimits();
+  const limits = judgeLimits(ofProcess);
   await hardenProcess();
   const where = await listening(options);
   const { logger, end: endLog } = createLog(options.logLevel);
@@ -174,7 +175,9 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const hold = await holdOf(data);
   const gate = new Gate(hold);
   const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const shared = { limits: options.limits, ...budgets };
+  const listeners = [options.listen, options.transitListen, options.tangListen].filter((each) => each !== undefined);
+  const maxConnections = connectionsFor(ofProcess, Math.max(1, listeners.length));
+  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
   const network = networkServer(gate, where, shared);
   const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
   const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { judgeLimits, limitsIn, processLimits } from '../../src/appliance/process-limits.ts';
+import { connectionsFor, judgeLimits, limitsIn, processLimits } from '../../src/appliance/process-limits.ts';
 
 const unlimited = Number.POSITIVE_INFINITY;
 const enough = { files: 20_000, fileSize: unlimited, addressSpace: unlimited };
@@ -32,4 +32,15 @@ test('with too few open files no server starts; other limits are said', () => {
     /^the address space is limited to 2000000000 bytes/,
   );
   assert.equal(judgeLimits({ files: 64, fileSize: 1, addressSpace: 1 }).length, 3);
+});
+
+test('files are kept from the network, however few there are and however many listeners', () => {
+  for (const files of [64, 100, 300, 1024, 4096, 65_536, Number.POSITIVE_INFINITY]) {
+    for (const listeners of [1, 2, 3]) {
+      const each = connectionsFor({ files }, listeners);
+      assert.ok(each >= 5 && each <= 8192, `${files} ${listeners}: ${each}`);
+      assert.ok(each * listeners <= files - 48, `${files} ${listeners}: ${each}`);
+    }
+  }
+  assert.equal(connectionsFor({ files: 1024 }, 2), 384);
 });

@@ -188,3 +188,29 @@ for (const [listener, at] of Object.entries(listeners)) {
     assert.deepEqual(dear, []);
   });
 }
+
+/** Marks that combine: composing their text takes time that grows with the square of their number. */
+const marks = ['\u0345', '\u035d', '\u035c', '\u0301', '\u0327', '\u0334'].map((mark) => mark.repeat(1300)).join('');
+
+test('nor does a name of many characters that combine', async () => {
+  const bodies: readonly (readonly [listener: string, line: string, body: object])[] = [
+    ['network', 'POST /auth/basic/login', { username: marks, password: 'x' }],
+    ['network', 'POST /auth/basic/login', { username: `@${marks}`, password: 'x' }],
+    ['network', 'POST /auth/basic/reset-password-start', { email: `${marks}@b.example` }],
+    ['transit', 'PUT /v1/auth/approle/login', { role_id: marks, secret_id: 'x' }],
+  ];
+  for (const [listener, line, body] of bodies) {
+    const bytes = Buffer.from(JSON.stringify(body));
+    const type = `Content-Type: application/json\r\nContent-Length: ${bytes.length}`;
+    const head = `${line} HTTP/1.1\r\nHost: a\r\n${type}\r\nConnection: close\r\n\r\n`;
+    const whole = head + bytes.toString('latin1');
+    let least = Number.POSITIVE_INFINITY;
+    for (let n = 0; n < tries && least > most; n++) {
+      const before = process.threadCpuUsage();
+      await asked(listeners[listener] ?? { port: 0 }, whole, 60_000);
+      const { user, system } = process.threadCpuUsage(before);
+      least = Math.min(least, (user + system) / 1000);
+    }
+    assert.ok(least <= most, `${line}: ${least} ms`);
+  }
+});

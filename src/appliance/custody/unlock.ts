@@ -127,9 +127,14 @@ function openFound(
   return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
 }
 
+/** UTF-16 units: twice the bytes that a passphrase has at most. */
+const longestPassphrase = 2048;
+
 /** Tries it on each slot that has one. Throws `refused` when it opens none. */
 export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[], given: string): Promise<OpenedSeal> {
   const passphrase = secretOf(given, 'the passphrase');
+  // Longer than any can be; composing its characters would take long.
+  if (passphrase.length > longestPassphrase) throw new KmsError('refused', 'wrong passphrase');
   const own = slots.filter(({ kind }) => kind === 'passphrase');
   for (const slot of own) {
     const secret = await derivePassphrase(passphrase, passphraseParamsOf(slot));

@@ -8,7 +8,7 @@ import { deedOf, type Thing } from '../../model/deed.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { type Connection, localHeaders, localOf, send, withClient } from '../connect.ts';
-import { readSmallText } from '../files.ts';
+import { readSmallFile } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
@@ -292,7 +292,10 @@ const headFormat = 'kms-activity-head-1';
 /** The head in that file; undefined without one. Whether it is one, and signed, is for whoever uses it. */
 async function readHead(path: string | undefined): Promise<object | undefined> {
   if (path === undefined) return undefined;
-  const text = (await readSmallText(path, 'the head')).replace(/^\ufeff/, '');
+  // Read as other verifiers do: bytes that are not UTF-8 may stand in fields that nobody looks at.
+  const text = Buffer.from(await readSmallFile(path, 'the head'))
+    .toString()
+    .replace(/^\ufeff/, '');
   const head = /^\s*\{/.test(text) ? parsed(text) : shown(text);
   if (head) return head;
   throw new KmsError('invalid', `${path} does not hold a head of the activity log`, {

@@ -33,8 +33,15 @@ interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword' | 'lastLogin
 
 type UserChange = Pick<User, 'email' | 'firstName' | 'lastName' | 'displayName' | 'flagsText' | 'props' | 'updatedAt'>;
 
-/** What a user name or an e-mail address is compared by: no case, and one form of a domain behind an @. */
+/** UTF-16 units; longer than any name. Composing takes time that grows with the square of what combines. */
+const longestCompared = 1024;
+
+/**
+ * The form in which user names and e-mail addresses are compared: no case, and one form of a domain behind an @. A text
+ * longer than any name stands for itself.
+ */
 export function nameKey(name: string): string {
+  if (name.length > longestCompared) return name;
   return sameDomain(name.normalize('NFC')).toLowerCase();
 }
 
