@@ -20,7 +20,7 @@ import { after, test } from 'node:test';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { Standby } from '../../src/appliance/backup/standby.ts';
 import { KmsError } from '../../src/errors.ts';
-import { type StreamedAppliance, streamedAppliance } from '../support/streamed-appliance.ts';
+import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { until } from '../support/until.ts';
 
 const env = (): undefined => undefined;
@@ -217,5 +217,32 @@ test('a server that ships serves on beside a fence and a journal of any length, 
     await at.act(1);
     assert.match(await until('it says so', () => at.appliance.copies.status().shipping?.error), /kms\.fence: expected/);
   });
+  await at.close();
+});
+
+test('a server that streams to a file of any length serves on, says what is wrong, and stops in time', async () => {
+  const at = await streamedAppliance();
+  after(() => at[Symbol.asyncDispose]());
+  const path = join(at.dir, 'streamed');
+  await at.open(streamingTo([path]));
+  await at.act(3);
+  await until('it arrives', async () => (await at.status()).lagRecords === 0);
+  await at.close();
+  const [name = ''] = readdirSync(join(path, 'default'));
+  const file = join(path, 'default', name);
+  const whole = readFileSync(file);
+  truncateSync(file, huge);
+  await lightly('streaming', async () => {
+    await at.open(streamingTo([path]));
+    await at.act(1);
+    const said = /was not written by this program/;
+    await until('the status says so', async () => said.test((await at.status()).error ?? ''));
+    assert.ok(at.events.some(({ message }) => said.test(message)));
+    await at.close();
+  });
+  assert.equal(statSync(file).size, huge, 'it is left as it is');
+  writeFileSync(file, whole);
+  await at.open(streamingTo([path]));
+  await until('it goes on', async () => (await at.status()).lagRecords === 0);
   await at.close();
 });

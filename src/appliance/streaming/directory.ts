@@ -28,6 +28,8 @@ const usualFile = 64 * 1024 * 1024;
 const tailPiece = 64 * 1024;
 /** Bytes; a record has less than the request that it is of, which has a megabyte. */
 const longestLine = 8 * 1024 * 1024;
+/** Lines; a batch has a few hundred, and each is synced before the next one is written. */
+const mostTorn = 10_000;
 /** Bytes from the end of a file within which a line is that had arrived: all of a usual one. */
 const farthest = 2 * usualFile;
 
@@ -150,11 +152,15 @@ export class DirectoryReceiver implements Receiver {
   async #mended(name: string, isOld: (line: JsonObject) => boolean): Promise<number> {
     const size = await this.#files.size(name);
     let whole = size;
+    let torn = 0;
     for await (const { start, text } of this.#linesFromEnd(name, size)) {
       const line = parseLine(text);
       if (line && isOld(line)) break;
-      if (!line) whole = start;
-      if (size - whole > longestLine) throw isForeign(name, `no whole line in the last ${size - whole} bytes`);
+      if (line) continue;
+      whole = start;
+      if (++torn > mostTorn || size - whole > longestLine) {
+        throw isForeign(name, `no whole line in the last ${size - whole} bytes`);
+      }
     }
     const file = await this.#files.openAppend(name, false);
     try {
