@@ -210,7 +210,7 @@ async function syncPath(path: string): Promise<void> {
 }
 
 /** A plain array: a Buffer may be a view of a pool that others use. */
-export async function readWhole(handle: FileHandle): Promise<Uint8Array> {
+async function readWhole(handle: FileHandle): Promise<Uint8Array> {
   const { buffer, byteOffset, length } = await handle.readFile();
   return new Uint8Array(buffer, byteOffset, length);
 }

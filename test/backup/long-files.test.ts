@@ -18,8 +18,10 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, test } from 'node:test';
 import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { ShipTarget } from '../../src/appliance/backup/ship-target.ts';
 import { Standby } from '../../src/appliance/backup/standby.ts';
 import { KmsError } from '../../src/errors.ts';
+import { MemoryFiles } from '../support/memory-files.ts';
 import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { until } from '../support/until.ts';
 
@@ -177,6 +179,42 @@ test('numbers that nobody proved are looked at before they count', async () => {
   }
   copyFileSync(whole, path);
   assert.equal((await followed(place, undefined)).problem, undefined);
+});
+
+test('a journal that becomes long forgets the older half of its points, and reads as before', async () => {
+  const keys = { epoch: 1, key: () => new Uint8Array(32) };
+  const files = new MemoryFiles();
+  const [uid, dir] = ['ab'.repeat(16), `tenants/${'cd'.repeat(8)}`];
+  const open = async (most?: number): Promise<ShipTarget> => {
+    const target = new ShipTarget(files, 'life', keys, most);
+    await target.open(keys);
+    return target;
+  };
+  const target = await open(1000);
+  for (let at = 1; at <= 10; at++) {
+    // The first point alone names the tenant, which the others have still.
+    const stores = { system: { uid, snapshot: 1, log: 1, offset: at, segments: 0 } };
+    const tenant = { [dir]: { uid, snapshot: 1, log: 1, offset: 1, segments: 0 } };
+    await target.note({ at, keyEpoch: 1, stores: at === 1 ? { ...stores, ...tenant } : stores });
+  }
+  await target.prune(0, keys);
+  const kept = [6, 7, 8, 9, 10];
+  assert.deepEqual(
+    target.points.map(({ at }) => at),
+    kept,
+  );
+  const again = await open();
+  assert.deepEqual(
+    again.points.map(({ at }) => at),
+    kept,
+  );
+  assert.deepEqual([...again.places.keys()].sort(), ['system', dir]);
+  await again.prune(0, keys);
+  assert.deepEqual(
+    again.points.map(({ at }) => at),
+    kept,
+    'one that is short keeps all of them',
+  );
 });
 
 test('a server that ships serves on beside a fence and a journal of any length, and says what is wrong', async () => {

@@ -31,6 +31,7 @@ export class ShipTarget {
   /** Of the directory itself. */
   readonly #files: Files;
   readonly #directory: string;
+  readonly #mostBytes: number;
   /** Files that are there whole. */
   readonly #whole = new Set<string>();
   /** Under which keys files of the source were last seen to be there. */
@@ -42,9 +43,11 @@ export class ShipTarget {
   #chain: PointChain;
   #journalBytes = 0;
 
-  constructor(files: Files, directory: string, keys: PointKeys) {
+  /** `mostBytes`: of the journal, before it forgets half of its points. */
+  constructor(files: Files, directory: string, keys: PointKeys, mostBytes = longestJournal / 2) {
     this.#files = files;
     this.#directory = directory;
+    this.#mostBytes = mostBytes;
     this.#chain = new PointChain(directory, keys);
   }
 
@@ -184,9 +187,12 @@ export class ShipTarget {
     this.#places = arrived([{ ...point, stores: Object.fromEntries(this.#places) }, point]);
   }
 
-  /** Forgets the points before the last one that is not after `cutoff`, or half of them where the journal becomes long. */
+  /**
+   * Forgets the points before the last one that is not after `cutoff`, and half of them where the journal becomes long;
+   * removes the files that only they needed.
+   */
   async prune(cutoff: number, keys: PointKeys): Promise<void> {
-    const isLong = this.#journalBytes > longestJournal / 2;
+    const isLong = this.#journalBytes > this.#mostBytes;
     const past = this.#points.findLastIndex(({ at }) => at <= cutoff);
     const first = Math.max(past, isLong ? Math.floor(this.#points.length / 2) : 0);
     if (first > 0) await this.#forget(first, keys);
