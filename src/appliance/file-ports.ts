@@ -14,7 +14,7 @@ export function filesInPlace(files: Files, needInPlace: () => void): Files {
     list: (dir) => first(() => files.list(dir)),
     exists: (name) => first(() => files.exists(name)),
     size: (name) => first(() => files.size(name)),
-    read: (name) => first(() => files.read(name)),
+    read: (name, most) => first(() => files.read(name, most)),
     readAt: (name, offset, length) => first(() => files.readAt(name, offset, length)),
     openAppend: (name, create) =>
       first(async () => new AppendFileInPlace(await files.openAppend(name, create), needInPlace)),

@@ -47,8 +47,11 @@ export interface Files {
   list(dir: string): Promise<string[]>;
   exists(name: string): Promise<boolean>;
   size(name: string): Promise<number>;
-  /** The whole file. Fails with code `ENOENT` where there is none; throws `corrupt` for what is no file. */
-  read(name: string): Promise<Uint8Array>;
+  /**
+   * The whole file. Fails with code `ENOENT` where there is none; throws `corrupt` for what is no file, and for one of
+   * more than `most` bytes. Where others may write, `most` is 1 MiB unless it is given.
+   */
+  read(name: string, most?: number): Promise<Uint8Array>;
   /** `length` bytes from `offset`, fewer at the end of the file. */
   readAt(name: string, offset: number, length: number): Promise<Uint8Array>;
   /** Opens for appending; makes the file (mode 0600) when `create`, and then fails where it exists. */

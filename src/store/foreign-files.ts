@@ -11,7 +11,7 @@ import { NodeAppendFile } from './append-file.ts';
 import type { AppendFile, Files } from './files.ts';
 import { enterMade, type ForeignPlace, ForeignRoot } from './foreign-root.ts';
 import { identityOf } from './lock.ts';
-import { readFully, readWhole, writeAll } from './node-files.ts';
+import { readBounded, readFully, writeAll } from './node-files.ts';
 import { isLink, type OpenDirectory } from './open-directory.ts';
 
 const { O_RDONLY, O_RDWR, O_DSYNC } = constants;
@@ -48,6 +48,8 @@ export async function foreignFile(
 const clockTick = 25;
 /** How often a file that is being changed is looked at. */
 const mostTries = 8;
+/** Bytes of a file that is read whole, unless its kind has more: somebody else may have made it as long as a disk. */
+const mostWhole = 1024 * 1024;
 /** Levels of directories that are removed at most; this program makes three. */
 const deepest = 32;
 
@@ -84,8 +86,8 @@ class FilesBeneath implements ForeignFiles {
     return Number((await this.#look(name)).size);
   }
 
-  read(name: string): Promise<Uint8Array> {
-    return this.#reading(name, readWhole);
+  read(name: string, most = mostWhole): Promise<Uint8Array> {
+    return this.#reading(name, (handle) => readBounded(handle, join(this.#prefix, name), most));
   }
 
   readAt(name: string, offset: number, length: number): Promise<Uint8Array> {

@@ -53,10 +53,10 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       }
     },
     size: async (name) => (await stat(path(name))).size,
-    async read(name) {
+    async read(name, most) {
       const handle = await openFile(path(name), O_RDONLY);
       try {
-        return await readWhole(handle);
+        return await (most === undefined ? readWhole(handle) : readBounded(handle, path(name), most));
       } finally {
         await handle.close();
       }
@@ -210,7 +210,16 @@ async function syncPath(path: string): Promise<void> {
 }
 
 /** A plain array: a Buffer may be a view of a pool that others use. */
-export async function readWhole(handle: FileHandle): Promise<Uint8Array> {
+async function readWhole(handle: FileHandle): Promise<Uint8Array> {
   const { buffer, byteOffset, length } = await handle.readFile();
   return new Uint8Array(buffer, byteOffset, length);
+}
+
+/** Throws `corrupt` for more than `most` bytes, of which nothing is read then. */
+export async function readBounded(handle: FileHandle, path: string, most: number): Promise<Uint8Array> {
+  const { size } = await handle.stat();
+  if (size <= most) return readFully(handle, 0, size);
+  throw new KmsError('corrupt', `${path}: expected at most ${most} bytes, found ${size}`, {
+    hint: 'it is longer than any such file of kms: find out who wrote it; nothing was changed',
+  });
 }

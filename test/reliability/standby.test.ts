@@ -96,6 +96,7 @@ function followerOf({ data, shipped, directory, generator }: Place, proven?: Shi
       openSeal: (bytes) => open(bytes, generator),
       wasm: sqlWasm,
       uptime: () => 0,
+      room: async () => Number.MAX_SAFE_INTEGER,
       onProven: async () => {},
     },
     proven,

@@ -15,6 +15,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -417,3 +418,17 @@ for (const [attack, step] of Object.entries(attacks)) {
     rmSync(at.base, { recursive: true });
   });
 }
+
+test('a file that is longer than its kind is refused before any of it is read', async () => {
+  const { share, files } = place();
+  const refusal = { code: 'corrupt', message: /log: expected at most \d+ bytes, found \d+$/ };
+  truncateSync(join(share, name), 1024 * 1024);
+  assert.equal((await files.read(name)).length, 1024 * 1024);
+  await assert.rejects(files.read(name, 4096), refusal);
+  for (const length of [1024 * 1024 + 1, 64 * 1024 ** 3]) {
+    truncateSync(join(share, name), length);
+    await assert.rejects(files.read(name), refusal);
+  }
+  truncateSync(join(share, name), 1024 * 1024 + 1);
+  assert.equal((await files.read(name, 2 * 1024 * 1024)).length, 1024 * 1024 + 1);
+});

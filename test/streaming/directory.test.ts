@@ -1,9 +1,10 @@
 // The directory of JSON Lines: by day and tenant, private, in order; and a fault or a loss of power at every step of
 // writing, after which each record is there once, in its place, as what had arrived.
 import assert from 'node:assert/strict';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, test } from 'node:test';
 import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { DirectoryReceiver } from '../../src/appliance/streaming/directory.ts';
@@ -210,4 +211,40 @@ test('a failed write at every step: nothing is missing, nothing stands there twi
   }
   context.diagnostic(`${points} failures`);
   assert.ok(points > 40, String(points));
+});
+
+test('a file that somebody else filled is refused in time, whatever is in it, and left as it is', async () => {
+  const { path, open, names } = place();
+  await open().send(batch(1, 2));
+  const file = join(path, 'blue', names()[0] ?? '');
+  const whole = readFileSync(file);
+  const mebibyte = 1024 * 1024;
+  const line = `{"tenantId":"tenant_01","seq":9,"text":"${'x'.repeat(1000)}"}\n`;
+  const contents: Readonly<Record<string, () => void>> = {
+    'holes behind a line': () => truncateSync(file, 64 * 1024 * mebibyte),
+    'no line feed': () => writeFileSync(file, Buffer.alloc(40 * mebibyte, 'x')),
+    'a long line': () => writeFileSync(file, Buffer.concat([Buffer.alloc(40 * mebibyte, 'x'), Buffer.from('\n')])),
+    'line feeds alone': () => writeFileSync(file, Buffer.alloc(20 * mebibyte, '\n')),
+    'lines that are none': () => writeFileSync(file, Buffer.alloc(20 * mebibyte, 'no JSON, \n')),
+    'lines of nobody knows what without an end': () => writeFileSync(file, Buffer.alloc(150 * mebibyte, line)),
+  };
+  for (const [what, put] of Object.entries(contents)) {
+    writeFileSync(file, whole);
+    put();
+    const { size } = statSync(file);
+    const held = monitorEventLoopDelay({ resolution: 10 });
+    held.enable();
+    const began = Date.now();
+    await assert.rejects(
+      open().arrived(tenant, 2),
+      (error) => error instanceof DeliveryFault && /^blue\/.* was not written by this program/.test(error.message),
+      what,
+    );
+    held.disable();
+    assert.ok(Date.now() - began < 20_000, `${what}: ${Date.now() - began} ms`);
+    assert.ok(held.max / 1e6 < 1000, `${what}: held for ${held.max / 1e6} ms`);
+    assert.equal(statSync(file).size, size, what);
+  }
+  writeFileSync(file, whole);
+  assert.deepEqual(await open().arrived(tenant, 0), { seq: 2, hash: chained(2).hash });
 });

@@ -20,6 +20,7 @@ import type { SystemStore } from '../stores.ts';
 import type { Tenants } from '../tenants.ts';
 import { isCount, isHex, parseJson } from './format.ts';
 import { journalFile, type PointKeys, parseShippedDirectory } from './ship-journal.ts';
+import { longestFence } from './shipped-bounds.ts';
 
 export interface Fence {
   /** Who took over: the random id of the standby, hexadecimal. */
@@ -61,11 +62,12 @@ function signedValue(
   label: string,
   bytes: Uint8Array,
 ): Record<string, unknown> | undefined {
-  const [, json = '', mac] = /^([^\t\n]+)\t([0-9a-f]{64})\n$/.exec(new TextDecoder().decode(bytes)) ?? [];
+  const [json = '', mac = '', ...more] = new TextDecoder().decode(bytes).split('\t');
+  if (more.length > 0) return undefined;
   const value = parseJson(utf8(json));
   if (!isJsonObject(value) || !isCount(value.keyEpoch)) return undefined;
   try {
-    return macOf({ directory, keys }, label, json, value.keyEpoch) === mac ? value : undefined;
+    return `${macOf({ directory, keys }, label, json, value.keyEpoch)}\n` === mac ? value : undefined;
   } catch (error) {
     if (error instanceof KmsError && error.code === 'not-found') return undefined;
     throw error;
@@ -88,7 +90,7 @@ function fenceIn({ by, host, at, epoch }: Record<string, unknown>): Fence | unde
 /** Undefined where there is none. Throws `corrupt` for one that was damaged, or that somebody without the keys made. */
 export async function readFence({ files, ...sealed }: Fenced): Promise<Fence | undefined> {
   if (!(await files.exists(fenceFile))) return undefined;
-  const fence = fenceOf(sealed, await files.read(fenceFile));
+  const fence = fenceOf(sealed, await files.read(fenceFile, longestFence));
   if (fence) return fence;
   throw new KmsError('corrupt', `${sealed.directory}/${fenceFile} does not verify`, {
     hint: 'it is damaged, or was not made by an appliance: find out whether a standby took over, and only then remove it',
@@ -98,7 +100,7 @@ export async function readFence({ files, ...sealed }: Fenced): Promise<Fence | u
 /** What stands in a fence, if there is one, for whoever has no keys: anybody may have written it. */
 export async function fenceSaid(files: Files): Promise<Partial<Fence> | undefined> {
   if (!(await files.exists(fenceFile))) return undefined;
-  const [json = ''] = new TextDecoder().decode(await files.read(fenceFile)).split('\t');
+  const [json = ''] = new TextDecoder().decode(await files.read(fenceFile, longestFence)).split('\t');
   const value = parseJson(utf8(json));
   return (isJsonObject(value) ? fenceIn(value) : undefined) ?? {};
 }
@@ -172,7 +174,7 @@ export async function confirmStop(fenced: Fenced, { by }: Fence, at: number): Pr
 /** The bytes of the whole journal, where the one that the fence stopped has said so. */
 export async function stoppedWith({ files, ...sealed }: Fenced, fence: Fence): Promise<number | undefined> {
   if (!(await files.exists(stoppedFile))) return undefined;
-  const { by, journal } = signedValue(sealed, labels.stopped, await files.read(stoppedFile)) ?? {};
+  const { by, journal } = signedValue(sealed, labels.stopped, await files.read(stoppedFile, longestFence)) ?? {};
   return by === fence.by && isCount(journal) ? journal : undefined;
 }
 

@@ -21,6 +21,7 @@ import {
   shippedSeal,
 } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
+import { journalBytes } from './shipped-bounds.ts';
 import { bringNear, cutBack, prune } from './shipped-copy.ts';
 
 /** A state of a shipped directory: its last point, with all stores. */
@@ -43,6 +44,8 @@ interface FollowDeps {
   /** Undefined where there is no key. Throws for a wrong one. */
   openSeal(bytes: Uint8Array, name: string): Promise<Seal | undefined>;
   readonly wasm: Uint8Array;
+  /** Bytes that can still be written near. */
+  room(): Promise<number>;
   /** Milliseconds of a clock that nobody sets. */
   uptime(): number;
   /** Told what is proven, before anything goes that only an earlier state needs. */
@@ -141,10 +144,10 @@ export class Follower {
     for (const directory of await copies()) {
       const files = copy(directory.name);
       if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
-      const bytes = await files.read(journalFile);
-      const { points: said } = readJournal(bytes, directory.name, undefined);
+      const bytes = await journalBytes(files, journalFile);
+      const { points: said } = await readJournal(bytes, directory.name, undefined);
       const seal = await this.#open(await shippedSeal(files, said), directory.name);
-      const point = merged(readJournal(bytes, directory.name, seal?.keysFor(systemDir)).points);
+      const point = merged((await readJournal(bytes, directory.name, seal?.keysFor(systemDir))).points);
       if (point) this.#copied = { directory, point };
       if (point) return;
     }
@@ -182,8 +185,8 @@ export class Follower {
       if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
       const before = await goesOn(known, directory, files);
       const from = before?.bytes ?? 0;
-      const bytes = await files.readAt(journalFile, from, (await files.size(journalFile)) - from);
-      const keyless = readJournal(bytes, directory.name, undefined);
+      const bytes = await journalBytes(files, journalFile, from);
+      const keyless = await readJournal(bytes, directory.name, undefined);
       const points = before ? [before.point, ...keyless.points] : keyless.points;
       const last = points.at(-1);
       if (!last) continue;
@@ -193,7 +196,7 @@ export class Follower {
       // What was read so far was read with the keys of the seal that it was under.
       if (before && this.#seal?.digest !== sealDigest(sealBytes)) return this.#read(undefined);
       const seal = await this.#open(sealBytes, directory.name);
-      const journal = readJournal(bytes, directory.name, seal?.keysFor(systemDir), before?.chain);
+      const journal = await readJournal(bytes, directory.name, seal?.keysFor(systemDir), before?.chain);
       const lines = bytes.subarray(0, journal.bytes);
       const point = merged(points.slice(0, journal.points.length + (before ? 1 : 0)));
       if (!point) continue;
@@ -226,7 +229,14 @@ export class Follower {
     const { directory, point } = reading;
     const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
     const before = this.#copied?.directory.name === directory.name ? this.#copied.point : undefined;
-    await bringNear(source, copy, { point, before, seal, lines, from: reading.bytes - lines.length });
+    await bringNear(source, copy, {
+      point,
+      before,
+      seal,
+      lines,
+      from: reading.bytes - lines.length,
+      room: this.#deps.room,
+    });
     this.#copied = { directory, point };
     this.#bad = undefined;
     // Without a key this is all that is ever known of it.

@@ -26,7 +26,9 @@ export const summaryLabel = utf8('kms/backup/v1');
 
 const magic = utf8('KMS-BKUP');
 /** No manifest is longer: it names each file in about 150 bytes. */
-export const longestManifest = 256 * 1024 * 1024;
+export const longestManifest = 64 * 1024 * 1024;
+/** As many as a manifest can name. */
+export const mostParts = 500_000;
 
 /** magic 8 | version u16 | zero u16 | appliance id 16 | zero u32. */
 export function encodeHeader(applianceId: string): Uint8Array {

@@ -6,6 +6,7 @@ import { KmsError } from '../../errors.ts';
 import type { Files } from '../../store/files.ts';
 import { fenceSaid } from './fence.ts';
 import { journalFile, type Point, PointChain, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
+import { longestLine } from './shipped-bounds.ts';
 
 type SourceOf = (directory: string) => Files;
 
@@ -76,6 +77,7 @@ async function firstPoint(files: Files, name: string): Promise<Point | undefined
     const end = bytes.indexOf(lineFeed);
     if (end >= 0) return pointIn(bytes.subarray(0, end), name);
     if (length === size) return undefined;
+    if (length >= longestLine) throw noLine(name, size);
   }
 }
 
@@ -88,7 +90,14 @@ async function lastPoint(files: Files, name: string): Promise<Point | undefined>
     const before = end > 0 ? bytes.lastIndexOf(lineFeed, end - 1) : -1;
     if (end > 0 && (before >= 0 || length === size)) return pointIn(bytes.subarray(before + 1, end), name);
     if (length === size) return undefined;
+    if (length >= longestLine) throw noLine(name, size);
   }
+}
+
+function noLine(name: string, size: number): KmsError {
+  return new KmsError('corrupt', `${name}/${journalFile}: ${size} bytes, and no line of at most ${longestLine}`, {
+    hint: 'no appliance wrote it like that: find out who did; nothing was changed',
+  });
 }
 
 async function journalSize(files: Files): Promise<number> {

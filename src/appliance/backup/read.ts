@@ -20,6 +20,7 @@ import {
   longestManifest,
   type Manifest,
   type ManifestFile,
+  mostParts,
   nonceLength,
   parseJson,
   partHeadLength,
@@ -31,6 +32,7 @@ import {
   summaryLabel,
 } from './format.ts';
 import type { RestoreSource } from './restore.ts';
+import { longestSeal } from './shipped-bounds.ts';
 
 interface BackupPart extends ManifestFile {
   /** Where its bytes start in the backup file. */
@@ -76,6 +78,7 @@ export async function openBackup(files: Reading, name: string): Promise<OpenedBa
     const nameLength = numberOf(await take(2, 'a part'));
     const partName = fromUtf8(await take(nameLength, 'a part')) ?? '';
     const length = numberOf(await take(partHeadLength - 3, 'a part'));
+    if (found.length === mostParts) throw damaged(name, `it has more than ${mostParts} parts`);
     if (!(at + length <= bytes)) throw damaged(name, `it ends at byte ${bytes}, inside ${partName}`);
     found.push({ name: partName, bytes: length, offset: at });
     at += length;
@@ -144,6 +147,7 @@ export async function checkDigests(files: Reading, { name, parts }: OpenedBackup
 /** The seal file in the backup. */
 export async function sealOf(files: Reading, { name, parts }: OpenedBackup): Promise<Uint8Array> {
   const part = parts.get(sealFile);
+  if (part && part.bytes > longestSeal) throw damaged(name, `its seal has ${part.bytes} bytes`);
   return part ? files.readAt(name, part.offset, part.bytes) : new Uint8Array();
 }
 

@@ -6,6 +6,7 @@
 //   line = {"at":ms,"keyEpoch":n,"seal":digest,"stores":{dir:place|null}} TAB mac (64 hex digits) LF
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, text)
 //   text = "kms/ship/v1" LF directory's name LF mac of the line before LF JSON
+import { setImmediate } from 'node:timers/promises';
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../../crypto/hash.ts';
 import { KmsError } from '../../errors.ts';
@@ -16,6 +17,7 @@ import type { HeldFile } from '../../store/port.ts';
 import { logName, snapshotName } from '../../store/store-files.ts';
 import { sealFile } from '../data-dir.ts';
 import { isCount, isHex, isStoreDir, parseJson } from './format.ts';
+import { longestSeal, mostLogs } from './shipped-bounds.ts';
 
 /** How much of a store has arrived. */
 export interface ShippedPlace {
@@ -97,16 +99,19 @@ export interface Journal {
   readonly chain: PointChain;
 }
 
+/** Bytes that are read before others have their turn. */
+const readATurn = 128 * 1024;
+
 /**
  * Throws `corrupt` where a line before the last one does not verify. `directory` is the name of the shipped directory;
  * with `chain` the bytes go on behind what that has read.
  */
-export function readJournal(
+export async function readJournal(
   bytes: Uint8Array,
   directory: string,
   keys: PointKeys | undefined,
   chain = new PointChain(directory, keys),
-): Journal {
+): Promise<Journal> {
   const points: Point[] = [];
   let at = 0;
   while (at < bytes.length) {
@@ -117,6 +122,7 @@ export function readJournal(
       break;
     }
     points.push(point);
+    if (Math.floor(at / readATurn) !== Math.floor((end + 1) / readATurn)) await setImmediate();
     at = end + 1;
   }
   return { points, bytes: at, chain };
@@ -154,11 +160,16 @@ function readPoint(value: unknown): Point | undefined {
   return { at, keyEpoch, ...(seal === undefined ? {} : { seal }), stores: places };
 }
 
+/** Names of files have ten digits for it. */
+const latestGeneration = 9_999_999_999;
+
 function readPlace(value: unknown): ShippedPlace | undefined {
   if (!isJsonObject(value)) return undefined;
   const { uid, sequence, snapshot, log, offset, segments, from } = value;
   if (!isHex(uid, 32) || !isCount(snapshot) || !isCount(log) || !isCount(offset) || !isCount(segments))
     return undefined;
+  // Without its key nobody proves them, and no appliance has as many.
+  if (Math.max(snapshot, log) > latestGeneration || log - snapshot > mostLogs) return undefined;
   if (sequence !== undefined && !isCount(sequence)) return undefined;
   if (from !== undefined && !isCount(from)) return undefined;
   return {
@@ -201,10 +212,10 @@ export async function shippedSeal(
   points: readonly Point[],
 ): Promise<Uint8Array> {
   if (await files.exists(nextSealFile)) {
-    const next = await files.read(nextSealFile);
+    const next = await files.read(nextSealFile, longestSeal);
     if (sealDigest(next) === sealAfter(points)) return next;
   }
-  return files.read(sealFile);
+  return files.read(sealFile, longestSeal);
 }
 
 export interface ShippedDirectory {
@@ -248,10 +259,11 @@ export function firstOfSegment(name: string): number {
 }
 
 /** Snapshot and logs from which the store is recovered to `place`; of the last log only a part may count. */
-export function filesUpTo(dir: string, { snapshot, log, offset }: ShippedPlace): { name: string; bytes?: number }[] {
-  const logs = Array.from({ length: Math.max(0, log - snapshot) }, (_, i) => snapshot + 1 + i);
-  return [
-    { name: snapshotName(dir, snapshot) },
-    ...logs.map((generation) => ({ name: logName(dir, generation), ...(generation === log ? { bytes: offset } : {}) })),
-  ];
+export function* filesUpTo(
+  dir: string,
+  { snapshot, log, offset }: ShippedPlace,
+): Generator<{ readonly name: string; readonly bytes?: number }> {
+  yield { name: snapshotName(dir, snapshot) };
+  for (let generation = snapshot + 1; generation < log; generation++) yield { name: logName(dir, generation) };
+  if (log > snapshot) yield { name: logName(dir, log), bytes: offset };
 }

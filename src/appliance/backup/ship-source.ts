@@ -25,6 +25,7 @@ import {
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
+import { journalBytes, longestSeal } from './shipped-bounds.ts';
 
 /**
  * `path` is what was given to `--ship-to`, or one of the directories in it. Throws `refused` where two lives shipped to
@@ -45,7 +46,7 @@ export async function shippedSource(
     // Nothing arrived there yet, and somebody may have raised a fence.
     if (!(await files.exists(sealFile))) continue;
     const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
-    const found = await files.read(sealFile);
+    const found = await files.read(sealFile, longestSeal);
     let unsealed = await opened(found);
     const points = await pointsOf(files, name, unsealed.seal);
     const seal = await shippedSeal(files, points);
@@ -100,7 +101,7 @@ export async function findDirectories(
 
 export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {
   if (!(await files.exists(journalFile))) return [];
-  return readJournal(await files.read(journalFile), directory, seal.keysFor(systemDir)).points;
+  return (await readJournal(await journalBytes(files, journalFile), directory, seal.keysFor(systemDir))).points;
 }
 
 /** The state after the last of `points`. */
@@ -152,7 +153,7 @@ export async function shippedStores(files: Files, seal: Seal, points: readonly P
     },
     async read(name) {
       const { from, bytes } = fileOf(name);
-      return (await files.read(from)).subarray(0, bytes);
+      return files.readAt(from, 0, bytes);
     },
   }));
   return { files: view, stores };

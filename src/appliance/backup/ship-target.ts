@@ -22,6 +22,7 @@ import {
   shippedSeal,
   shippedSegment,
 } from './ship-journal.ts';
+import { journalBytes, longestJournal } from './shipped-bounds.ts';
 
 /** Of a store: the first snapshot, and the first record in a segment. */
 type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
@@ -30,6 +31,7 @@ export class ShipTarget {
   /** Of the directory itself. */
   readonly #files: Files;
   readonly #directory: string;
+  readonly #mostBytes: number;
   /** Files that are there whole. */
   readonly #whole = new Set<string>();
   /** Under which keys files of the source were last seen to be there. */
@@ -41,9 +43,11 @@ export class ShipTarget {
   #chain: PointChain;
   #journalBytes = 0;
 
-  constructor(files: Files, directory: string, keys: PointKeys) {
+  /** `mostBytes`: of the journal, before it forgets half of its points. */
+  constructor(files: Files, directory: string, keys: PointKeys, mostBytes = longestJournal / 2) {
     this.#files = files;
     this.#directory = directory;
+    this.#mostBytes = mostBytes;
     this.#chain = new PointChain(directory, keys);
   }
 
@@ -69,8 +73,8 @@ export class ShipTarget {
 
   async #readJournal(keys: PointKeys): Promise<Journal> {
     const exists = await this.#files.exists(journalFile);
-    const bytes = exists ? await this.#files.read(journalFile) : new Uint8Array();
-    const journal = readJournal(bytes, this.#directory, keys);
+    const bytes = exists ? await journalBytes(this.#files, journalFile) : new Uint8Array();
+    const journal = await readJournal(bytes, this.#directory, keys);
     // Written anew in any case: what an fsync failed to write is shown like all else, and is not there after a loss of
     // power.
     await this.#files.replace(journalFile, bytes.subarray(0, journal.bytes));
@@ -183,9 +187,14 @@ export class ShipTarget {
     this.#places = arrived([{ ...point, stores: Object.fromEntries(this.#places) }, point]);
   }
 
-  /** Forgets the points before the last one that is not after `cutoff`, and removes the files that only they needed. */
+  /**
+   * Forgets the points before the last one that is not after `cutoff`, and half of them where the journal becomes long;
+   * removes the files that only they needed.
+   */
   async prune(cutoff: number, keys: PointKeys): Promise<void> {
-    const first = this.#points.findLastIndex(({ at }) => at <= cutoff);
+    const isLong = this.#journalBytes > this.#mostBytes;
+    const past = this.#points.findLastIndex(({ at }) => at <= cutoff);
+    const first = Math.max(past, isLong ? Math.floor(this.#points.length / 2) : 0);
     if (first > 0) await this.#forget(first, keys);
     const needed = new Map<string, Needed>();
     for (const { stores } of this.#points) {

@@ -20,12 +20,14 @@ import { dataDirState, holdNew, inDir, sealFile, standbyMark } from '../data-dir
 import { systemWorld } from '../environment.ts';
 import type { ApplianceEvent } from '../events.ts';
 import { sqlWasm } from '../program-files.ts';
+import { diskSpace } from '../space/disk.ts';
 import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
 import { isHex, parseJson } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
 import { type Point, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
+import { longestSeal } from './shipped-bounds.ts';
 import {
   clearStandby,
   copiesDir,
@@ -212,7 +214,7 @@ export class Standby {
       all: () => findDirectories(rootOf(this.#mark.from), this.#lives),
       // Nobody is asked once more for what opens the one that is followed.
       openBeside: async (name: string) => {
-        const bytes = await this.#lives.beneath(name).read(sealFile);
+        const bytes = await this.#lives.beneath(name).read(sealFile, longestSeal);
         return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
       },
       ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
@@ -269,6 +271,7 @@ export class Standby {
         },
         openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
         wasm: this.#wasm,
+        room: async () => (await diskSpace(this.data)).free,
         uptime: () => performance.now(),
         onProven: async (state) => {
           this.#mark = { ...this.#mark, proven: { directory: state.directory.name, point: state.point } };

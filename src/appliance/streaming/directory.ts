@@ -26,6 +26,12 @@ interface DirectorySettings {
 /** Bytes after which a day gets another file. */
 const usualFile = 64 * 1024 * 1024;
 const tailPiece = 64 * 1024;
+/** Bytes; a record has less than the request that it is of, which has a megabyte. */
+const longestLine = 8 * 1024 * 1024;
+/** Lines; a batch has a few hundred, and each is synced before the next one is written. */
+const mostTorn = 10_000;
+/** Bytes from the end of a file within which a line is that had arrived: all of a usual one. */
+const farthest = 2 * usualFile;
 
 export class DirectoryReceiver implements Receiver {
   readonly #files: Files;
@@ -146,10 +152,15 @@ export class DirectoryReceiver implements Receiver {
   async #mended(name: string, isOld: (line: JsonObject) => boolean): Promise<number> {
     const size = await this.#files.size(name);
     let whole = size;
+    let torn = 0;
     for await (const { start, text } of this.#linesFromEnd(name, size)) {
       const line = parseLine(text);
-      if (!line) whole = start;
-      else if (isOld(line)) break;
+      if (line && isOld(line)) break;
+      if (line) continue;
+      whole = start;
+      if (++torn > mostTorn || size - whole > longestLine) {
+        throw isForeign(name, `no whole line in the last ${size - whole} bytes`);
+      }
     }
     const file = await this.#files.openAppend(name, false);
     try {
@@ -176,21 +187,38 @@ export class DirectoryReceiver implements Receiver {
 
   /** The lines of a file with their ends, the last one first, and where each starts. */
   async *#linesFromEnd(name: string, size: number): AsyncGenerator<{ readonly start: number; readonly text: string }> {
-    /** What was read of a line whose start was not. */
-    let end = new Uint8Array();
+    /** What was read of a line whose start was not, its last piece first. */
+    let end: Uint8Array[] = [];
+    let length = 0;
     for (let at = size; at > 0; ) {
+      if (length > longestLine) throw isForeign(name, `no line of at most ${longestLine} ends at byte ${at + length}`);
+      if (size - at > farthest) throw isForeign(name, `nothing that is known within ${farthest} of its end`);
       const from = Math.max(0, at - tailPiece);
-      const bytes = concatBytes(await this.#files.readAt(name, from, at - from), end);
+      const piece = await this.#files.readAt(name, from, at - from);
+      at = from;
+      if (piece.lastIndexOf(10) < 0) {
+        end.push(piece);
+        length += piece.length;
+        continue;
+      }
+      const bytes = concatBytes(piece, ...end.reverse());
       let lineEnd = bytes.length;
       for (let feed = feedBefore(bytes, lineEnd); feed >= 0; feed = feedBefore(bytes, lineEnd)) {
         yield { start: from + feed + 1, text: textOf(bytes.subarray(feed + 1, lineEnd)) };
         lineEnd = feed + 1;
       }
-      end = bytes.subarray(0, lineEnd);
-      at = from;
+      end = [bytes.subarray(0, lineEnd)];
+      length = lineEnd;
     }
-    if (end.length > 0) yield { start: 0, text: textOf(end) };
+    if (length > 0) yield { start: 0, text: textOf(concatBytes(...end.reverse())) };
   }
+}
+
+function isForeign(name: string, found: string): DeliveryFault {
+  return new DeliveryFault(
+    'file',
+    `${name} was not written by this program, since there is ${found}: find out who writes there, and move it away`,
+  );
 }
 
 /** Where the line before the one that ends at `lineEnd` has its line feed. */

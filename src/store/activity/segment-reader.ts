@@ -244,6 +244,7 @@ export class SegmentReader {
   /** Reads and verifies a whole file, then gives its blocks one by one. */
   async *blocks(summary: SegmentSummary): AsyncGenerator<SegmentBlock> {
     const path = this.path(summary);
+    this.#length(summary, await this.#io(path, () => this.#source.files.size(path)));
     const bytes = await this.#io(path, () => this.#source.files.read(path));
     this.#length(summary, bytes.length);
     const header = this.#header(summary, bytes);
