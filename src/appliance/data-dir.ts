@@ -307,11 +307,6 @@ export async function needPrivateDirectory(path: string): Promise<void> {
   });
 }
 
-/** Throws `refused` for a key file that others can read. */
-export async function needPrivateKey(path: string): Promise<void> {
-  refuseExposed(path, await look(path), 'a key', 'rotate the master key');
-}
-
 /**
  * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open;
  * `remedy` is for when they did.

@@ -186,7 +186,7 @@ async function refusePlanted(data: string, place: string, handle: FileHandle, in
 }
 
 /** A seal as it was read, and the data directory that it is of. */
-export interface SealPlace {
+interface SealPlace {
   readonly data: string | undefined;
   readonly seal: Uint8Array;
 }
