@@ -2,7 +2,7 @@
 // on to a new log file when a checkpoint wants the old one closed.
 import { KmsError, systemRefusal } from '../errors.ts';
 import { Group, Numbering } from './commit-group.ts';
-import { isRefusedWrite } from './files.ts';
+import { FileLost, isRefusedWrite } from './files.ts';
 import { type BrokenLog, createLog, type LogContext, type LogWriter } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
 import type { ClosedLog } from './recover.ts';
@@ -198,12 +198,15 @@ export class CommitLog {
   }
 }
 
-/** `leftNothing`: the write was refused as a whole, so that the same request may be sent again. */
+/**
+ * `leftNothing`: the write was refused as a whole, so that the same request may be sent again. A store whose file is
+ * lost is out of service for this request as it is for the next.
+ */
 function notDurable(cause: unknown, leftNothing: boolean): KmsError {
   const [reason] = systemRefusal(cause) ?? [];
   const why = reason === undefined ? '' : `: ${reason}`;
   const message = `the request could not be made durable and was taken back${why}`;
-  return new KmsError(leftNothing ? 'unavailable' : 'internal', message, {
+  return new KmsError(leftNothing || cause instanceof FileLost ? 'unavailable' : 'internal', message, {
     hint: reason === undefined ? 'try again; the log of the server says what failed' : 'mend that and try again',
     cause,
   });
