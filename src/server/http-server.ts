@@ -164,7 +164,12 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
   }
   const isHead = incoming.method === 'HEAD';
   if (whole === undefined && !isHead) {
-    void sendInPieces(incoming, outgoing, { outcome, state });
+    // Whatever breaks here, as a library that a process without free descriptors can't load, is this connection's end
+    // alone.
+    sendInPieces(incoming, outgoing, { outcome, state }).catch(() => {
+      void stream?.cancel().catch(() => {});
+      outgoing.destroy();
+    });
     return;
   }
   void stream?.cancel();
