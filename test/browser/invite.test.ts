@@ -2,7 +2,7 @@
 // does not work.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visit } from '../support/browser.ts';
+import { type Answer, visit, watchAnswers } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
 
 const appliance = await servedAppliance();
@@ -47,11 +47,12 @@ test('somebody completes an invite and logs in', async () => {
 test('the session that completion opens is not left behind, nor anything else', async () => {
   const link = await appliance.invite('brook');
   const { page } = await visit(link);
-  const completed = page.waitForResponse((response) => response.url().endsWith('/invite-complete'));
+  const completed = Promise.withResolvers<Answer>();
+  await watchAnswers(page, '/invite-complete', completed.resolve);
   const ended = page.waitForResponse((response) => response.url().endsWith('/auth/basic/logout'));
   await page.getByLabel('New password', { exact: true }).fill(strong);
   await page.getByRole('button', { name: 'Set password' }).click();
-  const { accesstoken } = await (await completed).json();
+  const [, { accesstoken }] = await completed.promise;
   assert.equal((await ended).status(), 200);
   assert.equal(accesstoken, '', 'the token is in a cookie');
   assert.deepEqual(await page.context().cookies(), []);

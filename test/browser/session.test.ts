@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
-import { visit } from '../support/browser.ts';
+import { type Answer, visit, watchAnswers } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
 import { fillSetUp, password, visitAs } from './log-in.ts';
 
@@ -217,15 +217,11 @@ test('a session in use is kept alive, also while requests are under way', async 
     const now = Date.now.bind(Date);
     Date.now = () => now() + 5 * 60_000;
   });
-  // On the way: the browser may have let go of a body by the time that somebody asks for it.
-  const refreshed = Promise.withResolvers<readonly [number, string]>();
-  await page.route('**/auth/basic/refresh', async (route) => {
-    const response = await route.fetch();
-    refreshed.resolve([response.status(), (await response.json()).accessToken]);
-    await route.fulfill({ response });
-  });
+  const refreshed = Promise.withResolvers<Answer>();
+  await watchAnswers(page, '/auth/basic/refresh', refreshed.resolve);
   await page.getByRole('link', { name: 'Users' }).click();
-  assert.deepEqual(await refreshed.promise, [200, '']);
+  const [status, { accessToken }] = await refreshed.promise;
+  assert.deepEqual([status, accessToken], [200, '']);
   await page.getByRole('row').nth(1).waitFor();
   await page.getByRole('link', { name: 'Accounts' }).click();
   await page.getByRole('row').filter({ hasText: 'admin' }).waitFor();

@@ -83,6 +83,21 @@ function start(): Promise<Browser> {
   });
 }
 
+/** Status and body, as JSON. */
+export type Answer = readonly [status: number, body: Record<string, unknown>];
+
+/**
+ * Calls `seen` with the answers to requests to `path`, read on their way: the browser may have let go of a body by the
+ * time that somebody asks it for it.
+ */
+export async function watchAnswers(page: Page, path: string, seen: (answer: Answer) => void): Promise<void> {
+  await page.route(`**${path}`, async (route) => {
+    const response = await route.fetch();
+    seen([response.status(), await response.json()]);
+    await route.fulfill({ response });
+  });
+}
+
 /** What axe finds wrong with the page, one line each. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(await axe);
