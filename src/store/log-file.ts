@@ -165,9 +165,18 @@ function readLogHeader(name: string, file: Uint8Array, keys: StoreKeys, start: L
   return header;
 }
 
-/** Bytes: as many as the file has already, between these. */
 const leastRoom = 4 * 1024;
 const mostRoom = 1024 * 1024;
+
+/**
+ * Bytes of room behind a record that ends at `end`: about as many as the file has already. The file then ends where a
+ * page does. An end within one would cut a sector of a later record in two, of which a crash may keep the first part
+ * alone, and that would look like damage.
+ */
+function roomBehind(end: number): number {
+  const room = Math.min(Math.max(end, leastRoom), mostRoom);
+  return Math.ceil((end + room) / leastRoom) * leastRoom - end;
+}
 
 export class LogWriter {
   readonly generation: number;
@@ -214,7 +223,7 @@ export class LogWriter {
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
     const { offset, sequence, runs, chain: before } = this.#place;
     const record = this.#sealer.seal(payload, this.#place, this.#context.random(nonceLength));
-    await this.#file.append(record, Math.min(Math.max(offset, leastRoom), mostRoom), before);
+    await this.#file.append(record, roomBehind(offset + record.length), before);
     const written = performance.now();
     await this.#sync();
     const syncMs = performance.now() - written;

@@ -290,7 +290,7 @@ async function asked<T>(
   tenant?: string,
 ): Promise<T> {
   const { upgradeHeader } = await import('../../appliance/upgrade/journal.ts');
-  const late = AbortSignal.timeout(Math.max(1, until - performance.now()));
+  const late = AbortSignal.timeout(Math.max(1, Math.ceil(until - performance.now())));
   const request = new Request(localUrl + path, {
     method,
     headers: {
