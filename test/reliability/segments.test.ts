@@ -315,7 +315,10 @@ describe('what is read again while it is served, by checkpoints, backups and doc
         change(join(p.data, dir, file));
         const drill = await a.local('POST', '/local/drill', {});
         assert.equal(drill.status, 503, JSON.stringify(drill.body));
-        assert.ok(drill.body.message.includes(file), drill.body.message);
+        // A changed log is met by the record that the drill itself leaves.
+        const isTold = drill.body.message.includes(file);
+        if (kind === 'snapshot') assert.ok(isTold, drill.body.message);
+        else assert.match(drill.body.message, /could not be made durable/);
         const doctor = await a.local('GET', '/local/doctor');
         if (doctor.status === 200) {
           const text = JSON.stringify(doctor.body.findings);

@@ -45,7 +45,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
         await say(cli.io, 'no upgrade was cut off: nothing to do');
         return exitCodes.done;
       }
-      needNamedDirectory(cli, ordersCommands);
+      await needMeant(cli, journal);
       return show(cli, await resume(journal, data, await portsOf(cli, journal.executable)));
     });
   }
@@ -54,8 +54,12 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
 
-/** A journal says which commands stop and start the server, and which file is the executable. */
-const ordersCommands = 'has the journal of an upgrade that was cut off, which says what to run';
+/** Throws `refused` where a journal says to run anything but this very program, and nobody named the directory. */
+async function needMeant(cli: UpgradeCli, { service, executable }: Journal): Promise<void> {
+  const { previousOf } = await import('../../appliance/upgrade/files.ts');
+  if (service.kind === 'none' && [executable, previousOf(executable)].includes(process.execPath)) return;
+  needNamedDirectory(cli, 'has the journal of an upgrade that was cut off, which says what to run');
+}
 
 async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: string): Promise<number> {
   const { parsePublicKey, readRelease } = await import('../../appliance/upgrade/release.ts');
@@ -68,7 +72,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   return alone(data, async () => {
     const journal = await readJournal(data);
     if (journal) {
-      needNamedDirectory(cli, ordersCommands);
+      await needMeant(cli, journal);
       const ended = await resume(journal, data, await portsOf(cli, journal.executable));
       await say(cli.io, visible(`an upgrade had been cut off: ${outcomeLine(ended)}`));
       if (ended.outcome === 'upgraded') return show(cli, ended);
