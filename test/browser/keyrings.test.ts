@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { visit } from '../support/browser.ts';
+import { visit, watchAnswers } from '../support/browser.ts';
 import { somePoint } from '../support/tang.ts';
 import { servedAppliance } from './appliance.ts';
 import { fillSetUp, visitAs } from './log-in.ts';
@@ -316,9 +316,10 @@ test('what is answered after somebody went elsewhere changes nothing there', asy
   await page.getByRole('link', { name: 'Users', exact: true }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   // The page of the ring hears of it, and asks once more.
-  const again = page.waitForResponse((response) => response.url().endsWith('/ks/keyrings/slow'));
+  const again = Promise.withResolvers<number>();
+  await watchAnswers(page, '/ks/keyrings/slow', ([status]) => again.resolve(status));
   answer.resolve();
-  await (await again).finished();
+  assert.equal(await again.promise, 200);
   // Long enough for what should not come.
   await page.waitForTimeout(700);
   assert.equal(await page.getByRole('heading', { name: 'Used by' }).count(), 0);
