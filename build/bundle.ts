@@ -25,7 +25,7 @@ export async function bundle(): Promise<Bundles> {
   const [console, ...inputs] = await Promise.all([
     bundleConsole(),
     bundleOne('src/main.ts', main),
-    bundleOne('src/appliance/threads/worker.ts', worker),
+    bundleOne('src/appliance/worker.ts', worker),
   ]);
   const attributed = await attribution([...inputs.flat(), ...console.inputs]);
   return {
@@ -42,14 +42,14 @@ export interface Attribution {
   readonly sbom: string;
 }
 
-/** For a program that runs from its sources; `src/appliance/program-files.ts` knows it by its shape. */
+/** For a program that runs from its sources; `src/platform/program-files.ts` knows it by its shape. */
 export async function attributionOfSources(): Promise<Attribution> {
   mkdirSync(paths.work, { recursive: true });
   const file = join(paths.work, `attribution-${process.pid}.cjs`);
   try {
     return await attribution([
       ...(await bundleOne('src/main.ts', file)),
-      ...(await bundleOne('src/appliance/threads/worker.ts', file)),
+      ...(await bundleOne('src/appliance/worker.ts', file)),
       ...(await bundleConsole()).inputs,
     ]);
   } finally {

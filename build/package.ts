@@ -5,15 +5,15 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { ed25519PublicKey } from '../src/crypto/ed25519.ts';
+import { formatKeyPair, minisign, parseSigningKey, type SigningKey } from '../src/crypto/minisign.ts';
 import {
   executableName,
   manifestName,
   ownFormats,
   type ReleaseManifest,
   signatureName,
-} from '../src/appliance/upgrade/release.ts';
-import { ed25519PublicKey } from '../src/crypto/ed25519.ts';
-import { formatKeyPair, minisign, parseSigningKey, type SigningKey } from '../src/crypto/minisign.ts';
+} from '../src/upgrade/release.ts';
 import { version } from '../src/version.ts';
 import { type Entry, gzip, tar } from './archives.ts';
 import { type DebianOptions, debianPackage, type Parts } from './debian.ts';

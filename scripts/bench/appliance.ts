@@ -2,11 +2,11 @@
 // core of their own.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
-import { sqlWasm } from '../../src/appliance/program-files.ts';
-import { openSealFile } from '../../src/appliance/seal-keeper.ts';
-import { openTenantStore } from '../../src/appliance/stores.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
+import { openSealFile } from '../../src/custody/seal-keeper.ts';
+import { systemDir, tenantDir } from '../../src/platform/data-dir.ts';
+import { nodeFiles } from '../../src/platform/node-files.ts';
+import { sqlWasm } from '../../src/platform/program-files.ts';
+import { openTenantStore } from '../../src/storage/stores.ts';
 import type { Store } from '../../src/store/port.ts';
 import { type Core, residentMegabytes, type Started, start } from './process.ts';
 

@@ -4,9 +4,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { systemWorld } from '../../src/appliance/environment.ts';
 import { toBase64, toBase64Url } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
+import { systemWorld } from '../../src/platform/environment.ts';
 import type { Tables, Transaction } from '../../src/store/port.ts';
 import { history } from './activity-records.ts';
 import { type BenchAppliance, makeAppliance, openTenant, serve, timed } from './appliance.ts';

@@ -4,32 +4,32 @@
 // one for itself.
 import { resolve } from 'node:path';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
+import type { Stopping } from '../backup/service.ts';
+import { HeldDirectory } from '../cluster/held-directory.ts';
 import type { World } from '../core/context.ts';
 import { localCaller, type Origin } from '../core/credential.ts';
+import { LookOut } from '../custody/look-out.ts';
+import { sealedOnPurpose } from '../custody/seal-keeper.ts';
+import { type OpenedSeal, unlockSeal } from '../custody/unlock.ts';
+import { UnsealBackoff, Unsealer } from '../custody/unsealer.ts';
 import { surfaces } from '../dialects/surfaces.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import { type App, createApp } from '../http/app.ts';
 import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
 import { defaultBodyLimit } from '../http/body.ts';
+import { needAppliance, needPrivateDirectory } from '../platform/data-dir.ts';
+import { systemWorld } from '../platform/environment.ts';
+import { hardenProcess } from '../platform/hardening.ts';
+import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
+import type { ApplianceActivity } from '../storage/tenants.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
 import { othersTurn, queuesTurn } from '../store/turns.ts';
+import { needNoUpgrade } from '../upgrade/journal.ts';
 import { version } from '../version.ts';
-import type { Stopping } from './backup/service.ts';
-import { type OpenedSeal, unlockSeal } from './custody/unlock.ts';
-import { UnsealBackoff, Unsealer } from './custody/unsealer.ts';
-import { needAppliance, needPrivateDirectory } from './data-dir.ts';
-import { systemWorld } from './environment.ts';
-import { hardenProcess } from './hardening.ts';
-import { HeldDirectory } from './held-directory.ts';
-import { LookOut } from './look-out.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
-import { consoleFiles, descriptionFiles } from './program-files.ts';
 import { Requests } from './requests.ts';
-import { sealedOnPurpose } from './seal-keeper.ts';
-import type { ApplianceActivity } from './tenants.ts';
-import { needNoUpgrade } from './upgrade/journal.ts';
 
 /** An appliance that is open, for whoever holds it. */
 export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {

@@ -7,13 +7,11 @@ import type { FullApiKey } from '../api/apikeys.ts';
 import { bootstrap } from '../core/set-up.ts';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
+import { defaultKeyFile } from '../custody/key-file.ts';
+import { credentialSource, environmentSource, type KeySources } from '../custody/key-sources.ts';
+import { type CustodianRequest, type NewCustodian, newCustodian, recoveryKitText } from '../custody/new-custodian.ts';
+import { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { type Seal, sealFor } from '../seal/seal.ts';
-import type { Slot } from '../seal/slot.ts';
-import { nodeFiles } from '../store/node-files.ts';
-import { defaultKeyFile } from './custody/key-file.ts';
-import { credentialSource, environmentSource, type KeySources } from './custody/key-sources.ts';
-import { type CustodianRequest, type NewCustodian, newCustodian, recoveryKitText } from './custody/new-custodian.ts';
 import {
   dataDirState,
   foreign,
@@ -27,13 +25,15 @@ import {
   systemDir,
   tenantDir,
   unrestored,
-} from './data-dir.ts';
-import { systemWorld } from './environment.ts';
-import { sqlWasm } from './program-files.ts';
-import { SealKeeper } from './seal-keeper.ts';
-import type { StoreSource } from './store-url.ts';
-import { createStore, openSystemStore, openTenantStore, type StoreWorld } from './stores.ts';
-import { anyHost, hostList } from './tenants.ts';
+} from '../platform/data-dir.ts';
+import { systemWorld } from '../platform/environment.ts';
+import { nodeFiles } from '../platform/node-files.ts';
+import { sqlWasm } from '../platform/program-files.ts';
+import type { StoreSource } from '../platform/store-url.ts';
+import { type Seal, sealFor } from '../seal/seal.ts';
+import type { Slot } from '../seal/slot.ts';
+import { createStore, openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
+import { anyHost, hostList } from '../storage/tenants.ts';
 
 interface InitOptions {
   /** The data directory: missing, empty, or left unfinished by an earlier try. With `store` that of the first node. */
@@ -133,8 +133,8 @@ async function initShared(
   hosts: readonly string[],
   options: InitOptions,
 ): Promise<Initialised> {
-  const { beginNode, holdNodeDirectory, readNode, SharedNode } = await import('./shared-node.ts');
-  const { SharedStores } = await import('./shared-stores.ts');
+  const { beginNode, holdNodeDirectory, readNode, SharedNode } = await import('../cluster/shared-node.ts');
+  const { SharedStores } = await import('../cluster/shared-stores.ts');
   const { lock, giveUp } = await holdNodeDirectory(data);
   try {
     const files = nodeFiles(data);

@@ -7,11 +7,11 @@ import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
-import { trustSystem } from './authorities.ts';
+import { trustSystem } from '../platform/authorities.ts';
+import { startWorker } from '../platform/program-files.ts';
+import type { PasswordWork } from '../platform/threads/jobs.ts';
+import { passwordWorker } from '../platform/threads/passwords.ts';
 import { oidcClient } from './oidc-client.ts';
-import { startWorker } from './program-files.ts';
-import type { Work } from './threads/jobs.ts';
-import { passwordWorker } from './threads/passwords.ts';
 
 export interface PeopleSettings {
   readonly lifetimes?: Partial<Lifetimes>;
@@ -24,7 +24,7 @@ export function servedPeople(
   { lifetimes = {}, mail }: PeopleSettings = {},
   nodes?: () => number,
 ): { readonly people: People; close(): Promise<void> } {
-  const start = () => startWorker({ kind: 'passwords' } satisfies Work);
+  const start = () => startWorker({ kind: 'passwords' } satisfies PasswordWork);
   const hasher = passwordWorker({ start, random: world.random });
   const people = peopleOf(world, {
     hasher,

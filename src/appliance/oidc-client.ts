@@ -10,8 +10,8 @@ import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
 import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { authoritiesIn, trustSystem } from '../platform/authorities.ts';
 import { version } from '../version.ts';
-import { authoritiesIn, trustSystem } from './authorities.ts';
 
 /** Milliseconds for which metadata is good, and for which a failure to read it is. */
 const metadataFor = 3_600_000;

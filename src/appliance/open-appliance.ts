@@ -6,51 +6,51 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import type { OpenStatus } from '../api/local/status.ts';
 import type { SealStatus } from '../api/system.ts';
+import { needNoFence, takeBack } from '../backup/fence.ts';
+import { type Copies, type CopySettings, openCopies, type Stopping } from '../backup/service.ts';
+import { livesShippedTo, shippedTo } from '../backup/ship.ts';
+import { backupBeforeMigration } from '../backup/write.ts';
+import type { HeldDirectory } from '../cluster/held-directory.ts';
+import type { SharedEvents, SharedStores } from '../cluster/shared-stores.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
+import type { KeySources } from '../custody/key-sources.ts';
+import { SealKeeper, type SealPlace, sealInFiles } from '../custody/seal-keeper.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import type { CertificateFiles } from '../doctor/keys.ts';
+import { examineServed } from '../doctor/served.ts';
 import { KmsError, systemError } from '../errors.ts';
 import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
 import type { Kem } from '../model/kems.ts';
 import { formatMark } from '../model/store-mark.ts';
+import { epochIn, initMark, settingIn, systemDir } from '../platform/data-dir.ts';
+import { type ApplianceEvent, storeEvents } from '../platform/events.ts';
+import { foreignFiles } from '../platform/foreign-files.ts';
+import { sqlWasm } from '../platform/program-files.ts';
+import { guardedFiles, SpaceGuard, type SpaceSettings } from '../platform/space-guard.ts';
+import type { StoreSource } from '../platform/store-url.ts';
+import { SegmentVerifier, type VerifierSettings } from '../platform/threads/segments.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
+import { Aging } from '../storage/aging.ts';
+import { acceptOlder, type ReadStores, readStores, reportAccepted } from '../storage/read-stores.ts';
+import type { StoreWorld, SystemStore } from '../storage/stores.ts';
+import { type ApplianceActivity, noAddress, recordInTenants, Tenants } from '../storage/tenants.ts';
+import { Witness } from '../storage/witness.ts';
 import type { Files } from '../store/files.ts';
-import { foreignFiles } from '../store/foreign-files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
-import { Aging } from './aging.ts';
-import { needNoFence, takeBack } from './backup/fence.ts';
-import { type Copies, type CopySettings, openCopies, type Stopping } from './backup/service.ts';
-import { livesShippedTo, shippedTo } from './backup/ship.ts';
-import { backupBeforeMigration } from './backup/write.ts';
-import type { KeySources } from './custody/key-sources.ts';
-import { masterHandlers } from './custody/master-admin.ts';
-import type { OpenedSeal } from './custody/unlock.ts';
-import { epochIn, initMark, settingIn, systemDir } from './data-dir.ts';
-import type { CertificateFiles } from './doctor/keys.ts';
-import { examineServed } from './doctor/served.ts';
-import { type ApplianceEvent, storeEvents } from './events.ts';
-import type { HeldDirectory } from './held-directory.ts';
+import { Metrics, type MetricsSettings } from '../telemetry/metrics/metrics.ts';
+import { Retention, type RetentionSettings } from '../telemetry/retention.ts';
+import { openStreaming, type StreamingSettings } from '../telemetry/streaming/streaming.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
-import { Metrics, type MetricsSettings } from './metrics/metrics.ts';
-import { sqlWasm } from './program-files.ts';
-import { acceptOlder, type ReadStores, readStores, reportAccepted } from './read-stores.ts';
+import { masterHandlers } from './master-admin.ts';
 import { Rekeying } from './rekey.ts';
-import { Retention, type RetentionSettings } from './retention.ts';
-import { SealKeeper, type SealPlace, sealInFiles } from './seal-keeper.ts';
-import type { SharedEvents, SharedStores } from './shared-stores.ts';
-import { guardedFiles, SpaceGuard, type SpaceSettings } from './space/space-guard.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
-import type { StoreSource } from './store-url.ts';
-import type { StoreWorld, SystemStore } from './stores.ts';
-import { openStreaming, type StreamingSettings } from './streaming/streaming.ts';
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-routes.ts';
-import { type ApplianceActivity, noAddress, recordInTenants, Tenants } from './tenants.ts';
-import { SegmentVerifier, type VerifierSettings } from './threads/segments.ts';
-import { Witness } from './witness.ts';
 
 export interface ApplianceOptions {
   /** The data directory; with `store` that of this node. */
@@ -208,7 +208,7 @@ async function openData(
   const metrics = new Metrics(now(), options.metrics);
   const toLog = storeEvents(onEvent);
   let noteNow = async (): Promise<void> => {};
-  const shared = node && new (await import('./shared-stores.ts')).SharedStores(node, seal, elsewhere);
+  const shared = node && new (await import('../cluster/shared-stores.ts')).SharedStores(node, seal, elsewhere);
   const backUp = backupBeforeMigration({ files, shared, root, seal, now }, onEvent);
   const stores: StoreWorld = {
     root,
@@ -220,7 +220,7 @@ async function openData(
       // While it is known: a restart must not take what is left for all that there was.
       if (['log-lost', 'commits-lost', 'recovery-failed'].includes(event.kind)) void noteNow();
     },
-    counts: (dir) => metrics.store(dir),
+    meter: (dir) => metrics.store(dir),
     beforeMigration: async () => {
       await node?.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
       await backUp();

@@ -6,11 +6,11 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { resealTangPairs } from '../core/tang.ts';
 import { resealTransitKeys } from '../core/transit-rings.ts';
+import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import { type ServedTenant, type Tenants, tenantThing } from '../storage/tenants.ts';
 import type { Store } from '../store/port.ts';
-import type { ApplianceEvent } from './events.ts';
-import type { SealKeeper } from './seal-keeper.ts';
-import { type ServedTenant, type Tenants, tenantThing } from './tenants.ts';
 
 interface RekeyResult {
   /** Of the tenant key that is used from now on. */

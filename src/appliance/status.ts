@@ -1,18 +1,18 @@
 // What an open appliance tells of itself: to `kms status` versions, fingerprints, counts and sizes of each tenant; to
 // `/readyz` whether it can serve.
 import type { OpenStatus } from '../api/local/status.ts';
+import type { CopiesStatus } from '../backup/service.ts';
 import { reasonOf } from '../errors.ts';
 import type { Readiness } from '../http/appliance.ts';
+import type { DirectoryLock } from '../platform/lock.ts';
+import { cryptoInUse } from '../platform/native-crypto.ts';
+import type { SpaceGuard, SpaceStatus } from '../platform/space-guard.ts';
 import type { Seal } from '../seal/seal.ts';
-import type { DirectoryLock } from '../store/lock.ts';
+import type { SystemStore } from '../storage/stores.ts';
+import type { Tenants } from '../storage/tenants.ts';
+import type { RetentionStatus } from '../telemetry/retention.ts';
+import type { StreamStatus } from '../telemetry/streaming/stream.ts';
 import { version } from '../version.ts';
-import type { CopiesStatus } from './backup/service.ts';
-import { cryptoInUse } from './native-crypto.ts';
-import type { RetentionStatus } from './retention.ts';
-import type { SpaceGuard, SpaceStatus } from './space/space-guard.ts';
-import type { SystemStore } from './stores.ts';
-import type { StreamStatus } from './streaming/stream.ts';
-import type { Tenants } from './tenants.ts';
 
 interface ServicesStatus {
   readonly copies: CopiesStatus;

@@ -9,16 +9,12 @@ import type { Limits, World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { bootstrap } from '../core/set-up.ts';
 import { toHex } from '../crypto/bytes.ts';
+import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { fieldsError, KmsError } from '../errors.ts';
 import { changedFields, type Deed, type Thing } from '../model/deed.ts';
-import type { Store, Tables } from '../store/port.ts';
-import type { ReadStore } from '../store/read-store.ts';
-import { SerialQueue } from '../store/serial-queue.ts';
-import type { TenantRecord, TenantTable } from '../store/tables/tenants.ts';
-import { systemDir, tenantDir } from './data-dir.ts';
-import type { ApplianceEvent } from './events.ts';
-import { needNotOlder } from './read-stores.ts';
-import type { SealKeeper } from './seal-keeper.ts';
+import { systemDir, tenantDir } from '../platform/data-dir.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import { needNotOlder } from '../storage/read-stores.ts';
 import {
   createStore,
   openTenantStore,
@@ -26,7 +22,7 @@ import {
   type StoreWorld,
   type SystemStore,
   storePlace,
-} from './stores.ts';
+} from '../storage/stores.ts';
 import {
   type LimitChanges,
   limitsAfter,
@@ -35,7 +31,11 @@ import {
   type TenantChanges,
   type Tenants,
   tenantThing,
-} from './tenants.ts';
+} from '../storage/tenants.ts';
+import type { Store, Tables } from '../store/port.ts';
+import type { ReadStore } from '../store/read-store.ts';
+import { SerialQueue } from '../store/serial-queue.ts';
+import type { TenantRecord, TenantTable } from '../store/tables/tenants.ts';
 
 /** How long a deleted tenant can be brought back, in milliseconds. */
 export const restorableFor = 30 * 24 * 60 * 60 * 1000;

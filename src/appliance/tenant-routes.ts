@@ -2,10 +2,10 @@
 import type { TenantAnswer } from '../api/local/tenants.ts';
 import type { LocalHandlers } from '../http/appliance.ts';
 import { timestamp } from '../model/timestamp.ts';
+import { addressOf, limitChanges, newTenantInput, tenantChanges } from '../storage/tenants.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import type { Rekeying } from './rekey.ts';
 import { restorableFor, type TenantAdmin } from './tenant-admin.ts';
-import { addressOf, limitChanges, newTenantInput, tenantChanges } from './tenants.ts';
 
 type TenantHandlers = Pick<
   LocalHandlers,

@@ -10,7 +10,7 @@ export async function readAuthorities(io: Io, path: string): Promise<string> {
   const text = await readPem(path, 'certificates', (path, what) =>
     readSmallFile(path, what, undefined, mostAuthorities),
   );
-  const { authoritiesIn } = await import('../appliance/authorities.ts');
+  const { authoritiesIn } = await import('../platform/authorities.ts');
   const warnings: string[] = [];
   const pem = authoritiesIn(text, path, (message) => warnings.push(message));
   for (const warning of warnings) await say(io, `warning: ${warning}`);

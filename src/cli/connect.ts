@@ -140,11 +140,11 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
 export async function isServed(cli: Cli): Promise<boolean> {
   const data = await dataDirectory(cli);
   const store = sharedStore(cli);
-  if (store !== undefined) (await import('../appliance/store-url.ts')).checkedUrl(store);
+  if (store !== undefined) (await import('../platform/store-url.ts')).checkedUrl(store);
   if (!(await answers(join(data, 'kms.sock')))) return false;
   const isTyped = cli.globals.isTyped('--store') || !cli.globals.isTyped('--data');
   if (store !== undefined && isTyped) {
-    const { dataDirState, notOfNode } = await import('../appliance/data-dir.ts');
+    const { dataDirState, notOfNode } = await import('../platform/data-dir.ts');
     if ((await dataDirState(data)) !== 'node') throw notOfNode(data);
   }
   return true;

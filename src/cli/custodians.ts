@@ -1,7 +1,7 @@
 // The custodian that options ask for, of `init` and of `master add-custodian` alike, and what a new one gives people to
 // keep: shares, a key for the environment, a recovery kit. All of that is shown once.
 import { renderSVG, renderUnicodeCompact } from 'uqr';
-import type { CustodianRequest } from '../appliance/custody/new-custodian.ts';
+import type { CustodianRequest } from '../custody/new-custodian.ts';
 import { KmsError } from '../errors.ts';
 import { custodianKindsByName } from '../model/custodian-kinds.ts';
 import type { Cli, CliOf } from './command.ts';

@@ -104,7 +104,7 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
 
 /** For the whole process, which is one command: `fetch` has no setting of its own. */
 async function trust(authorities: Authorities | undefined): Promise<void> {
-  const { authoritiesIn, trustSystem } = await import('../appliance/authorities.ts');
+  const { authoritiesIn, trustSystem } = await import('../platform/authorities.ts');
   if (authorities === undefined) trustSystem();
   else setDefaultCACertificates([authoritiesIn(authorities.pem, authorities.from)]);
 }

@@ -97,7 +97,7 @@ export async function readSmallFile(
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);
-    if (info.isFIFO()) (await import('../appliance/data-dir.ts')).refusePipe(path, info, what);
+    if (info.isFIFO()) (await import('../platform/data-dir.ts')).refusePipe(path, info, what);
     file = await open(path, constants.O_RDONLY);
     await check?.(file);
     const buffer = Buffer.alloc(most + 1);
@@ -172,7 +172,7 @@ async function needPrivate(handle: FileHandle, temporary: string, path: string):
   if ((mode & 0o077) === 0) return;
   await handle.close();
   await unlink(temporary);
-  throw (await import('../appliance/file-system.ts')).withoutModes(path, mode);
+  throw (await import('../platform/file-system.ts')).withoutModes(path, mode);
 }
 
 /**
@@ -224,7 +224,7 @@ async function takeLock(lock: string, holder: string, path: string): Promise<voi
   for (;;) {
     try {
       return await symlink(holder, lock).catch(async (error) => {
-        const { isWithoutLinks } = await import('../appliance/file-system.ts');
+        const { isWithoutLinks } = await import('../platform/file-system.ts');
         if (!isWithoutLinks(error)) throw error;
         await writeWhole(lock, holder);
       });
@@ -308,7 +308,7 @@ function beingWritten(path: string, lock: string): KmsError {
 }
 
 async function nameIt(temporary: string, path: string, hint: string): Promise<void> {
-  const { giveName } = await import('../appliance/file-system.ts');
+  const { giveName } = await import('../platform/file-system.ts');
   await giveName(temporary, path).catch((error) => {
     throw systemCode(error) === 'EEXIST' ? alreadyThere(path, hint) : error;
   });

@@ -1,6 +1,6 @@
 // Where commands that open an appliance themselves find its master key. What the seal in a data directory says of that
 // is followed where somebody named the directory.
-import type { KeySources } from '../appliance/custody/key-sources.ts';
+import type { KeySources } from '../custody/key-sources.ts';
 import type { Cli } from './command.ts';
 import { givenPassphrase, readSecret } from './secrets.ts';
 import { namedDirectory, sharedStore } from './target.ts';
@@ -16,7 +16,7 @@ export async function keySources(cli: Cli): Promise<Omit<KeySources, 'keyFile'>>
 
 /** Of a server, which asks nobody. */
 export async function serverKeySources(cli: Cli): Promise<Omit<KeySources, 'keyFile'>> {
-  const { inDatabase, unnamedDirectory } = await import('../appliance/custody/key-sources.ts');
+  const { inDatabase, unnamedDirectory } = await import('../custody/key-sources.ts');
   const ofDirectory = namedDirectory(cli) === undefined ? unnamedDirectory : 'run';
   return {
     appliance: cli.globals.get('--expect-appliance'),

@@ -47,7 +47,7 @@ export async function readProfile(io: Io, name: string): Promise<Profile> {
 /** Never overwrites one. */
 export async function writeProfile(io: Io, name: string, profile: Profile): Promise<string> {
   const path = profilePath(io, name);
-  const { makeDirs } = await import('../appliance/data-dir.ts');
+  const { makeDirs } = await import('../platform/data-dir.ts');
   await makeDirs(profileDirectory(io)).catch((error) => {
     throw fileError('make the directory', profileDirectory(io), error);
   });

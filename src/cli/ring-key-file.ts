@@ -268,7 +268,7 @@ export async function rememberOwn(
 
 /** False where another command did so at the same time: one of them is first. */
 async function remember(path: string, publicKey: string): Promise<boolean> {
-  const { makeDirs } = await import('../appliance/data-dir.ts');
+  const { makeDirs } = await import('../platform/data-dir.ts');
   await makeDirs(dirname(path)).catch((error) => {
     throw fileError('make the directory', dirname(path), error, 'give the public key with --public-key FILE');
   });
@@ -288,7 +288,7 @@ async function remember(path: string, publicKey: string): Promise<boolean> {
  * Key agreement by OpenSSL, where that gives the known answers: a tenth of what a decrypt costs (docs/performance.md).
  */
 export async function prepareRingCrypto(): Promise<void> {
-  const { startAgreement } = await import('../appliance/native-agreement.ts');
+  const { startAgreement } = await import('../platform/native-agreement.ts');
   startAgreement();
 }
 
@@ -346,7 +346,7 @@ export async function reserveKeyPlace(
 /** With the directory that it is in. */
 async function newKeyPlace(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
   const path = await newKeyPath(cli, appliance, kind, ring);
-  const { makeDirs } = await import('../appliance/data-dir.ts');
+  const { makeDirs } = await import('../platform/data-dir.ts');
   await makeDirs(dirname(path)).catch((error) => {
     throw fileError('make the directory', dirname(path), error, 'name another place with --private-key-out FILE');
   });

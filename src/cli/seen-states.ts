@@ -159,7 +159,7 @@ function fileMemory(dir: string): StateMemory {
       return states.filter((state) => state !== undefined);
     },
     async save(state) {
-      const { makeDirs } = await import('../appliance/data-dir.ts');
+      const { makeDirs } = await import('../platform/data-dir.ts');
       await makeDirs(dir);
       // Another command may have seen more meanwhile.
       const now = await read(nameOf(state));

@@ -2,9 +2,9 @@
 // environment, and that before the default profile; a data directory that nobody named comes last, since whoever made
 // what one stands in made it, too. --server comes before a profile.
 import { lstat, stat } from 'node:fs/promises';
-import type { StoreSource } from '../appliance/store-url.ts';
 import { KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import type { StoreSource } from '../platform/store-url.ts';
 import { readAuthorities } from './authorities.ts';
 import type { Cli } from './command.ts';
 import { type Io, pathFrom, say } from './io.ts';
@@ -166,7 +166,7 @@ function notNamed(path: string, what: string): KmsError {
 
 /** A link to it must be one's own, too. */
 async function isOwn(path: string): Promise<boolean> {
-  const { userId } = await import('../appliance/environment.ts');
+  const { userId } = await import('../platform/environment.ts');
   const me = userId();
   const owners = await Promise.all(
     [lstat(path), stat(path)].map((info) =>

@@ -1,5 +1,6 @@
 // Appliance is what the app is composed over: what is there all the time, and the state of the moment, sealed or open,
 // which is asked for once for each request.
+
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local.ts';
 import type { Backups, SealStatus, UnsealStep } from '../api/system.ts';
@@ -11,6 +12,7 @@ import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
+import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenants.ts';
@@ -142,33 +144,6 @@ export interface LocalInput<E> {
 export type LocalAnswer<E> = E extends { readonly binary: true } | { readonly text: string }
   ? AsyncIterable<string | Uint8Array>
   : Sent<AnswerOf<E>>;
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-export interface ConsoleFiles {
-  readonly script: ConsoleFile;
-  readonly style: ConsoleFile;
-  readonly icon: ConsoleFile;
-}
-
-export interface ConsoleFile {
-  /** Changes with the content. */
-  readonly name: string;
-  readonly contentType: string;
-  readonly content: Bytes;
-}
-
-export interface DescriptionFiles {
-  /** OpenAPI 3.1, JSON. */
-  readonly document: Bytes;
-  /** HTML, which leads to the pages, and like them refers to the three below. */
-  readonly page: Bytes;
-  /** HTML by name. */
-  readonly pages: ReadonlyMap<string, Bytes>;
-  readonly style: Bytes;
-  readonly script: Bytes;
-  readonly icon: Bytes;
-}
 
 /** What logins, invites and password resets need of the world: slow hashing, backoff, mail, lifetimes. */
 export interface People {

@@ -4,8 +4,9 @@
 import { consolePages } from '../api/console-pages.ts';
 import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
+import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
-import type { Appliance, ConsoleFiles, DescriptionFiles, State } from './appliance.ts';
+import type { Appliance, State } from './appliance.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';

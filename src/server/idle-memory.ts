@@ -1,6 +1,6 @@
 // Memory goes back to the system when the process has little to do: what the collector and the C library keep for the
 // next burst of requests, half of what a busy server has, is of no use until one comes.
-import { trimHeap } from '../appliance/trim-heap.ts';
+import { trimHeap } from '../platform/trim-heap.ts';
 
 /** Milliseconds between looks at how much was done. */
 const lookEvery = 5_000;

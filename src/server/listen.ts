@@ -3,11 +3,11 @@
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
-import { missingIssuer } from '../appliance/authorities.ts';
-import { readPair, validityOf, whyNotValid } from '../appliance/certificate.ts';
-import { inDir, socketFile } from '../appliance/data-dir.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
+import { missingIssuer } from '../platform/authorities.ts';
+import { readPair, validityOf, whyNotValid } from '../platform/certificate.ts';
+import { inDir, socketFile } from '../platform/data-dir.ts';
 import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
 

@@ -3,8 +3,8 @@ import { constants, openSync, write, writeSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import pino, { type Logger } from 'pino';
-import { environment } from '../appliance/environment.ts';
 import { KmsError } from '../errors.ts';
+import { environment } from '../platform/environment.ts';
 
 export type { Logger };
 

@@ -4,13 +4,13 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { tenantDir } from '../../src/appliance/data-dir.ts';
-import { sqlWasm } from '../../src/appliance/program-files.ts';
-import { openSealFile } from '../../src/appliance/seal-keeper.ts';
-import { openTenantStore } from '../../src/appliance/stores.ts';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
+import { openSealFile } from '../../src/custody/seal-keeper.ts';
+import { tenantDir } from '../../src/platform/data-dir.ts';
+import { nodeFiles } from '../../src/platform/node-files.ts';
+import { sqlWasm } from '../../src/platform/program-files.ts';
 import { serve } from '../../src/server/serve.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
+import { openTenantStore } from '../../src/storage/stores.ts';
 import { desk } from '../cli/kms.ts';
 import { type Place, place } from './tenant-appliance.ts';
 

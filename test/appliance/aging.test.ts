@@ -2,8 +2,8 @@
 // at a start, for good, or before any program looked.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Aging } from '../../src/appliance/aging.ts';
 import { KmsError } from '../../src/errors.ts';
+import { Aging } from '../../src/storage/aging.ts';
 import type { Store } from '../../src/store/port.ts';
 import { type SystemTables, systemTables } from '../../src/store/tables/databases.ts';
 import { systemMigrations } from '../../src/store/tables/migrations.ts';

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { createServer as createTls } from 'node:tls';
-import { authoritiesIn, certificatesIn, missingIssuer } from '../../src/appliance/authorities.ts';
-import { selfSigned } from '../../src/appliance/self-signed.ts';
+import { authoritiesIn, certificatesIn, missingIssuer } from '../../src/platform/authorities.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
 import { authority } from '../support/certificates.ts';
 
 const damaged: readonly (readonly [what: string, damage: (pem: string) => string])[] = [
@@ -89,7 +89,7 @@ test('one that an authority of the system issued needs no more', async () => {
   assert.equal(bundled, 'true\n');
 });
 
-const module = new URL('../../src/appliance/authorities.ts', import.meta.url).href;
+const module = new URL('../../src/platform/authorities.ts', import.meta.url).href;
 const source = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
 
 /** What a process of its own says, with the system's authorities in `directory`. */

@@ -15,9 +15,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
-import { dataDirState, exposureOf } from '../../src/appliance/data-dir.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
+import { dataDirState, exposureOf } from '../../src/platform/data-dir.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-data-dir-'));
 after(() => rmSync(base, { recursive: true, force: true }));

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { dataDirState, makeAndHold } from '../../src/appliance/data-dir.ts';
-import { giveName, trialFile, tryFileSystem } from '../../src/appliance/file-system.ts';
 import { KmsError } from '../../src/errors.ts';
+import { dataDirState, makeAndHold } from '../../src/platform/data-dir.ts';
+import { giveName, trialFile, tryFileSystem } from '../../src/platform/file-system.ts';
+import { lockDirectory, lockFile } from '../../src/platform/lock.ts';
+import { nodeFiles } from '../../src/platform/node-files.ts';
 import type { AppendFile, Files } from '../../src/store/files.ts';
-import { lockDirectory, lockFile } from '../../src/store/lock.ts';
-import { nodeFiles } from '../../src/store/node-files.ts';
 
 async function directory(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-file-system-'));

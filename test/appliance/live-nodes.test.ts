@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Nodes, needSchemasKnown } from '../../src/appliance/live-nodes.ts';
+import { Nodes, needSchemasKnown } from '../../src/cluster/live-nodes.ts';
 import { version } from '../../src/version.ts';
 import { contractMigrations } from '../store/contract.ts';
 import { prng } from '../support/prng.ts';

@@ -1,8 +1,8 @@
 // How a node that is sealed alone opens by itself: when it tries, and what it says.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { StaysSealed } from '../../src/appliance/custody/key-sources.ts';
-import { LookOut } from '../../src/appliance/look-out.ts';
+import { StaysSealed } from '../../src/custody/key-sources.ts';
+import { LookOut } from '../../src/custody/look-out.ts';
 import { KmsError } from '../../src/errors.ts';
 
 function setUp() {

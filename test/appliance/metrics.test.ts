@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { Buckets, mostRings, otherRings, RequestCounts, StoreCounts } from '../../src/appliance/metrics/counts.ts';
 import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
 import { serve } from '../../src/server/serve.ts';
+import { Buckets, mostRings, otherRings, RequestCounts, StoreCounts } from '../../src/telemetry/metrics/counts.ts';
 import { type Family, numberOf, parsePrometheus } from '../support/prometheus-text.ts';
 import { place } from './tenant-appliance.ts';
 

@@ -6,9 +6,6 @@ import { afterEach, test } from 'node:test';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import fc from 'fast-check';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
-import { nodeAgreement, startAgreement } from '../../src/appliance/native-agreement.ts';
-import { type CryptoChoice, cryptoInUse, startCrypto, takeCrypto } from '../../src/appliance/native-crypto.ts';
 import { openXChaCha, sealXChaCha } from '../../src/crypto/aead.ts';
 import { argon2id, hashPassword, verifyPassword } from '../../src/crypto/argon2id.ts';
 import { utf8 } from '../../src/crypto/bytes.ts';
@@ -20,6 +17,9 @@ import { systemRandom } from '../../src/crypto/random.ts';
 import { newTransitKey, p256Sign, p256Verify, transitPublicKey } from '../../src/crypto/transit.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../../src/crypto/x-wing.ts';
 import { publicFromPrivate, sharedSecret } from '../../src/crypto/x25519.ts';
+import type { ApplianceEvent } from '../../src/platform/events.ts';
+import { nodeAgreement, startAgreement } from '../../src/platform/native-agreement.ts';
+import { type CryptoChoice, cryptoInUse, startCrypto, takeCrypto } from '../../src/platform/native-crypto.ts';
 
 afterEach(() => takeCrypto('noble'));
 

@@ -2,8 +2,8 @@
 // judged on a thread.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SegmentVerifier } from '../../src/appliance/threads/segments.ts';
 import { toHex } from '../../src/crypto/bytes.ts';
+import { SegmentVerifier } from '../../src/platform/threads/segments.ts';
 import { activityInput } from '../store/contract.ts';
 import { sharedUid, simShared } from '../support/shared-store.ts';
 import { testStoreKeys } from '../support/store-keys.ts';

@@ -4,9 +4,9 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Server } from 'node:net';
 import { test } from 'node:test';
-import { systemWorld } from '../../src/appliance/environment.ts';
 import { oidcClient } from '../../src/appliance/oidc-client.ts';
 import { KmsError } from '../../src/errors.ts';
+import { systemWorld } from '../../src/platform/environment.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 
 const query = { redirectUri: 'https://kms.test/console/oidc', state: 's', nonce: 'n', challenge: 'c' };

@@ -18,11 +18,11 @@ import {
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
-import { examine } from '../../src/appliance/doctor/doctor.ts';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { rollbackWatch, type SeenState } from '../../src/client/rollback.ts';
+import { examine } from '../../src/doctor/doctor.ts';
 import { KmsError } from '../../src/errors.ts';
+import type { ApplianceEvent } from '../../src/platform/events.ts';
 import { serve } from '../../src/server/serve.ts';
 import { until } from '../support/until.ts';
 import { type Place, place } from './tenant-appliance.ts';

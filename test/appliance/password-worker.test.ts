@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { getPriority } from 'node:os';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { type PasswordWorkerOptions, passwordWorker } from '../../src/appliance/threads/passwords.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
+import { type PasswordWorkerOptions, passwordWorker } from '../../src/platform/threads/passwords.ts';
 import { threadPriorities } from '../support/thread-priorities.ts';
 
 const cheap = '$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { connectionsFor, judgeLimits, limitsIn, processLimits } from '../../src/appliance/process-limits.ts';
+import { connectionsFor, judgeLimits, limitsIn, processLimits } from '../../src/platform/process-limits.ts';
 
 const unlimited = Number.POSITIVE_INFINITY;
 const enough = { files: 20_000, fileSize: unlimited, addressSpace: unlimited };

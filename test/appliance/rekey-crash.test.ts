@@ -2,9 +2,9 @@
 // everything that was acknowledged is there, and going on ends with no file under an old key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sealFile } from '../../src/appliance/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
-import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
+import { SealKeeper, sealInFiles } from '../../src/custody/seal-keeper.ts';
+import { sealFile } from '../../src/platform/data-dir.ts';
 import { openSeal, sealFor } from '../../src/seal/seal.ts';
 import { makeCustodian } from '../../src/seal/slot.ts';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { addressSet } from '../../src/model/addresses.ts';
 import { somePoint } from '../support/tang.ts';
 import { type Place, place } from './tenant-appliance.ts';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { KeyListItem } from '../../src/api/keyrings.ts';
 import { openAppliance } from '../../src/appliance/appliance.ts';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { generateRingKey, privateKeyPem, publicKeyBytes, unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toHex } from '../../src/crypto/bytes.ts';
 import { systemRandom } from '../../src/crypto/random.ts';

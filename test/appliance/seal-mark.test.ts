@@ -2,8 +2,8 @@
 // as it was said, and in between it is one of the two.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sealMark } from '../../src/appliance/data-dir.ts';
-import { isSealedOnPurpose, sealInFiles } from '../../src/appliance/seal-keeper.ts';
+import { isSealedOnPurpose, sealInFiles } from '../../src/custody/seal-keeper.ts';
+import { sealMark } from '../../src/platform/data-dir.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';

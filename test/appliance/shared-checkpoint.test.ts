@@ -1,7 +1,7 @@
 // Checkpoints of stores in a database run beside the serving thread, with a way to the database of their own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { CheckpointThread } from '../../src/appliance/threads/checkpoint.ts';
+import { CheckpointThread } from '../../src/platform/threads/checkpoint.ts';
 import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { activityInput } from '../store/contract.ts';

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { postgresConfig, type StoreSource, storeName } from '../../src/appliance/store-url.ts';
+import { postgresConfig, type StoreSource, storeName } from '../../src/platform/store-url.ts';
 import { authority } from '../support/certificates.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-store-url-'));

@@ -4,9 +4,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
-import { systemWorld } from '../../src/appliance/environment.ts';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
+import { systemWorld } from '../../src/platform/environment.ts';
+import type { ApplianceEvent } from '../../src/platform/events.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type AnyJson = any;

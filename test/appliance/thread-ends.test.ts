@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { endThread } from '../../src/appliance/threads/ending.ts';
+import { endThread } from '../../src/platform/threads/ending.ts';
 
-const ending = new URL('../../src/appliance/threads/ending.ts', import.meta.url);
+const ending = new URL('../../src/platform/threads/ending.ts', import.meta.url);
 
 test('a thread collects before it ends, after what it does', async () => {
   const code = `const { parentPort } = require('node:worker_threads');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
-import { startWorker } from '../../src/appliance/program-files.ts';
+import { startWorker } from '../../src/platform/program-files.ts';
 
 const mb = 2 ** 20;
 

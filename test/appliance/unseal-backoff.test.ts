@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { UnsealBackoff } from '../../src/appliance/custody/unsealer.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
+import { UnsealBackoff } from '../../src/custody/unsealer.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
 

@@ -8,12 +8,12 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { type Entry, gzip, tar } from '../../build/archives.ts';
 import { packages } from '../../build/package.ts';
-import { isBefore, olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/appliance/upgrade/release.ts';
 import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/hash.ts';
 import { minisign } from '../../src/crypto/minisign.ts';
 import { KmsError } from '../../src/errors.ts';
+import { isBefore, olderFormat, ownFormats, ownPlatform, readRelease } from '../../src/upgrade/release.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-release-'));
 after(() => rmSync(base, { recursive: true, force: true }));

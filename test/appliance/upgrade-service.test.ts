@@ -5,8 +5,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { executableOf, ServiceControl, unitIn, unitOf } from '../../src/appliance/upgrade/service.ts';
-import { lockDirectory } from '../../src/store/lock.ts';
+import { lockDirectory } from '../../src/platform/lock.ts';
+import { executableOf, ServiceControl, unitIn, unitOf } from '../../src/upgrade/service.ts';
 import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-service-'));

@@ -23,11 +23,11 @@ import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { needRoomForCopy, type Reached } from '../../src/appliance/upgrade/files.ts';
-import { readJournal, type Step, steps } from '../../src/appliance/upgrade/journal.ts';
-import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
-import { alone, resume, type UpgradePorts, upgrade } from '../../src/appliance/upgrade/upgrade.ts';
 import { KmsError } from '../../src/errors.ts';
+import { needRoomForCopy, type Reached } from '../../src/upgrade/files.ts';
+import { readJournal, type Step, steps } from '../../src/upgrade/journal.ts';
+import { ownFormats, ownPlatform } from '../../src/upgrade/release.ts';
+import { alone, resume, type UpgradePorts, upgrade } from '../../src/upgrade/upgrade.ts';
 import { type RunInput, type RunReport, upgradeRun } from '../support/upgrade-run.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));

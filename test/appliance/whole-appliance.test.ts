@@ -6,9 +6,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { sealMark } from '../../src/appliance/data-dir.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
+import { sealMark } from '../../src/platform/data-dir.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-whole-'));

@@ -4,6 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOf, type Import, importsOf, sources, textOf } from './imports.ts';
 
+/** Rooms of what an appliance consists of besides its operations; `appliance` puts them together. */
+const machinery = ['upgrade', 'doctor', 'cluster', 'telemetry', 'backup', 'storage', 'custody', 'platform'];
+/** What those rooms and `appliance` know of the operations, and what is below these. */
+const operations = ['core', 'api', 'model', 'store', 'seal', 'crypto', 'errors.ts', 'version.ts'];
+
 /** What each folder of src may import besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli', 'errors.ts'],
@@ -21,20 +26,16 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   dialects: ['http', 'core', 'api', 'model', 'crypto', 'errors.ts', 'version.ts'],
   client: ['api', 'model', 'crypto', 'errors.ts'],
   cli: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
-  appliance: [
-    'dialects',
-    'http',
-    'core',
-    'api',
-    'model',
-    'store',
-    'seal',
-    'crypto',
-    'client',
-    'errors.ts',
-    'version.ts',
-  ],
-  server: ['appliance', 'dialects', 'http', 'model', 'errors.ts'],
+  platform: ['store', 'seal', 'api', 'model', 'crypto', 'errors.ts'],
+  custody: ['platform', 'core', 'store', 'seal', 'api', 'model', 'crypto', 'errors.ts'],
+  storage: ['custody', 'platform', 'http', 'core', 'store', 'seal', 'api', 'model', 'crypto', 'errors.ts'],
+  backup: ['storage', 'custody', 'platform', 'client', 'http', ...operations],
+  telemetry: ['backup', 'storage', 'platform', 'http', ...operations],
+  cluster: ['backup', 'storage', 'custody', 'platform', 'http', ...operations],
+  doctor: ['cluster', 'telemetry', 'backup', 'storage', 'custody', 'platform', 'client', ...operations],
+  upgrade: ['platform', 'store', 'seal', 'model', 'crypto', 'errors.ts'],
+  appliance: [...machinery, 'dialects', 'http', 'client', ...operations],
+  server: ['appliance', ...machinery, 'dialects', 'http', 'model', 'errors.ts'],
   console: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
 };
 
@@ -59,13 +60,13 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   pino: ['server'],
   nodemailer: ['appliance'],
   oauth4webapi: ['appliance'],
-  '@peculiar/x509': ['appliance'],
+  '@peculiar/x509': ['platform'],
   '@simplewebauthn/server': ['crypto'],
   '@simplewebauthn/browser': ['console'],
-  'reflect-metadata': ['appliance'],
+  'reflect-metadata': ['platform'],
   uqr: ['cli', 'console'],
-  croner: ['appliance'],
-  'prom-client': ['appliance'],
+  croner: ['backup'],
+  'prom-client': ['telemetry'],
 };
 
 /**
@@ -74,7 +75,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
  */
 function isMeant({ from, to, typeOnly }: Import, code: string): boolean {
   // A CLI command that works without a server loads it in process.
-  if (from.startsWith('src/cli/') && /^src\/(server|appliance)\//.test(to)) return typeOnly || isLazy(code, to);
+  if (from.startsWith('src/cli/') && ['server', 'appliance', ...machinery].includes(folderOf(to)))
+    return typeOnly || isLazy(code, to);
   // Key material is handed to the store as an object whose type lies with the seal.
   if (from.startsWith('src/store/') && to === 'src/seal/tenant-keys.ts') return typeOnly;
   // What operations take and answer is said once, on the wire.
@@ -120,6 +122,14 @@ test('every folder is in the table', () => {
   for (const source of sources()) assert.ok(folderOf(source) in layers, `${source} is in no known layer`);
 });
 
+test('the table has no circle: each folder is below those that may import it', () => {
+  const below = (folder: string, above: readonly string[]): void => {
+    assert.ok(!above.includes(folder), [...above, folder].join(' -> '));
+    for (const each of layers[folder] ?? []) below(each, [...above, folder]);
+  };
+  for (const folder of Object.keys(layers)) below(folder, []);
+});
+
 test('imports between the folders run as the table says', () => {
   const wrong = all.filter((each) => {
     if (!each.to.startsWith('src/')) return false;
@@ -163,7 +173,7 @@ test('the environment is read in one file per edge, and nothing but the edge exi
   for (const source of sources()) {
     const code = codeOf(source);
     if (/process\.env\b/.test(code))
-      assert.match(source, /^src\/(cli\/process-io|appliance\/environment)\.ts$/, `${source} reads the environment`);
+      assert.match(source, /^src\/(cli\/process-io|platform\/environment)\.ts$/, `${source} reads the environment`);
     if (/process\.exit\b/.test(code))
       assert.match(source, /^src\/(main|cli\/process-io)\.ts$/, `${source} ends the process`);
   }
@@ -171,26 +181,26 @@ test('the environment is read in one file per edge, and nothing but the edge exi
 
 /** Files of src that open others by their paths, and in which directory, where nobody else writes. */
 const ownFiles: Readonly<Record<string, string>> = {
-  'src/appliance/file-system.ts': 'the new data directory',
-  'src/appliance/held-directory.ts': 'the data directory',
+  'src/platform/file-system.ts': 'the new data directory',
+  'src/cluster/held-directory.ts': 'the data directory',
   'src/appliance/init.ts': 'the data directory',
-  'src/appliance/move.ts': 'the data directory, and the one beside it that goes over to a database',
-  'src/appliance/move-shipped.ts': 'the directory beside the data directory in which a standby follows',
-  'src/appliance/shared-node.ts': 'the directory of a node',
-  'src/appliance/backup/restore-command.ts': 'the new data directory',
-  'src/appliance/backup/standby.ts': 'the new data directory, and the copies in it',
-  'src/appliance/doctor/doctor.ts': 'the data directory, and a private copy',
-  'src/appliance/doctor/served.ts': 'a private copy',
-  'src/appliance/doctor/stores.ts': 'the data directory, and a private copy',
-  'src/appliance/threads/worker.ts': 'the data directory',
+  'src/cluster/move.ts': 'the data directory, and the one beside it that goes over to a database',
+  'src/cluster/move-shipped.ts': 'the directory beside the data directory in which a standby follows',
+  'src/cluster/shared-node.ts': 'the directory of a node',
+  'src/backup/restore-command.ts': 'the new data directory',
+  'src/backup/standby.ts': 'the new data directory, and the copies in it',
+  'src/doctor/doctor.ts': 'the data directory, and a private copy',
+  'src/doctor/served.ts': 'a private copy',
+  'src/doctor/stores.ts': 'the data directory, and a private copy',
+  'src/appliance/worker.ts': 'the data directory',
 };
 /** Files of src that work in directories that others may write: no path is used there. */
-const foreign = /^src\/appliance\/(?:backup|streaming)\/|^src\/appliance\/upgrade\/release\.ts$/;
+const foreign = /^src\/(?:backup|telemetry\/streaming)\/|^src\/upgrade\/release\.ts$/;
 
 test('where others may write nothing is reached by its path', () => {
   for (const source of sources()) {
     const code = codeOf(source);
-    if (/\bnodeFiles\(/.test(code) && source !== 'src/store/node-files.ts') assert.ok(ownFiles[source], source);
+    if (/\bnodeFiles\(/.test(code) && source !== 'src/platform/node-files.ts') assert.ok(ownFiles[source], source);
     const isOpen = /from 'node:fs(?:\/promises)?'/.test(code);
     if (foreign.test(source) && isOpen) assert.ok(ownFiles[source], `${source} reaches files by their paths`);
   }

@@ -3,20 +3,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { proveStores } from '../../src/appliance/backup/prove.ts';
-import {
-  backupFiles,
-  checkDigests,
-  openBackup,
-  readSummary,
-  sealOf,
-  sourceOf,
-} from '../../src/appliance/backup/read.ts';
-import { restoreInto } from '../../src/appliance/backup/restore.ts';
-import { collect, writeBackup } from '../../src/appliance/backup/write.ts';
-import { restoreMark, sealFile, sealName } from '../../src/appliance/data-dir.ts';
+import { proveStores } from '../../src/backup/prove.ts';
+import { backupFiles, checkDigests, openBackup, readSummary, sealOf, sourceOf } from '../../src/backup/read.ts';
+import { restoreInto } from '../../src/backup/restore.ts';
+import { collect, writeBackup } from '../../src/backup/write.ts';
 import { sha256 } from '../../src/crypto/hash.ts';
 import { KmsError } from '../../src/errors.ts';
+import { restoreMark, sealFile, sealName } from '../../src/platform/data-dir.ts';
 import type { Seal } from '../../src/seal/seal.ts';
 import { testWorld } from '../support/context.ts';
 import { MemoryFiles } from '../support/memory-files.ts';

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
-import { verifyBackup } from '../../src/appliance/backup/verify.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
+import { verifyBackup } from '../../src/backup/verify.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-compat-'));
 after(() => rm(base, { recursive: true, force: true }));

@@ -17,9 +17,9 @@ import {
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, test } from 'node:test';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
-import { ShipTarget } from '../../src/appliance/backup/ship-target.ts';
-import { Standby } from '../../src/appliance/backup/standby.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
+import { ShipTarget } from '../../src/backup/ship-target.ts';
+import { Standby } from '../../src/backup/standby.ts';
 import { KmsError } from '../../src/errors.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';

@@ -19,12 +19,12 @@ import {
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { after, test } from 'node:test';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
-import { Standby } from '../../src/appliance/backup/standby.ts';
-import { examine } from '../../src/appliance/doctor/doctor.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { DeliveryFault } from '../../src/appliance/streaming/receiver.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
+import { Standby } from '../../src/backup/standby.ts';
+import { examine } from '../../src/doctor/doctor.ts';
 import { KmsError } from '../../src/errors.ts';
+import { DeliveryFault } from '../../src/telemetry/streaming/receiver.ts';
 import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { until } from '../support/until.ts';
 

@@ -2,11 +2,11 @@
 // restores at each moment, with everything that the last finished shipping brought, and never with anything half.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { restoreInto } from '../../src/appliance/backup/restore.ts';
-import { Shipper } from '../../src/appliance/backup/ship.ts';
-import { shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
-import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
-import { sealFile } from '../../src/appliance/data-dir.ts';
+import { restoreInto } from '../../src/backup/restore.ts';
+import { Shipper } from '../../src/backup/ship.ts';
+import { shippedDirectory } from '../../src/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/backup/ship-source.ts';
+import { sealFile } from '../../src/platform/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { type Prng, prng } from '../support/prng.ts';

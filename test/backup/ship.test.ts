@@ -1,9 +1,9 @@
 // What is in a directory that was shipped to: only what the window needs, and nothing that could be changed unseen.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Shipper } from '../../src/appliance/backup/ship.ts';
-import { shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
-import { pointsOf } from '../../src/appliance/backup/ship-source.ts';
+import { Shipper } from '../../src/backup/ship.ts';
+import { shippedDirectory } from '../../src/backup/ship-journal.ts';
+import { pointsOf } from '../../src/backup/ship-source.ts';
 import { prng } from '../support/prng.ts';
 import { createSimAppliance, openSimAppliance, simSeal } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';

@@ -7,7 +7,7 @@ import { writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import type { z } from 'zod';
 import { localEndpoints } from '../../src/api/local.ts';
-import { Standby } from '../../src/appliance/backup/standby.ts';
+import { Standby } from '../../src/backup/standby.ts';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';

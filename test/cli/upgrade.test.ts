@@ -4,11 +4,11 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import test from 'node:test';
 import { gzip, tar } from '../../build/archives.ts';
-import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
 import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519PublicKey } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/hash.ts';
 import { formatKeyPair, minisign } from '../../src/crypto/minisign.ts';
+import { ownFormats, ownPlatform } from '../../src/upgrade/release.ts';
 import { version } from '../../src/version.ts';
 import { desk } from './kms.ts';
 

@@ -1,12 +1,12 @@
 // Whether a signature is the one that was made for an asset: asked once or again and again, of either implementation.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
-import { takeCrypto } from '../../src/appliance/native-crypto.ts';
 import { isSignatureOf, signAsset } from '../../src/core/asset-signing.ts';
 import { ed25519PublicKey, ed25519Verify } from '../../src/crypto/ed25519.ts';
 import { sealKeyHash } from '../../src/crypto/key-hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
+import { takeCrypto } from '../../src/platform/native-crypto.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
 
 afterEach(() => takeCrypto('noble'));

@@ -2,7 +2,7 @@
 // passed. Nobody waits longer than the longest wait, and no wait is shortened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UnsealBackoff } from '../../src/appliance/custody/unsealer.ts';
+import { UnsealBackoff } from '../../src/custody/unsealer.ts';
 import { TangLimits } from '../../src/dialects/tang/limits.ts';
 import { KmsError } from '../../src/errors.ts';
 import { peopleOf } from '../../src/http/appliance.ts';

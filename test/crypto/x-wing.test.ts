@@ -15,7 +15,6 @@ import {
 import { afterEach, test } from 'node:test';
 import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
 import fc from 'fast-check';
-import { takeCrypto } from '../../src/appliance/native-crypto.ts';
 import { toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hpkeOpen, hpkeSeal } from '../../src/crypto/hpke.ts';
 import { native } from '../../src/crypto/primitives.ts';
@@ -28,6 +27,7 @@ import {
   xWingPublicKey,
 } from '../../src/crypto/x-wing.ts';
 import { KmsError } from '../../src/errors.ts';
+import { takeCrypto } from '../../src/platform/native-crypto.ts';
 import { type HpkeVector, hex, isAsPublished, vectorsOf } from '../support/vectors.ts';
 
 afterEach(() => takeCrypto('noble'));

@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
-import type { Standby } from '../../src/appliance/backup/standby.ts';
-import { standbyAnswers } from '../../src/appliance/backup/standby-answers.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { TurnCounts } from '../../src/appliance/metrics/counts.ts';
-import { Metrics } from '../../src/appliance/metrics/metrics.ts';
+import type { Standby } from '../../src/backup/standby.ts';
+import { standbyAnswers } from '../../src/backup/standby-answers.ts';
 import { emptyBody } from '../../src/http/request.ts';
 import { emptyStatus } from '../../src/store/service.ts';
+import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 import { type Family, parsePrometheus } from '../support/prometheus-text.ts';
 
 const docs = new URL('../../docs/', import.meta.url);
@@ -44,7 +43,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
   // Of a node, which has those of its turns besides.
   const shared = new Metrics(0);
-  shared.store('t').turns = new TurnCounts();
+  shared.store('t').turnMeter();
   const store = { ...emptyStatus, activityFaults: [], activityVerified: 0, activityVerifiedAt: undefined };
   const copies = {
     epoch: { number: 1 },

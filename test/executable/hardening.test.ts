@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { connect as tlsConnect } from 'node:tls';
-import { selfSigned } from '../../src/appliance/self-signed.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
 import { until } from '../support/until.ts';
 import { kms, serve, workDirectory } from './kms.ts';
 

@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } f
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
-import { openSealFile } from '../../src/appliance/seal-keeper.ts';
+import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { closeSegments } from '../support/segmented-appliance.ts';
 import { kms, workDirectory } from './kms.ts';
 

@@ -6,7 +6,7 @@ import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { reserveFile } from '../../src/appliance/data-dir.ts';
+import { reserveFile } from '../../src/platform/data-dir.ts';
 import { type SmallDisk, smallDisks } from '../support/small-disk.ts';
 import { until } from '../support/until.ts';
 import { kms, type RunningServer, serve, workDirectory } from './kms.ts';

@@ -2,7 +2,7 @@
 // recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ConsoleFile, ConsoleFiles } from '../../src/http/appliance.ts';
+import type { ConsoleFile, ConsoleFiles } from '../../src/model/program-files.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const file = (name: string): ConsoleFile => ({ name, contentType: 'text/plain', content: new Uint8Array([65]) });

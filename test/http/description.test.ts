@@ -2,7 +2,7 @@
 // sealed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { DescriptionFiles } from '../../src/http/appliance.ts';
+import type { DescriptionFiles } from '../../src/model/program-files.ts';
 import { testAppliance } from '../support/appliance.ts';
 
 const bytes = (text: string): Uint8Array<ArrayBuffer> => new Uint8Array(new TextEncoder().encode(text));

@@ -2,11 +2,11 @@
 // one, which restores to a moment not before it was asked for, and the appliance itself has lost nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';
-import { proveStores } from '../../src/appliance/backup/prove.ts';
-import { backupFiles, checkDigests, openBackup, readSummary, sealOf } from '../../src/appliance/backup/read.ts';
-import { sealName, tenantDir } from '../../src/appliance/data-dir.ts';
+import { BackupKeeper } from '../../src/backup/keeper.ts';
+import { proveStores } from '../../src/backup/prove.ts';
+import { backupFiles, checkDigests, openBackup, readSummary, sealOf } from '../../src/backup/read.ts';
 import { toHex } from '../../src/crypto/bytes.ts';
+import { sealName, tenantDir } from '../../src/platform/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';

@@ -2,10 +2,10 @@
 // stores always open together, what was answered holds, and nothing took effect that is not recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { masterHandlers, sentSlot } from '../../src/appliance/custody/master-admin.ts';
-import { sealFile } from '../../src/appliance/data-dir.ts';
+import { masterHandlers, sentSlot } from '../../src/appliance/master-admin.ts';
 import { toBase64Url } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
+import { sealFile } from '../../src/platform/data-dir.ts';
 import { parseHeader } from '../../src/seal/header.ts';
 import { makeCustodian, slotIdOf } from '../../src/seal/slot.ts';
 import type { Store, Tables } from '../../src/store/port.ts';

@@ -2,10 +2,10 @@
 // its schema: each is as it was or whole as it is to be, and where one was changed there is a backup of before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { backupFiles, checkDigests, openBackup } from '../../src/appliance/backup/read.ts';
-import { backupBeforeMigration } from '../../src/appliance/backup/write.ts';
-import { systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
-import type { SealKeeper } from '../../src/appliance/seal-keeper.ts';
+import { backupFiles, checkDigests, openBackup } from '../../src/backup/read.ts';
+import { backupBeforeMigration } from '../../src/backup/write.ts';
+import type { SealKeeper } from '../../src/custody/seal-keeper.ts';
+import { systemDir, tenantDir } from '../../src/platform/data-dir.ts';
 import { checkStore } from '../../src/store/check.ts';
 import type { Files } from '../../src/store/files.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';

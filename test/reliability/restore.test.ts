@@ -2,13 +2,13 @@
 // and the next restore starts it over, or it is whole, with everything that the copy has.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';
-import { openBackup, sourceOf } from '../../src/appliance/backup/read.ts';
-import { type RestoreSource, restoreInto } from '../../src/appliance/backup/restore.ts';
-import { Shipper } from '../../src/appliance/backup/ship.ts';
-import { shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
-import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
-import { currentEpoch, sealFile } from '../../src/appliance/data-dir.ts';
+import { BackupKeeper } from '../../src/backup/keeper.ts';
+import { openBackup, sourceOf } from '../../src/backup/read.ts';
+import { type RestoreSource, restoreInto } from '../../src/backup/restore.ts';
+import { Shipper } from '../../src/backup/ship.ts';
+import { shippedDirectory } from '../../src/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/backup/ship-source.ts';
+import { currentEpoch, sealFile } from '../../src/platform/data-dir.ts';
 import type { Seal } from '../../src/seal/seal.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';

@@ -4,15 +4,15 @@
 // and a second disk that fails costs the appliance nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BackupKeeper } from '../../src/appliance/backup/keeper.ts';
-import { proveStores } from '../../src/appliance/backup/prove.ts';
-import { backupFiles, checkDigests, openBackup, readSummary, sealOf } from '../../src/appliance/backup/read.ts';
-import { restoreInto } from '../../src/appliance/backup/restore.ts';
-import { Shipper } from '../../src/appliance/backup/ship.ts';
-import { type Point, shippedDirectory, shippedSeal } from '../../src/appliance/backup/ship-journal.ts';
-import { pointsOf, sourceAt } from '../../src/appliance/backup/ship-source.ts';
-import { sealFile, sealName, tenantDir } from '../../src/appliance/data-dir.ts';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
+import { BackupKeeper } from '../../src/backup/keeper.ts';
+import { proveStores } from '../../src/backup/prove.ts';
+import { backupFiles, checkDigests, openBackup, readSummary, sealOf } from '../../src/backup/read.ts';
+import { restoreInto } from '../../src/backup/restore.ts';
+import { Shipper } from '../../src/backup/ship.ts';
+import { type Point, shippedDirectory, shippedSeal } from '../../src/backup/ship-journal.ts';
+import { pointsOf, sourceAt } from '../../src/backup/ship-source.ts';
+import { sealFile, sealName, tenantDir } from '../../src/platform/data-dir.ts';
 import { openSeal, type Seal } from '../../src/seal/seal.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';

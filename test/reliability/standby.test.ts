@@ -3,19 +3,12 @@
 // fence stands that keeps the other from it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  confirmStop,
-  type Fenced,
-  needNoFence,
-  raiseFence,
-  readFence,
-  stoppedWith,
-} from '../../src/appliance/backup/fence.ts';
-import { Follower, type ShippedState } from '../../src/appliance/backup/follow.ts';
-import { Shipper } from '../../src/appliance/backup/ship.ts';
-import { parseShippedDirectory, shippedDirectory } from '../../src/appliance/backup/ship-journal.ts';
-import { copiesDir, takeOver } from '../../src/appliance/backup/take-over.ts';
-import { currentEpoch, sealFile, systemDir } from '../../src/appliance/data-dir.ts';
+import { confirmStop, type Fenced, needNoFence, raiseFence, readFence, stoppedWith } from '../../src/backup/fence.ts';
+import { Follower, type ShippedState } from '../../src/backup/follow.ts';
+import { Shipper } from '../../src/backup/ship.ts';
+import { parseShippedDirectory, shippedDirectory } from '../../src/backup/ship-journal.ts';
+import { copiesDir, takeOver } from '../../src/backup/take-over.ts';
+import { currentEpoch, sealFile, systemDir } from '../../src/platform/data-dir.ts';
 import { openSeal, type Seal } from '../../src/seal/seal.ts';
 import type { Files } from '../../src/store/files.ts';
 import { testWorld } from '../support/context.ts';

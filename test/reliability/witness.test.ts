@@ -2,9 +2,9 @@
 // the power, a start never takes it for an older copy, and what was noted tells one still.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { systemDir } from '../../src/appliance/data-dir.ts';
-import { readStores } from '../../src/appliance/read-stores.ts';
-import { Witness } from '../../src/appliance/witness.ts';
+import { systemDir } from '../../src/platform/data-dir.ts';
+import { readStores } from '../../src/storage/read-stores.ts';
+import { Witness } from '../../src/storage/witness.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';

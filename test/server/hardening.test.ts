@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { hardenProcess } from '../../src/appliance/hardening.ts';
 import { KmsError } from '../../src/errors.ts';
+import { hardenProcess } from '../../src/platform/hardening.ts';
 
 test('flags that let the memory be looked into are refused', async () => {
   for (const flag of [

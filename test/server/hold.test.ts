@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { alone } from '../../src/appliance/upgrade/upgrade.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
+import { lockDirectory } from '../../src/platform/lock.ts';
 import { serve } from '../../src/server/serve.ts';
-import { lockDirectory } from '../../src/store/lock.ts';
+import { alone } from '../../src/upgrade/upgrade.ts';
 import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-hold-'));

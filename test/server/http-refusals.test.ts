@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { selfSigned } from '../../src/appliance/self-signed.ts';
 import type { Reply } from '../../src/http/request-log.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
 import { type Dialect, ownDialect, tangDialect, vaultDialect } from '../../src/server/http-refusals.ts';
 import {
   type Certificate,

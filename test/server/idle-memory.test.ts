@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { trimHeap } from '../../src/appliance/trim-heap.ts';
+import { trimHeap } from '../../src/platform/trim-heap.ts';
 import { giveMemoryBack } from '../../src/server/idle-memory.ts';
 
 const second = 1_000_000;

@@ -7,7 +7,7 @@ import { connect, type NetConnectOpts } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { socketFile } from '../../src/appliance/data-dir.ts';
+import { socketFile } from '../../src/platform/data-dir.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-cost-'));

@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { Duplex } from 'node:stream';
 import { after, test } from 'node:test';
 import { connect, type SecureVersion } from 'node:tls';
-import { selfSigned } from '../../src/appliance/self-signed.ts';
 import { KmsError } from '../../src/errors.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-tls-'));

@@ -22,8 +22,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { KmsError, systemCode } from '../../src/errors.ts';
-import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/store/foreign-files.ts';
-import { lockDirectory } from '../../src/store/lock.ts';
+import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/platform/foreign-files.ts';
+import { lockDirectory } from '../../src/platform/lock.ts';
 
 const dir = 'life/tenants/aa';
 const name = `${dir}/log`;
@@ -251,7 +251,7 @@ test('looking at another name of the lock does not end the lock of this process'
   rmSync(join(at.share, name));
   linkSync(join(at.live, 'kms.lock'), join(at.share, name));
   for (const run of Object.values(operations)) await outcome(run(at.files));
-  const code = `const { lockDirectory } = await import(${JSON.stringify(new URL('../../src/store/lock.ts', import.meta.url).href)});
+  const code = `const { lockDirectory } = await import(${JSON.stringify(new URL('../../src/platform/lock.ts', import.meta.url).href)});
     try { lockDirectory(${JSON.stringify(at.live)}); console.log('taken'); } catch (error) { console.log(error.code); }`;
   assert.equal(
     execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' }).trim(),

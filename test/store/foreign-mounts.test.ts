@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/store/foreign-files.ts';
-import { ForeignRoot } from '../../src/store/foreign-root.ts';
+import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/platform/foreign-files.ts';
+import { ForeignRoot } from '../../src/platform/foreign-root.ts';
 
 const inside = 'KMS_TEST_MOUNTS';
 const unshare = ['--user', '--map-root-user', '--mount'];

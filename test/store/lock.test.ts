@@ -6,13 +6,13 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, st
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lockDirectory } from '../../src/store/lock.ts';
+import { lockDirectory } from '../../src/platform/lock.ts';
 
 const temporary = () => mkdtempSync(join(tmpdir(), 'kms-lock-'));
 
 /** Another process that takes the lock and keeps it until it is killed. */
 async function holder(root: string) {
-  const module = new URL('../../src/store/lock.ts', import.meta.url).href;
+  const module = new URL('../../src/platform/lock.ts', import.meta.url).href;
   const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
     lockDirectory(${JSON.stringify(root)});
     // Nobody keeps what was answered: the hold must outlast that.

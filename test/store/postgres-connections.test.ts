@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
-import { postgresConfig } from '../../src/appliance/store-url.ts';
+import { postgresConfig } from '../../src/platform/store-url.ts';
 import { EngineError } from '../../src/store/shared/engine.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { authority } from '../support/certificates.ts';

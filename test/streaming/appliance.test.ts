@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { restoreAppliance } from '../../src/appliance/backup/restore-command.ts';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
+import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { serve } from '../../src/server/serve.ts';
 import { numberOf, parsePrometheus } from '../support/prometheus-text.ts';
 import {
@@ -233,9 +233,9 @@ test('a place beyond the end of the log, which nobody accounted for: everything 
   await at.act(3);
   await caughtUp(at);
   await at.close();
-  const { openSystemStore } = await import('../../src/appliance/stores.ts');
-  const { openSealFile } = await import('../../src/appliance/seal-keeper.ts');
-  const { nodeFiles } = await import('../../src/store/node-files.ts');
+  const { openSystemStore } = await import('../../src/storage/stores.ts');
+  const { openSealFile } = await import('../../src/custody/seal-keeper.ts');
+  const { nodeFiles } = await import('../../src/platform/node-files.ts');
   const { sqlWasm } = await import('../support/wasm.ts');
   const { seal } = await openSealFile(at.data, undefined);
   const stores = { root: at.data, files: nodeFiles(at.data), wasm: sqlWasm };

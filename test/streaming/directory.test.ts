@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, test } from 'node:test';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
-import { DirectoryReceiver } from '../../src/appliance/streaming/directory.ts';
-import { DeliveryFault } from '../../src/appliance/streaming/receiver.ts';
 import { canonicalJson } from '../../src/crypto/canonical-json.ts';
+import type { ApplianceEvent } from '../../src/platform/events.ts';
 import type { ActivityRecord, ChainedActivity } from '../../src/store/port.ts';
+import { DirectoryReceiver } from '../../src/telemetry/streaming/directory.ts';
+import { DeliveryFault } from '../../src/telemetry/streaming/receiver.ts';
 import { prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 

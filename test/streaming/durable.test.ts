@@ -2,9 +2,9 @@
 // that was received is missing in its log afterwards, and nothing of the log was not received in the end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Places } from '../../src/appliance/streaming/places.ts';
-import { type Batch, DeliveryFault, type Receiver } from '../../src/appliance/streaming/receiver.ts';
-import { type Pace, Stream, usualPace } from '../../src/appliance/streaming/stream.ts';
+import { Places } from '../../src/storage/places.ts';
+import { type Batch, DeliveryFault, type Receiver } from '../../src/telemetry/streaming/receiver.ts';
+import { type Pace, Stream, usualPace } from '../../src/telemetry/streaming/stream.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
 import { createSealedAppliance, openSealedAppliance, type SealedAppliance } from '../support/sim-appliance.ts';

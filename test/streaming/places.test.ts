@@ -2,8 +2,8 @@
 // becomes of it when logs are put back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Places, returnPlaces } from '../../src/appliance/streaming/places.ts';
 import { KmsError } from '../../src/errors.ts';
+import { Places, returnPlaces } from '../../src/storage/places.ts';
 import { prng } from '../support/prng.ts';
 import { createSimAppliance, openSimAppliance, type SimAppliance, simSeal } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';

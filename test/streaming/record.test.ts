@@ -3,16 +3,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { exportLine } from '../../src/core/activity.ts';
+import { canonicalJson } from '../../src/crypto/canonical-json.ts';
+import type { ActivityRecord, ChainedActivity } from '../../src/store/port.ts';
 import {
   headerWord,
   octetCounted,
   type StreamedTenant,
   streamedLine,
   syslogMessage,
-} from '../../src/appliance/streaming/record.ts';
-import { exportLine } from '../../src/core/activity.ts';
-import { canonicalJson } from '../../src/crypto/canonical-json.ts';
-import type { ActivityRecord, ChainedActivity } from '../../src/store/port.ts';
+} from '../../src/telemetry/streaming/record.ts';
 import { takeMessages } from '../support/syslog-server.ts';
 
 const tenant: StreamedTenant = { id: 'tenant_01', name: 'blue.team' };

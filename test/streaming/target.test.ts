@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { parseTarget, parseWebhookSecrets } from '../../src/appliance/streaming/target.ts';
 import { KmsError } from '../../src/errors.ts';
+import { parseTarget, parseWebhookSecrets } from '../../src/telemetry/streaming/target.ts';
 
 const parse = (text: string) => parseTarget(text, (path) => (path.startsWith('/') ? path : `/here/${path}`));
 

@@ -6,9 +6,6 @@ import { bootstrap } from '../../src/core/set-up.ts';
 import { surfaces } from '../../src/dialects/surfaces.ts';
 import { type App, createApp } from '../../src/http/app.ts';
 import {
-  type ConsoleFile,
-  type ConsoleFiles,
-  type DescriptionFiles,
   type LocalHandlers,
   type OpenState,
   type PeopleOptions,
@@ -21,6 +18,7 @@ import { defaultBodyLimit } from '../../src/http/body.ts';
 import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/fetch.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
+import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';

@@ -1,5 +1,5 @@
 // The thread of the tests that hashes passwords.
 import { parentPort } from 'node:worker_threads';
-import { servePasswords } from '../../src/appliance/threads/passwords.ts';
+import { servePasswords } from '../../src/platform/threads/passwords.ts';
 
 if (parentPort) servePasswords(parentPort);

@@ -2,14 +2,14 @@
 // the tenant is a row and a record of activity with one number, so that whoever finds it, or a copy of it, can tell how
 // far it goes.
 
-import type { Collecting } from '../../src/appliance/backup/write.ts';
-import { sealFile, systemDir, tenantDir } from '../../src/appliance/data-dir.ts';
-import { SealKeeper, sealInFiles } from '../../src/appliance/seal-keeper.ts';
-import { servedTenant, Tenants } from '../../src/appliance/tenants.ts';
+import type { Collecting } from '../../src/backup/write.ts';
 import { looksAt, readInParts } from '../../src/core/pages.ts';
+import { SealKeeper, sealInFiles } from '../../src/custody/seal-keeper.ts';
+import { sealFile, systemDir, tenantDir } from '../../src/platform/data-dir.ts';
 import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeCustodian } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
+import { servedTenant, Tenants } from '../../src/storage/tenants.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store, Tables } from '../../src/store/port.ts';

@@ -6,12 +6,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenStatus } from '../../src/api/local/status.ts';
 import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
-import type { ApplianceEvent } from '../../src/appliance/events.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
-import type { Pace } from '../../src/appliance/streaming/stream.ts';
-import type { StreamingSettings } from '../../src/appliance/streaming/streaming.ts';
-import { parseTarget } from '../../src/appliance/streaming/target.ts';
+import type { ApplianceEvent } from '../../src/platform/events.ts';
+import type { Pace } from '../../src/telemetry/streaming/stream.ts';
+import type { StreamingSettings } from '../../src/telemetry/streaming/streaming.ts';
+import { parseTarget } from '../../src/telemetry/streaming/target.ts';
 
 export const testPace: Partial<Pace> = {
   poll: 5,

@@ -3,9 +3,9 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
-import { readJournal, steps } from '../../src/appliance/upgrade/journal.ts';
-import { ownFormats, ownPlatform } from '../../src/appliance/upgrade/release.ts';
-import { resume, type UpgradePorts, upgrade } from '../../src/appliance/upgrade/upgrade.ts';
+import { readJournal, steps } from '../../src/upgrade/journal.ts';
+import { ownFormats, ownPlatform } from '../../src/upgrade/release.ts';
+import { resume, type UpgradePorts, upgrade } from '../../src/upgrade/upgrade.ts';
 
 export interface RunInput {
   /** Has `kms` and `data`. */

@@ -98,7 +98,7 @@ function fits(recipient: AgeRecipient, { kem = recipient.kem, bytes }: RingPriva
 }
 
 export async function install(cli: CliOf<typeof agePlugin.install>): Promise<void> {
-  const { isSingleExecutable } = await import('../../appliance/program-files.ts');
+  const { isSingleExecutable } = await import('../../platform/program-files.ts');
   if (!isSingleExecutable()) {
     throw new KmsError('refused', 'this is no executable of kms, but its sources', {
       hint: 'run `kms age-plugin install` with the executable',
@@ -169,7 +169,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
 async function mayOpen(directory: string, named: string | undefined): Promise<boolean> {
   const real = (path: string): Promise<string> => realpath(path).catch(() => path);
   if (named !== undefined && (await real(named)) === (await real(directory))) return true;
-  const { userId } = await import('../../appliance/environment.ts');
+  const { userId } = await import('../../platform/environment.ts');
   const socket = join(directory, 'kms.sock');
   const owners = await Promise.all([directory, socket].map((path) => stat(path).then(({ uid }) => uid))).catch(
     () => [],

@@ -2,12 +2,12 @@
 // keep is shown once, by either of them.
 
 import type { FullApiKey } from '../../api/apikeys.ts';
-import type { CopySettings } from '../../appliance/backup/service.ts';
 import type { PeopleSettings } from '../../appliance/mail.ts';
-import type { RetentionSettings } from '../../appliance/retention.ts';
-import type { StreamingSettings } from '../../appliance/streaming/streaming.ts';
+import type { CopySettings } from '../../backup/service.ts';
 import { KmsError } from '../../errors.ts';
 import { secretOf } from '../../model/secret-text.ts';
+import type { RetentionSettings } from '../../telemetry/retention.ts';
+import type { StreamingSettings } from '../../telemetry/streaming/streaming.ts';
 import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import {
@@ -74,7 +74,7 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
 /** Before anything is made. */
 async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<readonly string[]> {
   if (hosts.length === 0) return hosts;
-  const { hostList } = await import('../../appliance/tenants.ts');
+  const { hostList } = await import('../../storage/tenants.ts');
   try {
     return hostList(hosts);
   } catch (error) {
@@ -258,7 +258,7 @@ async function scheduled(cli: Cli<Values<typeof serving>>): Promise<CopySettings
     return undefined;
   }
   await checkDirectory(cli, '--backup-to', to);
-  const { checkPlace, checkSchedule, defaultKeep, defaultSchedule } = await import('../../appliance/backup/keeper.ts');
+  const { checkPlace, checkSchedule, defaultKeep, defaultSchedule } = await import('../../backup/keeper.ts');
   const schedule = cli.get('--backup-schedule') ?? defaultSchedule;
   checkSchedule(schedule);
   const keep = cli.get('--backup-keep') ?? defaultKeep;
@@ -278,7 +278,7 @@ async function shipping(cli: Cli<Values<typeof serving>>): Promise<CopySettings[
     });
   }
   await checkDirectory(cli, '--ship-to', to);
-  const { defaultShipEvery, defaultShipWindow } = await import('../../appliance/backup/ship.ts');
+  const { defaultShipEvery, defaultShipWindow } = await import('../../backup/ship.ts');
   return {
     to,
     every: cli.get('--ship-every') ?? defaultShipEvery,
@@ -309,7 +309,7 @@ async function streamingSettings(cli: Cli<Values<typeof serving>>): Promise<Stre
     cli.refuseWithout('--activity-to', ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file']);
     return undefined;
   }
-  const { parseTarget, parseWebhookSecrets } = await import('../../appliance/streaming/target.ts');
+  const { parseTarget, parseWebhookSecrets } = await import('../../telemetry/streaming/target.ts');
   const targets = to.map((text) => parseTarget(text, (path) => pathFrom(cli.io, path)));
   const names = targets.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);

@@ -1,10 +1,10 @@
 // Copies of the whole appliance: made in constant memory, verified, restored, and drilled, which is all three in one.
 
 import { createInterface, type Interface } from 'node:readline';
-import type { RestoreResult } from '../../appliance/backup/restore-command.ts';
-import type { KeyOptions } from '../../appliance/custody/unsealer.ts';
-import type { Moved, MoveOptions } from '../../appliance/move.ts';
+import type { RestoreResult } from '../../backup/restore-command.ts';
 import { unless } from '../../client/unless.ts';
+import type { Moved, MoveOptions } from '../../cluster/move.ts';
+import type { KeyOptions } from '../../custody/unsealer.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
@@ -96,7 +96,7 @@ type Checked = Awaited<ReturnType<typeof check>>;
 
 /** Nothing of it was lost on the way. */
 async function check(path: string) {
-  const { openBackupFile } = await import('../../appliance/backup/read.ts');
+  const { openBackupFile } = await import('../../backup/read.ts');
   try {
     return await openBackupFile(path);
   } catch (error) {
@@ -105,7 +105,7 @@ async function check(path: string) {
 }
 
 export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
-  const { verifyBackup } = await import('../../appliance/backup/verify.ts');
+  const { verifyBackup } = await import('../../backup/verify.ts');
   const path = pathFrom(cli.io, cli.get('<FILE>'));
   const { manifest, bytes, proof } = await verifyBackup(path, await copyKeys(cli), cli.io.signal);
   const shown = { file: path, bytes, manifest, valid: true, restores: proof !== undefined, ...proof };
@@ -126,7 +126,7 @@ export async function verify(cli: CliOf<typeof backup.verify>): Promise<void> {
 
 export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> {
   refuseRemote(cli, 'an appliance is restored where it is to run');
-  const { restoreAppliance } = await import('../../appliance/backup/restore-command.ts');
+  const { restoreAppliance } = await import('../../backup/restore-command.ts');
   const store = sharedStore(cli);
   const options = {
     ...(await copyKeys(cli)),
@@ -135,7 +135,7 @@ export async function restore(cli: CliOf<typeof copies.restore>): Promise<void> 
     to: cli.get('--to'),
   };
   const restored = store
-    ? await (await import('../../appliance/move.ts')).restoreToDatabase(options, store)
+    ? await (await import('../../cluster/move.ts')).restoreToDatabase(options, store)
     : await restoreAppliance(options);
   const { data, applianceId, madeAt, epoch, keyFile, proof } = restored;
   await printThing(cli, { data, applianceId, madeAt, epoch: epoch.number, keyFile, ...proof }, [
@@ -165,7 +165,7 @@ export async function move(cli: MoveCli): Promise<void> {
   refuseRemote(cli, 'an appliance is moved where it is');
   const [to, from] = [cli.get('--to'), cli.get('--from')];
   if ((to === undefined) !== cli.get('--undo')) throw cli.wrong('give one of --to WHERE and --undo');
-  const { moveToDatabase, moveToDirectory, undoMove } = await import('../../appliance/move.ts');
+  const { moveToDatabase, moveToDirectory, undoMove } = await import('../../cluster/move.ts');
   const { globals } = cli;
   if (to === undefined) {
     if (from !== undefined) throw needsDatabase(cli);
@@ -202,7 +202,7 @@ function needsDatabase(cli: MoveCli): KmsError {
 
 async function shippedMove(cli: MoveCli, from: string, options: MoveOptions) {
   if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, and ${from} is none`);
-  const { moveShipped } = await import('../../appliance/move-shipped.ts');
+  const { moveShipped } = await import('../../cluster/move-shipped.ts');
   const wait = cli.get('--wait') ?? standbyWait;
   const said = (line: string): Promise<void> => say(cli.io, line);
   return moveShipped({ ...options, from, wait, acceptOlder: cli.get('--accept-older'), said });
@@ -226,7 +226,7 @@ async function sayKeyFile(
   { keyFile, keyFileMade }: Pick<RestoreResult, 'keyFile' | 'keyFileMade'>,
 ): Promise<void> {
   if (keyFile === undefined) return;
-  const { defaultKeyFile } = await import('../../appliance/custody/key-file.ts');
+  const { defaultKeyFile } = await import('../../custody/key-file.ts');
   const place = defaultKeyFile(await dataDirectory(cli));
   if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
   else if (keyFile !== place) {

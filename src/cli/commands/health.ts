@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
-import type { Examination, Finding } from '../../appliance/doctor/finding.ts';
 import { boundedText } from '../../client/bounded.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
+import type { Examination, Finding } from '../../platform/finding.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { ask, type Connection, localHeaders, localOf, sealStatus, send, withClient, withLocal } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
@@ -249,7 +249,7 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
       const status = await ask('applianceStatus');
       return 'standby' in status ? status.standby : undefined;
     });
-  const { examine } = await import('../../appliance/doctor/doctor.ts');
+  const { examine } = await import('../../doctor/doctor.ts');
   const options = {
     ...given({
       data,

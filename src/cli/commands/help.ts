@@ -78,7 +78,7 @@ interface ThirdParty {
 const rule = '='.repeat(80);
 
 export async function licenses(cli: CliOf<typeof helping.licenses>): Promise<void> {
-  const { attribution } = await import('../../appliance/program-files.ts');
+  const { attribution } = await import('../../platform/program-files.ts');
   const { thirdParties, sbom } = await attribution();
   if (cli.get('--sbom')) return write(cli.io.stdout, sbom);
   // The build wrote it.

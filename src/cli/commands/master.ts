@@ -30,8 +30,8 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
   if (cli.get('<KIND>') !== 'keyfile') cli.refuseWithout('the custodian keyfile', ['--file']);
   const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
   const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });
-  const { newCustodian } = await import('../../appliance/custody/new-custodian.ts');
-  const { sentSlot } = await import('../../appliance/custody/master-admin.ts');
+  const { newCustodian } = await import('../../custody/new-custodian.ts');
+  const { sentSlot } = await import('../../appliance/master-admin.ts');
   await withLocal(cli, async ({ ask }) => {
     const made = await newCustodian(request);
     const { custodian, keyFile } = made;
@@ -112,9 +112,9 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
   const out = cli.get('--output');
   const svg = cli.get('--svg');
   await withLocal(cli, async ({ ask }) => {
-    const { newCustodian } = await import('../../appliance/custody/new-custodian.ts');
-    const { sentSlot } = await import('../../appliance/custody/master-admin.ts');
-    const { recoveryKitText } = await import('../../appliance/custody/new-custodian.ts');
+    const { newCustodian } = await import('../../custody/new-custodian.ts');
+    const { sentSlot } = await import('../../appliance/master-admin.ts');
+    const { recoveryKitText } = await import('../../custody/new-custodian.ts');
     const status = await ask('applianceStatus');
     if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
     const { applianceId } = status;

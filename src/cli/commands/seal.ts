@@ -54,7 +54,7 @@ async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const data = await dataDirectory(cli);
   if ((await remoteOf(cli)) !== undefined || (await isServed(cli))) return undefined;
   const store = sharedStore(cli);
-  const { wasSealedOnPurpose } = await import('../../appliance/held-directory.ts');
+  const { wasSealedOnPurpose } = await import('../../cluster/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
   const { openAppliance } = await import('../../appliance/appliance.ts');
   const sources = await keySources(cli);
@@ -80,7 +80,7 @@ async function stepsWanted(
   if (cli.get('--reset')) return [{ reset: true }];
   const keyFile = cli.globals.get('--key-file');
   if (keyFile !== undefined) {
-    const { keyFileLine } = await import('../../appliance/custody/key-file.ts');
+    const { keyFileLine } = await import('../../custody/key-file.ts');
     return [{ key: await keyFileLine(keyFile) }];
   }
   const passphrase = await givenPassphrase(cli);

@@ -85,7 +85,7 @@ async function promoteHere(
   cli: StandbyCli,
   how: { wait: number; fence: boolean; acceptOlder: boolean },
 ): Promise<TakenOverAnswer> {
-  const { Standby } = await import('../../appliance/backup/standby.ts');
+  const { Standby } = await import('../../backup/standby.ts');
   const from = cli.get('--from');
   if (from !== undefined) await checkFrom(cli, from);
   const { data, ...keys } = await copyKeys(cli);

@@ -18,9 +18,9 @@ export async function selfSigned(cli: CliOf<typeof tls.selfSigned>): Promise<voi
     throw cli.wrong(`--days: expected 1 to ${mostDays}, got ${days}`);
   }
   const dir = cli.get('--out') ?? resolve(cli.io.cwd);
-  const { selfSigned } = await import('../../appliance/self-signed.ts');
+  const { selfSigned } = await import('../../platform/self-signed.ts');
   const { cert, key, fingerprint, notAfter } = await selfSigned(hosts, days, new Date());
-  const { makeDirs } = await import('../../appliance/data-dir.ts');
+  const { makeDirs } = await import('../../platform/data-dir.ts');
   await makeDirs(dir).catch((error: unknown) => {
     throw fileError('write', dir, error);
   });

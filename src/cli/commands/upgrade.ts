@@ -5,11 +5,11 @@ import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus, SealedStatus } from '../../api/local/status.ts';
-import type { Journal, Probe, Service } from '../../appliance/upgrade/journal.ts';
-import type { Outcome, UpgradePorts } from '../../appliance/upgrade/upgrade.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { sameJson } from '../../model/json.ts';
 import { tenantHeader } from '../../model/names.ts';
+import type { Journal, Probe, Service } from '../../upgrade/journal.ts';
+import type { Outcome, UpgradePorts } from '../../upgrade/upgrade.ts';
 import { version } from '../../version.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { ask, type Connection, localOf, localUrl, openConnection } from '../connect.ts';
@@ -33,9 +33,9 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   const [file, key] = [cli.get('[FILE]'), cli.get('--trusted-key')];
   // Said before anything is done.
   cli.get('--time-limit');
-  const { readJournal } = await import('../../appliance/upgrade/journal.ts');
+  const { readJournal } = await import('../../upgrade/journal.ts');
   if (cli.get('--status')) return showStatus(cli, await readJournal(data));
-  const { alone, resume } = await import('../../appliance/upgrade/upgrade.ts');
+  const { alone, resume } = await import('../../upgrade/upgrade.ts');
   if (cli.get('--resume')) {
     if (file !== undefined) throw cli.wrong('--resume takes no FILE');
     await isNodes(cli, data);
@@ -56,16 +56,16 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
 
 /** Throws `refused` where a journal says to run anything but this very program, and nobody named the directory. */
 async function needMeant(cli: UpgradeCli, { service, executable }: Journal): Promise<void> {
-  const { previousOf } = await import('../../appliance/upgrade/files.ts');
+  const { previousOf } = await import('../../upgrade/files.ts');
   if (service.kind === 'none' && [executable, previousOf(executable)].includes(process.execPath)) return;
   needNamedDirectory(cli, 'has the journal of an upgrade that was cut off, which says what to run');
 }
 
 async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: string): Promise<number> {
-  const { parsePublicKey, readRelease } = await import('../../appliance/upgrade/release.ts');
-  const { alone, resume, upgrade } = await import('../../appliance/upgrade/upgrade.ts');
-  const { readJournal } = await import('../../appliance/upgrade/journal.ts');
-  const { needAppliance } = await import('../../appliance/data-dir.ts');
+  const { parsePublicKey, readRelease } = await import('../../upgrade/release.ts');
+  const { alone, resume, upgrade } = await import('../../upgrade/upgrade.ts');
+  const { readJournal } = await import('../../upgrade/journal.ts');
+  const { needAppliance } = await import('../../platform/data-dir.ts');
   const isNode = await isNodes(cli, data);
   const release = await readRelease(file, parsePublicKey(await readSmallText(keyFile, 'a public key'), keyFile));
   const executable = await ownExecutable();
@@ -90,7 +90,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
  * Whether it is the directory of a node. Throws `refused` where it is, and nothing says in which database its data are.
  */
 async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
-  const { dataDirState, ofNode } = await import('../../appliance/data-dir.ts');
+  const { dataDirState, ofNode } = await import('../../platform/data-dir.ts');
   if ((await dataDirState(data)) !== 'node') return false;
   if (!sharedStore(cli)) throw ofNode(data);
   return true;
@@ -98,7 +98,7 @@ async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
 
 /** The file of this very program. Throws `refused` where it is not one that may be replaced. */
 async function ownExecutable(): Promise<string> {
-  const { isSingleExecutable } = await import('../../appliance/program-files.ts');
+  const { isSingleExecutable } = await import('../../platform/program-files.ts');
   if (!isSingleExecutable()) {
     throw new KmsError('refused', 'this is no executable of kms, but its sources', {
       hint: 'run `kms upgrade` with the executable that is to be replaced',
@@ -121,8 +121,8 @@ async function ownExecutable(): Promise<string> {
 
 /** Who runs the server, and how it is stopped and started. */
 async function serviceOf(cli: UpgradeCli, data: string, executable: string): Promise<Service> {
-  const { executableOf, unitOf } = await import('../../appliance/upgrade/service.ts');
-  const { holderOf } = await import('../../appliance/upgrade/files.ts');
+  const { executableOf, unitOf } = await import('../../upgrade/service.ts');
+  const { holderOf } = await import('../../upgrade/files.ts');
   const { answers } = await import('../fetch.ts');
   const [stop, start] = [cli.get('--stop'), cli.get('--start')];
   if ((stop === undefined) !== (start === undefined)) throw cli.wrong('--stop and --start go together');
@@ -148,7 +148,7 @@ async function serviceOf(cli: UpgradeCli, data: string, executable: string): Pro
 }
 
 async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePorts> {
-  const { ServiceControl } = await import('../../appliance/upgrade/service.ts');
+  const { ServiceControl } = await import('../../upgrade/service.ts');
   const data = await dataDirectory(cli);
   const limit = cli.get('--time-limit') ?? upgradeLimit;
   // What the environment says of the database, it says to the server too.
@@ -200,7 +200,7 @@ async function here<T>(cli: Cli, use: (connection: Connection) => Promise<T>): P
 }
 
 async function backUp(cli: Cli, data: string, name: string): Promise<void> {
-  const { asOwner } = await import('../../appliance/upgrade/files.ts');
+  const { asOwner } = await import('../../upgrade/files.ts');
   const path = join(data, name);
   await here(cli, (connection) =>
     asOwner(data, async () => {
@@ -293,7 +293,7 @@ async function asked<T>(
   body?: object,
   tenant?: string,
 ): Promise<T> {
-  const { upgradeHeader } = await import('../../appliance/upgrade/journal.ts');
+  const { upgradeHeader } = await import('../../upgrade/journal.ts');
   const late = AbortSignal.timeout(Math.max(1, Math.ceil(until - performance.now())));
   const request = new Request(localUrl + path, {
     method,
@@ -343,7 +343,7 @@ async function showStatus(cli: Cli, journal: Journal | undefined): Promise<numbe
     ]);
     return exitCodes.done;
   }
-  const { steps } = await import('../../appliance/upgrade/journal.ts');
+  const { steps } = await import('../../upgrade/journal.ts');
   const { step, from, to, startedAt, reason, backup, executable } = journal;
   const { does, holds } = steps[step];
   await printThing(cli, { upgrading: true, version, step, holds, from, to, startedAt, reason, backup, executable }, [

@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, writeSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { reserveFile } from '../../../src/appliance/data-dir.ts';
+import { reserveFile } from '../../../src/platform/data-dir.ts';
 import { serve } from '../../../src/server/serve.ts';
 import { type SmallDisk, smallDisks } from '../../support/small-disk.ts';
 import { until } from '../../support/until.ts';

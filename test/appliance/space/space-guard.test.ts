@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { reserveFile } from '../../../src/appliance/data-dir.ts';
-import type { ApplianceEvent } from '../../../src/appliance/events.ts';
-import type { DiskSpace } from '../../../src/appliance/space/disk.ts';
-import { guardedFiles, SpaceGuard } from '../../../src/appliance/space/space-guard.ts';
+import { reserveFile } from '../../../src/platform/data-dir.ts';
+import type { DiskSpace } from '../../../src/platform/disk.ts';
+import type { ApplianceEvent } from '../../../src/platform/events.ts';
+import { guardedFiles, SpaceGuard } from '../../../src/platform/space-guard.ts';
 import { prng } from '../../support/prng.ts';
 import { SimFiles } from '../../support/sim-files.ts';
 

@@ -1,0 +1,156 @@
+// What runs on worker threads: one entry for every kind of work, so that the executable carries one more script and no
+// other file.
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import { type ProveWork, proveBackup } from '../backup/verify.ts';
+import { passphraseSecret } from '../crypto/argon2id.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { type ExamineWork, examineHeld } from '../doctor/stores.ts';
+import { KmsError } from '../errors.ts';
+import { takeCrypto } from '../platform/native-crypto.ts';
+import { nodeFiles } from '../platform/node-files.ts';
+import { postgresConfig, type SourceData, sourceOf } from '../platform/store-url.ts';
+import { takeOrders } from '../platform/threads/ending.ts';
+import {
+  type CheckpointOrder,
+  type CheckpointWork,
+  keysFromData,
+  type PassphraseWork,
+  type PasswordWork,
+  type SegmentOrder,
+  type SegmentsWork,
+  type SharedCheckpointWork,
+  type WorkAnswerOf,
+  type WorkerData,
+} from '../platform/threads/jobs.ts';
+import { lowerPriority, servePasswords } from '../platform/threads/passwords.ts';
+import { trimHeap } from '../platform/trim-heap.ts';
+import { problemOfSegment } from '../store/activity/segment-watch.ts';
+import { type CheckpointJob, type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
+import type { WholeFiles } from '../store/files.ts';
+import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from '../store/shared/checkpoint.ts';
+import type { SharedEngine } from '../store/shared/engine.ts';
+
+type Work =
+  | CheckpointWork
+  | SharedCheckpointWork
+  | PasswordWork
+  | PassphraseWork
+  | ProveWork
+  | ExamineWork
+  | SegmentsWork;
+
+// Cast: whoever starts this thread sends nothing else.
+const { work, crypto } = workerData as WorkerData<Work>;
+takeCrypto(crypto);
+if (parentPort) run(work, parentPort);
+
+function run(work: Work, port: MessagePort): void {
+  switch (work.kind) {
+    case 'checkpoints':
+      takeOrders<CheckpointOrder<CheckpointJob>>(port, (order) => answer(checkpoint(work, order), trimHeap));
+      return;
+    case 'shared-checkpoints':
+      takeOrders<CheckpointOrder<SharedCheckpointJob>>(
+        port,
+        (order) => answer(sharedCheckpoint(work, order), trimHeap),
+        async () => engine?.close(),
+      );
+      return;
+    case 'segments':
+      lowerPriority();
+      takeOrders<SegmentOrder>(port, (order) => answer(verifySegment(work, order)));
+      return;
+    case 'examine':
+      answer(examineHeld(work));
+      break;
+    case 'prove':
+      answer(proveBackup(work));
+      break;
+    case 'passwords':
+      servePasswords(port);
+      return;
+    case 'passphrase':
+      port.postMessage(tryPassphrase(work));
+  }
+  // The one answer is all that is asked for.
+  takeOrders(port, () => {});
+}
+
+function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array | string {
+  try {
+    return passphraseSecret(passphrase, salt, cost);
+  } catch (error) {
+    return error instanceof KmsError ? error.message : 'the passphrase could not be tried';
+  }
+}
+
+/** The keys are forgotten with each order, as far as the runtime lets them be. */
+async function checkpoint(
+  { root, wasm }: CheckpointWork,
+  { keys, job }: CheckpointOrder<CheckpointJob>,
+): Promise<CheckpointResult> {
+  if (job.yields) lowerPriority();
+  try {
+    return await writeCheckpoint(
+      { files: nodeFiles(root, { ofItsOwner: true }), keys: keysFromData(keys), wasm, random: systemRandom },
+      job,
+    );
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+async function sharedCheckpoint(
+  { source, wasm }: SharedCheckpointWork,
+  { keys, job }: CheckpointOrder<SharedCheckpointJob>,
+): Promise<SharedCheckpoint | undefined> {
+  if (job.yields) lowerPriority();
+  try {
+    const engine = await reached(source);
+    return await writeSharedCheckpoint({ engine, keys: keysFromData(keys), wasm, random: systemRandom }, job);
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+let engine: (SharedEngine & { close(): Promise<void> }) | undefined;
+
+/** The thread's own way to the database, which ends with it. */
+async function reached(source: SourceData): Promise<SharedEngine> {
+  if (engine) return engine;
+  const { openPostgres } = await import('../store/shared/postgres.ts');
+  engine = await openPostgres(await postgresConfig(sourceOf(source)));
+  return engine;
+}
+
+async function verifySegment(
+  { root }: SegmentsWork,
+  { check, keys, bytes }: SegmentOrder,
+): Promise<string | undefined> {
+  try {
+    return await problemOfSegment(check, bytes ? readersOf(bytes) : nodeFiles(root), keysFromData(keys));
+  } finally {
+    for (const { key } of keys.held) key.fill(0);
+  }
+}
+
+/** Of the one file that is read. */
+function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readAt'> {
+  return {
+    size: async () => bytes.length,
+    read: async () => bytes,
+    readAt: async (_name, offset, length) => bytes.slice(offset, offset + length),
+  };
+}
+
+/** Sends what becomes of the work, once that is there; `after` is done once it is sent. */
+function answer<R>(work: Promise<R>, after?: () => void): void {
+  const settled = work.then((result) => ({ ok: true, result }) as const, failure);
+  void settled.then((sent) => parentPort?.postMessage(sent)).then(after);
+}
+
+function failure(error: unknown): WorkAnswerOf<never> {
+  const known = error instanceof KmsError ? error : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return { ok: false, code: known?.code ?? 'internal', message, hint: known?.hint };
+}

@@ -1,0 +1,365 @@
+// Follower keeps a copy of a shipped directory near: what its journal says arrived. What it takes never replaces what
+// it has before that is proven. Without the master key it can tell that everything that the journal names is there, and
+// that it got no less; who wrote it, and whether it opens, only the key proves.
+import { equalBytes } from '../crypto/bytes.ts';
+import { KmsError } from '../errors.ts';
+import { sealFile, systemDir } from '../platform/data-dir.ts';
+import type { Seal } from '../seal/seal.ts';
+import type { Files } from '../store/files.ts';
+import type { ChainHead } from '../store/port.ts';
+import type { Proof } from './prove.ts';
+import { isBehind } from './ship.ts';
+import {
+  arrived,
+  journalFile,
+  type Point,
+  type PointChain,
+  readJournal,
+  type ShippedDirectory,
+  sealAfter,
+  sealDigest,
+  shippedSeal,
+} from './ship-journal.ts';
+import { proveShipped } from './ship-source.ts';
+import { journalBytes } from './shipped-bounds.ts';
+import { bringNear, cutBack, prune } from './shipped-copy.ts';
+
+/** A state of a shipped directory: its last point, with all stores. */
+export interface ShippedState {
+  readonly directory: ShippedDirectory;
+  readonly point: Point;
+}
+
+interface FollowDeps {
+  /** What was shipped, the highest epoch first. */
+  directories(): Promise<readonly ShippedDirectory[]>;
+  /** The same of what is near. */
+  copies(): Promise<readonly ShippedDirectory[]>;
+  /** The files of one of those. */
+  source(directory: string): Files;
+  /** The same, near. */
+  copy(directory: string): Files;
+  /** Removes what is near of this directory, or of all but this one. */
+  drop(directory: string, which: 'it' | 'others'): Promise<void>;
+  /** Undefined where there is no key. Throws for a wrong one. */
+  openSeal(bytes: Uint8Array, name: string): Promise<Seal | undefined>;
+  readonly wasm: Uint8Array;
+  /** Bytes that can still be written near. */
+  room(): Promise<number>;
+  /** Milliseconds of a clock that nobody sets. */
+  uptime(): number;
+  /** Told what is proven, before anything goes that only an earlier state needs. */
+  onProven(state: ShippedState): Promise<void>;
+}
+
+/** How far the journal was read. */
+interface Reading {
+  readonly directory: ShippedDirectory;
+  readonly bytes: number;
+  /** The last line that was read. */
+  readonly end: Uint8Array;
+  readonly chain: PointChain;
+  readonly point: Point;
+}
+
+export interface Proven extends ShippedState {
+  readonly proof: Proof;
+  /** The end of each store's activity log. */
+  readonly heads: ReadonlyMap<string, ChainHead>;
+  /** The end of the last closed file of it, where none is at fault. */
+  readonly closed: ReadonlyMap<string, ChainHead>;
+}
+
+/** A proof may take up to this part of the time. */
+const provingShare = 20;
+/** How long a state that did not verify is left alone, unless it changes, in milliseconds. */
+const badPause = 60_000;
+
+export class Follower {
+  readonly #deps: FollowDeps;
+  #reading: Reading | undefined;
+  #copied: ShippedState | undefined;
+  #proven: ShippedState | undefined;
+  #proof: Proven | undefined;
+  #shipped: ShippedState | undefined;
+  #seal: { readonly digest: string; readonly seal: Seal | undefined } | undefined;
+  /** When the next proof may begin. */
+  #proveFrom = 0;
+  #bad: { readonly end: Uint8Array; readonly until: number; readonly error: unknown } | undefined;
+
+  /** `proven`: what was, before. */
+  constructor(deps: FollowDeps, proven: ShippedState | undefined) {
+    this.#deps = deps;
+    this.#proven = proven;
+    this.#copied = proven;
+  }
+
+  /** Undefined where the last look could not tell. */
+  get shipped(): ShippedState | undefined {
+    return this.#shipped;
+  }
+
+  get copied(): ShippedState | undefined {
+    return this.#copied;
+  }
+
+  /** How long the journal was at the last look, as far as it verified; undefined where that took nothing. */
+  get journalBytes(): number | undefined {
+    return this.#reading?.bytes;
+  }
+
+  get proven(): ShippedState | undefined {
+    return this.#proven;
+  }
+
+  /** The keys of what was copied; undefined without the master key. */
+  get seal(): Seal | undefined {
+    return this.#seal?.seal;
+  }
+
+  /**
+   * Takes what has arrived since. Throws why it could not; what was there before still counts then. `isUrgent`: also
+   * what did not verify just now, which may have been the copy's fault.
+   */
+  async look(isUrgent = false): Promise<void> {
+    const known = this.#reading;
+    // Until all of it is here, what was read may have to be read again.
+    this.#reading = undefined;
+    this.#shipped = undefined;
+    const { reading, lines, seal } = await this.#read(known);
+    const { directory, point } = reading;
+    this.#shipped = { directory, point };
+    if (this.#copied) needNotOlder({ directory, point }, this.#copied);
+    if (!isUrgent && this.#bad && equalBytes(this.#bad.end, reading.end) && this.#deps.uptime() < this.#bad.until) {
+      throw this.#bad.error;
+    }
+    if (lines.length > 0) await this.#take(reading, lines, seal);
+    this.#reading = reading;
+    await this.#prove();
+  }
+
+  /** Goes by what is near alone, where what is shipped to is out of reach. */
+  async recall(): Promise<void> {
+    const { copies, copy } = this.#deps;
+    for (const directory of await copies()) {
+      const files = copy(directory.name);
+      if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
+      const bytes = await journalBytes(files, journalFile);
+      const { points: said } = await readJournal(bytes, directory.name, undefined);
+      const seal = await this.#open(await shippedSeal(files, said), directory.name);
+      const point = merged((await readJournal(bytes, directory.name, seal?.keysFor(systemDir))).points);
+      if (point) this.#copied = { directory, point };
+      if (point) return;
+    }
+  }
+
+  /**
+   * Proves what was copied last, unless it is. Throws `corrupt` where it does not verify, `sealed` without a key.
+   * `before`: what was proven a moment ago, whose closed files of activity logs need not be followed again.
+   */
+  async prove(before?: Proven): Promise<Proven> {
+    this.#proveFrom = 0;
+    if (this.#copied) await this.#sealOf(this.#copied);
+    await this.#prove(before);
+    if (this.#proof && this.#copied?.point === this.#proof.point) return this.#proof;
+    throw nothingYet();
+  }
+
+  /** The last state that was proven, once more. */
+  async proveAgain(): Promise<Proven> {
+    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived was proven yet');
+    const seal = await this.#sealOf(this.#proven);
+    return this.#proofOf(this.#proven, seal);
+  }
+
+  wipe(): void {
+    this.#seal?.seal?.wipe();
+    this.#seal = undefined;
+  }
+
+  /** The newest journal with something in it: what it says, and those of its lines that were not read before. */
+  async #read(known: Reading | undefined): Promise<{ reading: Reading; lines: Uint8Array; seal: Uint8Array }> {
+    const { directories, source } = this.#deps;
+    for (const directory of await directories()) {
+      const files = source(directory.name);
+      if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
+      const before = await goesOn(known, directory, files);
+      const from = before?.bytes ?? 0;
+      const bytes = await journalBytes(files, journalFile, from);
+      const keyless = await readJournal(bytes, directory.name, undefined);
+      const points = before ? [before.point, ...keyless.points] : keyless.points;
+      const last = points.at(-1);
+      if (!last) continue;
+      const sealBytes = await shippedSeal(files, points);
+      const digest = sealAfter(points);
+      if (digest !== undefined && digest !== sealDigest(sealBytes)) throw underWay(directory.name);
+      // What was read so far was read with the keys of the seal that it was under.
+      if (before && this.#seal?.digest !== sealDigest(sealBytes)) return this.#read(undefined);
+      const seal = await this.#open(sealBytes, directory.name);
+      const journal = await readJournal(bytes, directory.name, seal?.keysFor(systemDir), before?.chain);
+      const lines = bytes.subarray(0, journal.bytes);
+      const point = merged(points.slice(0, journal.points.length + (before ? 1 : 0)));
+      if (!point) continue;
+      const end = lines.length > 0 ? lastLine(lines) : (before?.end ?? lines);
+      const reading = { directory, bytes: from + lines.length, end, chain: journal.chain, point };
+      return { reading, lines, seal: sealBytes };
+    }
+    throw nothingYet();
+  }
+
+  async #open(bytes: Uint8Array, name: string): Promise<Seal | undefined> {
+    const digest = sealDigest(bytes);
+    if (this.#seal?.digest !== digest) {
+      const seal = await this.#deps.openSeal(bytes, name);
+      this.#seal?.seal?.wipe();
+      this.#seal = { digest, seal };
+      // Where the keys are others, so may be what they prove.
+      this.#proof = undefined;
+    }
+    return this.#seal.seal;
+  }
+
+  async #sealOf({ directory, point }: ShippedState): Promise<Seal> {
+    const seal = await this.#open(await shippedSeal(this.#deps.copy(directory.name), [point]), directory.name);
+    if (seal) return seal;
+    throw new KmsError('sealed', 'the master key is not available', { hint: 'give the key with --key-file' });
+  }
+
+  async #take(reading: Reading, lines: Uint8Array, seal: Uint8Array): Promise<void> {
+    const { directory, point } = reading;
+    const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
+    const before = this.#copied?.directory.name === directory.name ? this.#copied.point : undefined;
+    await bringNear(source, copy, {
+      point,
+      before,
+      seal,
+      lines,
+      from: reading.bytes - lines.length,
+      room: this.#deps.room,
+    });
+    this.#copied = { directory, point };
+    this.#bad = undefined;
+    // Without a key this is all that is ever known of it.
+    if (!this.#seal?.seal) await this.#prune(this.#copied);
+  }
+
+  async #prove(before?: Proven): Promise<void> {
+    const [copied, seal] = [this.#copied, this.#seal?.seal];
+    if (!copied || !seal || this.#proof?.point === copied.point) return;
+    const began = this.#deps.uptime();
+    if (began < this.#proveFrom) return;
+    try {
+      const proven = await this.#proofOf(copied, seal, before);
+      await this.#deps.onProven({ directory: copied.directory, point: copied.point });
+      this.#proof = proven;
+      this.#proven = copied;
+      await this.#prune(copied);
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'corrupt') await this.#goBack(error);
+      throw error;
+    } finally {
+      const ended = this.#deps.uptime();
+      this.#proveFrom = ended + (ended - began) * provingShare;
+    }
+  }
+
+  async #proofOf(state: ShippedState, seal: Seal, before?: Proven): Promise<Proven> {
+    const heads = new Map<string, ChainHead>();
+    const closed = new Map<string, ChainHead>();
+    const { directory, point } = state;
+    const known = before?.directory.name === directory.name ? before.closed : undefined;
+    const proof = await proveShipped(this.#deps.copy(directory.name), this.#deps.wasm, seal, [point], {
+      from: (dir) => known?.get(dir),
+      onStore(dir, checked) {
+        heads.set(dir, checked.activity);
+        if (checked.closed) closed.set(dir, checked.closed);
+      },
+    });
+    return { directory, point, proof, heads, closed };
+  }
+
+  /** Throws away what came after the last state that was proven; all of it, where that does not verify any more. */
+  async #goBack(error: unknown): Promise<void> {
+    const [bad, good] = [this.#copied, this.#proven];
+    const { uptime, copy, drop } = this.#deps;
+    this.#bad = { end: this.#reading?.end ?? new Uint8Array(), until: uptime() + badPause, error };
+    this.#reading = undefined;
+    this.#proof = undefined;
+    this.#copied = good;
+    if (!bad) return;
+    if (good?.directory.name !== bad.directory.name) return drop(bad.directory.name, 'it');
+    await cutBack(copy(bad.directory.name), bad.point, good.point);
+    try {
+      await this.#proofOf(good, await this.#sealOf(good));
+    } catch {
+      this.#proven = undefined;
+      this.#copied = undefined;
+      await drop(bad.directory.name, 'it');
+    }
+  }
+
+  /** Removes what only earlier states needed. */
+  async #prune(state: ShippedState): Promise<void> {
+    await this.#deps.drop(state.directory.name, 'others');
+    await prune(this.#deps.copy(state.directory.name), state.point);
+  }
+}
+
+/** What was read before, where the journal begins with it still. */
+async function goesOn(
+  known: Reading | undefined,
+  directory: ShippedDirectory,
+  files: Files,
+): Promise<Reading | undefined> {
+  if (known?.directory.name !== directory.name || (await files.size(journalFile)) < known.bytes) return undefined;
+  const there = await files.readAt(journalFile, known.bytes - known.end.length, known.end.length);
+  return equalBytes(there, known.end) ? known : undefined;
+}
+
+/** The last point, with all that is there in it. */
+function merged(points: readonly Point[]): Point | undefined {
+  const last = points.at(-1);
+  const seal = sealAfter(points);
+  return last && { ...last, ...(seal === undefined ? {} : { seal }), stores: Object.fromEntries(arrived(points)) };
+}
+
+function lastLine(lines: Uint8Array): Uint8Array {
+  return lines.slice(lines.lastIndexOf(0x0a, lines.length - 2) + 1);
+}
+
+/** Transactions in all stores. */
+export function transactionsIn({ point }: ShippedState): number {
+  return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
+}
+
+/** Throws `refused` for less than there was. */
+function needNotOlder(found: ShippedState, mine: ShippedState): void {
+  const before = arrived([mine.point]);
+  const isLess =
+    found.directory.name === mine.directory.name &&
+    (found.point.at < mine.point.at ||
+      [...arrived([found.point])].some(([dir, place]) => {
+        const had = before.get(dir);
+        return had !== undefined && (had.uid !== place.uid || isBehind(place, had));
+      }));
+  if (found.directory.appliance !== mine.directory.appliance) {
+    throw new KmsError('refused', `what is shipped there is of another appliance, ${found.directory.appliance}`, {
+      hint: `this standby follows ${mine.directory.appliance}: give that one a directory of its own`,
+    });
+  }
+  if (!isLess && found.directory.epoch >= mine.directory.epoch) return;
+  const at = new Date(mine.point.at).toISOString();
+  throw new KmsError('refused', `what is shipped there is older than what arrived by ${at}`, {
+    hint: 'the newer state is kept; find out who put the older one there',
+  });
+}
+
+function underWay(directory: string): KmsError {
+  return new KmsError('unavailable', `${directory}: something is arriving there right now`, { hint: 'try again' });
+}
+
+function nothingYet(): KmsError {
+  return new KmsError('unavailable', 'nothing arrived there yet', {
+    hint: 'the appliance ships there with `kms serve --ship-to DIR`',
+  });
+}

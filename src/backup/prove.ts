@@ -1,0 +1,121 @@
+// Proves that a backup restores: every store in it is recovered into memory and compared with what the appliance said
+// of it when the backup was made.
+import { KmsError } from '../errors.ts';
+import { systemDir, tenantDir } from '../platform/data-dir.ts';
+import { type CheckedStore, checkStore } from '../store/check.ts';
+import type { Files } from '../store/files.ts';
+import type { ChainHead } from '../store/port.ts';
+import type { StoreKeys } from '../store/store-files.ts';
+import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
+import type { StoreSummary, Summary } from './format.ts';
+
+interface Proving {
+  /** Where the stores are: a backup or a data directory. */
+  readonly files: Files;
+  readonly wasm: Uint8Array;
+  keysOf(dir: string): StoreKeys;
+  /** Told of each store once it is proven. */
+  readonly onStore?: ((dir: string, checked: CheckedStore) => void) | undefined;
+  /** Up to where the activity log of a store was followed a moment ago. */
+  readonly from?: ((dir: string) => ChainHead | undefined) | undefined;
+}
+
+/** What is known of a store beforehand. */
+export interface ExpectedStore {
+  readonly dir: string;
+  /** Hexadecimal. */
+  readonly uid?: string;
+  readonly sequence?: number;
+}
+
+export interface Proof {
+  readonly stores: number;
+  /** Transactions in all stores. */
+  readonly transactions: number;
+  /** Records of activity in all stores. */
+  readonly activities: number;
+  /** Rows in all stores. */
+  readonly rows: number;
+  /**
+   * Segments of the activity log, each with what is wrong with it: the records in them are missing, all else restores.
+   */
+  readonly lacks: readonly string[];
+}
+
+/** Throws `corrupt` where anything but a segment of the activity log differs or does not verify. */
+export async function proveStores(
+  { files, wasm, keysOf, onStore, from }: Proving,
+  stores: readonly ExpectedStore[],
+  summary: Summary,
+): Promise<Proof> {
+  let proof: Proof = { stores: 0, transactions: 0, activities: 0, rows: 0, lacks: [] };
+  const dirs = new Set(stores.map(({ dir }) => dir));
+  for (const expected of stores) {
+    const { dir } = expected;
+    const isSystem = dir === systemDir;
+    const checked = await checkStore(
+      { files, dir, keys: keysOf(dir), wasm, migrations: isSystem ? systemMigrations : tenantMigrations },
+      isSystem ? () => 'SELECT dir, deleted_at FROM tenants' : undefined,
+      from?.(dir),
+    );
+    compare(expected, summary[dir], checked);
+    if (isSystem) compareTenants(dirs, checked.rows);
+    onStore?.(dir, checked);
+    proof = {
+      stores: proof.stores + 1,
+      transactions: proof.transactions + checked.mark.sequence,
+      activities: proof.activities + checked.activity.seq - (checked.dropped?.seq ?? 0),
+      rows: proof.rows + Object.values(checked.tables).reduce((sum, count) => sum + count, 0),
+      lacks: [...proof.lacks, ...checked.faults.map(({ path, problem }) => `${path} ${problem}`)],
+    };
+  }
+  if (!dirs.has(systemDir)) throw differs(systemDir, "the appliance's own store", 'missing', 'there');
+  return proof;
+}
+
+/** Throws `corrupt` for a proof of something that lacks records. `what` is what was proven. */
+export function needWhole({ lacks: [first, ...others] }: Proof, what: string): void {
+  if (first === undefined) return;
+  const more = others.length > 0 ? `, and ${others.length} more are missing or changed` : '';
+  throw new KmsError('corrupt', `${what}: activity segment ${first}${more}`, {
+    hint: 'all else in it restores: put the segment back from an older backup, or use this one where there is no better one',
+  });
+}
+
+function compare(
+  { dir, uid, sequence }: ExpectedStore,
+  summary: StoreSummary | undefined,
+  checked: CheckedStore,
+): void {
+  if (uid !== undefined && checked.uid !== uid) throw differs(dir, 'the id', checked.uid, uid);
+  if (sequence !== undefined && checked.mark.sequence !== sequence) {
+    throw differs(dir, 'the number of transactions', checked.mark.sequence, sequence);
+  }
+  if (!summary) return;
+  const names = new Set([...Object.keys(summary.tables), ...Object.keys(checked.tables)]);
+  for (const name of names) {
+    const [found, wanted] = [checked.tables[name] ?? 'none', summary.tables[name] ?? 'none'];
+    if (found !== wanted) throw differs(dir, `the number of ${name}`, found, wanted);
+  }
+  const { activity } = summary;
+  if (checked.activity.seq !== activity.seq) {
+    throw differs(dir, 'the number of activity records', checked.activity.seq, activity.seq);
+  }
+  if (checked.activity.hash !== activity.hash) {
+    throw differs(dir, 'the hash of the last activity record', checked.activity.hash, activity.hash);
+  }
+}
+
+/** Every tenant has its store; one that was deleted may be half erased. */
+function compareTenants(dirs: ReadonlySet<string>, rows: CheckedStore['rows']): void {
+  const known = rows.map((row) => ({ dir: tenantDir(String(row.dir)), deleted: row.deleted_at !== null }));
+  for (const { dir, deleted } of known) {
+    if (!deleted && !dirs.has(dir)) throw differs(dir, 'the store of a tenant', 'missing', 'there');
+  }
+}
+
+function differs(dir: string, what: string, found: string | number, wanted: string | number): KmsError {
+  return new KmsError('corrupt', `${dir}: ${what} is ${found}, expected ${wanted}`, {
+    hint: 'do not rely on this backup; make another one',
+  });
+}

@@ -1,0 +1,217 @@
+// A directory that was shipped to as something to restore: the newest state in it, or the last one before some time.
+import { basename, dirname, join } from 'node:path';
+import { equalBytes } from '../crypto/bytes.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { KmsError } from '../errors.ts';
+import { sealFile, sealName, systemDir } from '../platform/data-dir.ts';
+import { listedFiles } from '../platform/file-ports.ts';
+import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
+import type { Seal } from '../seal/seal.ts';
+import type { Files } from '../store/files.ts';
+import { pieces } from './format.ts';
+import { lifeBeside, parted } from './lives.ts';
+import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
+import type { RestoredFile, RestoreSource } from './restore.ts';
+import {
+  arrived,
+  filesUpTo,
+  journalFile,
+  type Point,
+  parseShippedDirectory,
+  parseShippedSegment,
+  readJournal,
+  type ShippedDirectory,
+  type ShippedPlace,
+  shippedSeal,
+} from './ship-journal.ts';
+import { journalBytes, longestSeal } from './shipped-bounds.ts';
+
+/**
+ * `path` is what was given to `--ship-to`, or one of the directories in it. Throws `refused` where two lives shipped to
+ * the first, and it is not said which counts.
+ */
+export async function shippedSource(
+  path: string,
+  keys: KeyOptions,
+  to?: number,
+): Promise<{ unsealed: OpenedSeal; source: RestoreSource }> {
+  const root = rootOf(path);
+  const lives = foreignFiles({ path: root });
+  const directories = await findDirectories(path, lives);
+  let earliest: number | undefined;
+  for (const directory of directories) {
+    const { name } = directory;
+    const files = lives.beneath(name);
+    // Nothing arrived there yet, and somebody may have raised a fence.
+    if (!(await files.exists(sealFile))) continue;
+    const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
+    const found = await files.read(sealFile, longestSeal);
+    let unsealed = await opened(found);
+    const points = await pointsOf(files, name, unsealed.seal);
+    const seal = await shippedSeal(files, points);
+    // Shipping was cut off between the point and its seal.
+    if (!equalBytes(seal, found)) {
+      unsealed.seal.wipe();
+      unsealed = await opened(seal);
+    }
+    const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
+    if (upTo.length > 0) {
+      const beside = await lifeBeside((each) => lives.beneath(each), directories, directory);
+      if (beside) unsealed.seal.wipe();
+      if (beside) throw parted(beside, directory, root, 'kms restore');
+      return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
+    }
+    earliest = points[0]?.at ?? earliest;
+    unsealed.seal.wipe();
+  }
+  const oldest =
+    earliest === undefined ? 'nothing arrived there yet' : `the earliest is ${new Date(earliest).toISOString()}`;
+  throw new KmsError('refused', `${path} holds no state of that time: ${oldest}`, {
+    hint: 'give a later time with --to',
+  });
+}
+
+/** The directory that is shipped to; `path` is that one, or a life in it. */
+export function rootOf(path: string): string {
+  return parseShippedDirectory(basename(path)) ? dirname(path) : path;
+}
+
+/** The lives in `rootOf(path)` that `path` means, the highest epoch first. */
+export async function findDirectories(
+  path: string,
+  lives: Pick<ForeignFiles, 'names'>,
+): Promise<readonly ShippedDirectory[]> {
+  const own = parseShippedDirectory(basename(path));
+  if (own) return [own];
+  const found = (await lives.names('.')).map(parseShippedDirectory).filter((each) => each !== undefined);
+  const appliances = new Set(found.map(({ appliance }) => appliance));
+  if (appliances.size > 1) {
+    throw new KmsError('refused', `${path} holds what several appliances shipped: ${[...appliances].join(', ')}`, {
+      hint: 'name one of the directories in it',
+    });
+  }
+  if (found.length === 0) {
+    throw new KmsError('refused', `${path} is no directory that an appliance shipped to`, {
+      hint: 'give a backup file, or the directory of `kms serve --ship-to`',
+    });
+  }
+  return found.sort((a, b) => b.epoch - a.epoch);
+}
+
+export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {
+  if (!(await files.exists(journalFile))) return [];
+  return (await readJournal(await journalBytes(files, journalFile), directory, seal.keysFor(systemDir))).points;
+}
+
+/** The state after the last of `points`. */
+export async function sourceAt(
+  files: Files,
+  sealBytes: Uint8Array,
+  seal: Seal,
+  points: readonly Point[],
+): Promise<RestoreSource> {
+  const stores = (await storesAt(files, seal, points)).map(({ files: shipped, ...store }) => ({
+    ...store,
+    files: shipped.map((file) => restoredFile(files, file)),
+  }));
+  const madeAt = new Date(points.at(-1)?.at ?? 0).toISOString();
+  return { seal: sealBytes, stores, summary: {}, origin: { kind: 'shipped', madeAt } };
+}
+
+type StoreAt = ExpectedStore & { readonly files: readonly Shipped[] };
+
+async function storesAt(files: Files, seal: Seal, points: readonly Point[]): Promise<readonly StoreAt[]> {
+  const stores: StoreAt[] = [];
+  for (const [dir, place] of arrived(points)) {
+    const { uid, sequence } = place;
+    // A tenant that was erased since: nobody can read it any more.
+    if (!seal.stores.includes(sealName(dir))) continue;
+    const restored = [...filesUpTo(dir, place), ...(await segmentsOf(files, dir, place, seal))];
+    stores.push({ dir, uid, ...(sequence === undefined ? {} : { sequence }), files: restored });
+  }
+  return stores;
+}
+
+export interface ShippedStores {
+  /** As those of a data directory; nothing is copied, and nothing can be written. */
+  readonly files: Files;
+  readonly stores: readonly ExpectedStore[];
+}
+
+/** The same, to be read where it lies. */
+export async function shippedStores(files: Files, seal: Seal, points: readonly Point[]): Promise<ShippedStores> {
+  const stores = await storesAt(files, seal, points);
+  const listed = new Map<string, { readonly bytes: number; readonly from: string }>();
+  for (const { name, from = name, bytes } of stores.flatMap((store) => store.files)) {
+    listed.set(name, { from, bytes: bytes ?? (await files.size(from)) });
+  }
+  const view = listedFiles(listed, 'a shipped directory is not written to', (fileOf) => ({
+    async readAt(name, offset, length) {
+      const { from, bytes } = fileOf(name);
+      return files.readAt(from, offset, Math.max(0, Math.min(length, bytes - offset)));
+    },
+    async read(name) {
+      const { from, bytes } = fileOf(name);
+      return files.readAt(from, 0, bytes);
+    },
+  }));
+  return { files: view, stores };
+}
+
+/** The same, proven. */
+export async function proveShipped(
+  files: Files,
+  wasm: Uint8Array,
+  seal: Seal,
+  points: readonly Point[],
+  proving?: Pick<Parameters<typeof proveStores>[0], 'onStore' | 'from'>,
+): Promise<Proof> {
+  const { files: view, stores } = await shippedStores(files, seal, points);
+  const keysOf = (dir: string) => seal.keysFor(sealName(dir));
+  return proveStores({ files: view, wasm, keysOf, ...proving }, stores, {});
+}
+
+interface Shipped {
+  readonly name: string;
+  readonly bytes?: number;
+  /** Under which name it is shipped. */
+  readonly from?: string;
+}
+
+function restoredFile(files: Files, { name, bytes, from = name }: Shipped): RestoredFile {
+  return {
+    name,
+    async *read() {
+      yield* pieces(files, from, bytes ?? (await files.size(from)));
+    },
+  };
+}
+
+/** The segments that the place counts, each under the newest key that there is. */
+async function segmentsOf(
+  files: Files,
+  dir: string,
+  { segments, from = 1 }: ShippedPlace,
+  seal: Seal,
+): Promise<Shipped[]> {
+  const keys = seal.keysFor(sealName(dir));
+  const isReadable = (epoch: number): boolean => {
+    try {
+      return keys.key('activity', epoch).length > 0;
+    } catch {
+      return false;
+    }
+  };
+  const newest = new Map<string, number>();
+  for (const name of await files.list(dir)) {
+    const segment = parseShippedSegment(name);
+    if (segment && segment.from >= from && isReadable(segment.epoch)) {
+      newest.set(segment.own, Math.max(segment.epoch, newest.get(segment.own) ?? 0));
+    }
+  }
+  return [...newest.entries()]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, segments)
+    .map(([own, epoch]) => ({ name: `${dir}/${own}`, from: `${dir}/${own}.${epoch}` }));
+}

@@ -1,0 +1,264 @@
+// The directory that is shipped to: what is in it, and how files get there so that a crash of either side leaves what
+// the journal's last line says, and nothing that is taken for more.
+import { KmsError } from '../errors.ts';
+import { sealFile } from '../platform/data-dir.ts';
+import type { Files } from '../store/files.ts';
+import type { HeldFile } from '../store/port.ts';
+import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
+import { isSegment, pieces } from './format.ts';
+import {
+  arrived,
+  isLog,
+  type Journal,
+  journalFile,
+  nextSealFile,
+  type Point,
+  PointChain,
+  type PointKeys,
+  parseShippedSegment,
+  readJournal,
+  type ShippedPlace,
+  sealAfter,
+  shippedSeal,
+  shippedSegment,
+} from './ship-journal.ts';
+import { journalBytes, longestJournal } from './shipped-bounds.ts';
+
+/** Of a store: the first snapshot, and the first record in a segment. */
+type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
+
+export class ShipTarget {
+  /** Of the directory itself. */
+  readonly #files: Files;
+  readonly #directory: string;
+  readonly #mostBytes: number;
+  /** Files that are there whole. */
+  readonly #whole = new Set<string>();
+  /** Under which keys files of the source were last seen to be there. */
+  readonly #known = new Map<string, string>();
+  /** Bytes of logs that are there. */
+  readonly #logs = new Map<string, number>();
+  #points: Point[] = [];
+  #places = new Map<string, ShippedPlace>();
+  #chain: PointChain;
+  #journalBytes = 0;
+
+  /** `mostBytes`: of the journal, before it forgets half of its points. */
+  constructor(files: Files, directory: string, keys: PointKeys, mostBytes = longestJournal / 2) {
+    this.#files = files;
+    this.#directory = directory;
+    this.#mostBytes = mostBytes;
+    this.#chain = new PointChain(directory, keys);
+  }
+
+  get points(): readonly Point[] {
+    return this.#points;
+  }
+
+  /** What has arrived, by store directory. */
+  get places(): ReadonlyMap<string, ShippedPlace> {
+    return this.#places;
+  }
+
+  /** Finds out what is there, and takes away what came after the last point. */
+  async open(keys: PointKeys): Promise<void> {
+    await this.#files.makeDir('.');
+    const journal = await this.#readJournal(keys);
+    this.#points = [...journal.points];
+    this.#places = arrived(journal.points);
+    this.#chain = journal.chain;
+    if (await this.#files.exists(nextSealFile)) await this.adoptSeal(await shippedSeal(this.#files, this.#points));
+    for (const [dir, place] of this.#places) await this.#openStore(dir, place);
+  }
+
+  async #readJournal(keys: PointKeys): Promise<Journal> {
+    const exists = await this.#files.exists(journalFile);
+    const bytes = exists ? await journalBytes(this.#files, journalFile) : new Uint8Array();
+    const journal = await readJournal(bytes, this.#directory, keys);
+    // Written anew in any case: what an fsync failed to write is shown like all else, and is not there after a loss of
+    // power.
+    await this.#files.replace(journalFile, bytes.subarray(0, journal.bytes));
+    this.#journalBytes = journal.bytes;
+    return journal;
+  }
+
+  async #openStore(dir: string, { log, offset }: ShippedPlace): Promise<void> {
+    const files = this.#files;
+    // A name that is seen may not be durable.
+    await files.makeDir(dir);
+    await files.syncDir(dir);
+    const { snapshots, logs, leftovers } = await listStoreFiles(files, dir);
+    for (const name of leftovers) await files.remove(name);
+    for (const generation of snapshots) this.#whole.add(snapshotName(dir, generation));
+    for (const name of await files.list(dir)) this.#whole.add(`${dir}/${name}`);
+    for (const generation of logs) {
+      const name = logName(dir, generation);
+      this.#whole.delete(name);
+      // What came after the last point may be torn; the source has it still.
+      if (generation > log) {
+        await files.remove(name);
+        continue;
+      }
+      let size = await files.size(name);
+      if (generation === log && size < offset) throw shorter(name, size, offset);
+      if (generation === log && size > offset) {
+        const file = await files.openAppend(name, false);
+        try {
+          await file.truncate(offset);
+          await file.sync();
+        } finally {
+          await file.close();
+        }
+        size = offset;
+      }
+      this.#logs.set(name, size);
+    }
+  }
+
+  /** The last bytes of what arrived of a log, to compare with the source. */
+  tailOf(dir: string, { log, offset }: ShippedPlace, length: number): Promise<Uint8Array> {
+    return this.#files.readAt(logName(dir, log), offset - length, length);
+  }
+
+  /**
+   * Brings a file over, or the part of it that is missing. `keys` says which keys the store has: with others its
+   * segments are others.
+   */
+  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string): Promise<void> {
+    if (isLog(file)) return this.#bringLog(source, file);
+    if (this.#known.get(file.name) === keys) return;
+    await this.#bringWhole(source, file);
+    this.#known.set(file.name, keys);
+  }
+
+  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
+    const name = isSegment(file) ? await shippedSegment(source, file.name) : file.name;
+    if (this.#whole.has(name)) return;
+    await this.#files.replace(name, pieces(source, file.name, file.bytes));
+    this.#whole.add(name);
+  }
+
+  async #bringLog(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile): Promise<void> {
+    const there = this.#logs.get(name);
+    if (there === undefined) {
+      await this.#files.replace(name, pieces(source, name, bytes));
+    } else if (there < bytes) {
+      // Until the end of this it is not known how much is there.
+      const file = await this.#files.openAppend(name, false);
+      try {
+        if (file.size > there) await file.truncate(there);
+        for await (const piece of pieces(source, name, bytes, there)) await file.append(piece);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    }
+    this.#logs.set(name, Math.max(bytes, there ?? 0));
+  }
+
+  async makeDir(dir: string): Promise<void> {
+    await this.#files.makeDir(dir);
+  }
+
+  /** Beside the one that counts, until a point says that this one does. */
+  async bringSeal(bytes: Uint8Array): Promise<void> {
+    await this.#files.replace(this.#points.length === 0 ? sealFile : nextSealFile, bytes);
+  }
+
+  /** The one that a point says counts. */
+  async adoptSeal(bytes: Uint8Array): Promise<void> {
+    await this.#files.replace(sealFile, bytes);
+    if (await this.#files.exists(nextSealFile)) await this.#files.remove(nextSealFile);
+  }
+
+  /** From here on everything that the point says counts as arrived. */
+  async note(point: Point): Promise<void> {
+    const line = this.#chain.line(point);
+    const file = await this.#files.openAppend(journalFile, false);
+    try {
+      if (file.size > this.#journalBytes) await file.truncate(this.#journalBytes);
+      await file.append(line);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    this.#journalBytes += line.length;
+    this.#points.push(point);
+    this.#places = arrived([{ ...point, stores: Object.fromEntries(this.#places) }, point]);
+  }
+
+  /**
+   * Forgets the points before the last one that is not after `cutoff`, and half of them where the journal becomes long;
+   * removes the files that only they needed.
+   */
+  async prune(cutoff: number, keys: PointKeys): Promise<void> {
+    const isLong = this.#journalBytes > this.#mostBytes;
+    const past = this.#points.findLastIndex(({ at }) => at <= cutoff);
+    const first = Math.max(past, isLong ? Math.floor(this.#points.length / 2) : 0);
+    if (first > 0) await this.#forget(first, keys);
+    const needed = new Map<string, Needed>();
+    for (const { stores } of this.#points) {
+      for (const [dir, place] of Object.entries(stores)) {
+        if (!place) continue;
+        const { snapshot, from = 1 } = place;
+        const before = needed.get(dir) ?? { snapshot, from };
+        needed.set(dir, { snapshot: Math.min(snapshot, before.snapshot), from: Math.min(from, before.from) });
+      }
+    }
+    for (const [dir, first] of needed) await this.#removeBefore(dir, first);
+    for (const name of [...this.#whole, ...this.#logs.keys()]) {
+      const dir = name.slice(0, name.lastIndexOf('/'));
+      if (!needed.has(dir)) await this.#removeStore(dir);
+    }
+  }
+
+  async #forget(first: number, keys: PointKeys): Promise<void> {
+    const [base, ...rest] = this.#points.slice(first);
+    if (!base) return;
+    const before = this.#points.slice(0, first + 1);
+    const seal = sealAfter(before);
+    const points = [
+      { ...base, ...(seal === undefined ? {} : { seal }), stores: Object.fromEntries(arrived(before)) },
+      ...rest,
+    ].map((point) => ({ ...point, keyEpoch: keys.epoch }));
+    const chain = new PointChain(this.#directory, keys);
+    const lines = points.map((point) => chain.line(point));
+    async function* all(): AsyncGenerator<Uint8Array> {
+      yield* lines;
+    }
+    await this.#files.replace(journalFile, all());
+    this.#points = points;
+    this.#chain = chain;
+    this.#journalBytes = lines.reduce((sum, line) => sum + line.length, 0);
+  }
+
+  async #removeBefore(dir: string, { snapshot, from }: Needed): Promise<void> {
+    const { snapshots, logs } = await listStoreFiles(this.#files, dir);
+    for (const generation of snapshots) if (generation < snapshot) await this.#remove(snapshotName(dir, generation));
+    for (const generation of logs) if (generation <= snapshot) await this.#remove(logName(dir, generation));
+    if (from === 1) return;
+    for (const name of await this.#files.list(dir)) {
+      if ((parseShippedSegment(name)?.from ?? from) < from) await this.#remove(`${dir}/${name}`);
+    }
+  }
+
+  async #remove(name: string): Promise<void> {
+    await this.#files.remove(name);
+    this.#whole.delete(name);
+    this.#known.delete(name);
+    this.#logs.delete(name);
+  }
+
+  async #removeStore(dir: string): Promise<void> {
+    await this.#files.removeDir(dir);
+    for (const name of this.#whole) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
+    for (const name of this.#known.keys()) if (name.startsWith(`${dir}/`)) this.#known.delete(name);
+    for (const name of this.#logs.keys()) if (name.startsWith(`${dir}/`)) this.#logs.delete(name);
+  }
+}
+
+function shorter(name: string, size: number, expected: number): KmsError {
+  return new KmsError('corrupt', `${name}: ${size} bytes, ${expected} were shipped`, {
+    hint: 'the shipped directory was damaged: move it away, and shipping starts anew',
+  });
+}

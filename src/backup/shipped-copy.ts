@@ -1,0 +1,192 @@
+// A copy of a shipped directory, in files of the same names: what has arrived is brought near, and what no state needs
+// goes. Logs only grow, and files that the last proven state needs stay.
+import { equalBytes, toHex } from '../crypto/bytes.ts';
+import { KmsError } from '../errors.ts';
+import { sealFile } from '../platform/data-dir.ts';
+import type { Files } from '../store/files.ts';
+import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
+import { pieces } from './format.ts';
+import {
+  arrived,
+  filesUpTo,
+  journalFile,
+  nextSealFile,
+  type Point,
+  parseShippedSegment,
+  type ShippedPlace,
+} from './ship-journal.ts';
+import { longestSegment, needAtMost } from './shipped-bounds.ts';
+
+interface Arriving {
+  readonly point: Point;
+  /** What is here for certain. */
+  readonly before: Point | undefined;
+  readonly seal: Uint8Array;
+  /** Of the journal, from that byte on. */
+  readonly lines: Uint8Array;
+  readonly from: number;
+  /** Bytes that can still be written near. */
+  room(): Promise<number>;
+}
+
+/** Copies what is missing; the journal says so last. */
+export async function bringNear(source: Files, copy: Files, arriving: Arriving): Promise<void> {
+  const { point, seal, lines, from, room } = arriving;
+  await copy.makeDir('.');
+  const before = arriving.before && arrived([arriving.before]);
+  for (const [dir, place] of arrived([point])) {
+    await bring(source, copy, { dir, place, before: before?.get(dir), room });
+  }
+  const hasSeal = await copy.exists(sealFile);
+  const isOther = !hasSeal || !equalBytes(await copy.read(sealFile), seal);
+  if (isOther) await copy.replace(hasSeal ? nextSealFile : sealFile, seal);
+  await (from > 0 ? append(copy, journalFile, from, lines) : copy.replace(journalFile, lines));
+  if (isOther && hasSeal) {
+    await copy.replace(sealFile, seal);
+    await copy.remove(nextSealFile);
+  }
+}
+
+/** Throws away what came after the point `good`. */
+export async function cutBack(copy: Files, bad: Point, good: Point): Promise<void> {
+  if (await copy.exists(journalFile)) await copy.remove(journalFile);
+  for (const [dir] of arrived([bad])) {
+    const place = arrived([good]).get(dir);
+    if (place) await cutBackStore(copy, dir, place);
+    else await copy.removeDir(dir);
+  }
+}
+
+/** Removes what only states before this point needed. */
+export async function prune(copy: Files, point: Point): Promise<void> {
+  for (const [dir, { snapshot, from = 1 }] of arrived([point])) {
+    const { snapshots, logs } = await listStoreFiles(copy, dir);
+    for (const each of snapshots) if (each < snapshot) await copy.remove(snapshotName(dir, each));
+    for (const each of logs) if (each <= snapshot) await copy.remove(logName(dir, each));
+    for (const name of await copy.list(dir)) {
+      if ((parseShippedSegment(name)?.from ?? from) < from) await copy.remove(`${dir}/${name}`);
+    }
+  }
+}
+
+interface Bringing {
+  readonly dir: string;
+  readonly place: ShippedPlace;
+  /** As far as it is here for certain: what is behind that may be torn. */
+  readonly before: ShippedPlace | undefined;
+  room(): Promise<number>;
+}
+
+/** Copies what of a store is missing. */
+async function bring(source: Files, copy: Files, { dir, place, before, room }: Bringing): Promise<void> {
+  await copy.makeDir(dir);
+  const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
+  const snapshot = snapshotName(dir, place.snapshot);
+  if (!there.has(snapshot)) {
+    const length = await source.size(snapshot);
+    await needStoreFile(source, 'snapshot', snapshot, place);
+    await needRoom(snapshot, length, room);
+    await copy.replace(snapshot, exactly(source, snapshot, length));
+  }
+  for (const { name, bytes } of filesUpTo(dir, place)) {
+    if (name === snapshot) continue;
+    const length = bytes ?? (await source.size(name));
+    const isLast = before !== undefined && name === logName(dir, before.log);
+    const isEarlier = before !== undefined && name < logName(dir, before.log) && there.has(name);
+    if (isEarlier && (await copy.size(name)) === length) continue;
+    const has = isLast && there.has(name) ? before.offset : 0;
+    if (has < length || has === 0) {
+      await needAllThere(source, name, length);
+      await needStoreFile(source, 'log', name, place);
+      await needRoom(name, length - has, room);
+    }
+    if (has === 0 || has > length) await copy.replace(name, exactly(source, name, length));
+    else if (has < length) await append(copy, name, has, exactly(source, name, length, has));
+  }
+  for (const name of await source.list(dir)) {
+    const segment = parseShippedSegment(name);
+    if (!segment || segment.from < (place.from ?? 1) || there.has(`${dir}/${name}`)) continue;
+    const path = `${dir}/${name}`;
+    const length = await source.size(path);
+    needAtMost(path, length, longestSegment);
+    await needRoom(path, length, room);
+    await copy.replace(path, exactly(source, path, length));
+  }
+}
+
+/** Bytes that a standby leaves free, so that it can note what it has and take over. */
+const keptFree = 64 * 1024 * 1024;
+
+/** Throws `refused` before anything is written of what would fill the disk: without a key nothing says what it is. */
+async function needRoom(name: string, bytes: number, room: () => Promise<number>): Promise<void> {
+  const free = await room();
+  if (bytes === 0 || bytes + keptFree <= free) return;
+  throw new KmsError('refused', `${name}: ${bytes} bytes arrived, and there is room for ${free} here`, {
+    hint: `${lookThere}; or make room: ${keptFree} bytes stay free`,
+  });
+}
+
+/** A line may say any number of bytes. */
+async function needAllThere(source: Files, name: string, bytes: number): Promise<void> {
+  const size = await source.size(name);
+  if (size < bytes) throw endsEarly(name, size, bytes);
+}
+
+/** Throws `corrupt` for a file of another kind or another store: its header, in clear, has to be the one expected. */
+async function needStoreFile(
+  source: Files,
+  kind: 'log' | 'snapshot',
+  name: string,
+  { uid }: ShippedPlace,
+): Promise<void> {
+  const header = decodeFileHeader(kind, name, await source.readAt(name, 0, headerLength));
+  if (toHex(header.uid) === uid) return;
+  throw new KmsError('corrupt', `${name}: expected a file of store ${uid}, found one of ${toHex(header.uid)}`, {
+    hint: lookThere,
+  });
+}
+
+async function* exactly(files: Files, name: string, to: number, from = 0): AsyncGenerator<Uint8Array> {
+  let at = from;
+  for await (const piece of pieces(files, name, to, from)) {
+    at += piece.length;
+    yield piece;
+  }
+  if (at < to) throw endsEarly(name, at, to);
+}
+
+function endsEarly(name: string, at: number, bytes: number): KmsError {
+  return new KmsError('corrupt', `${name}: ends at byte ${at}, ${bytes} were shipped`, { hint: lookThere });
+}
+
+const lookThere = 'what was there before is kept; look for the fault where it is shipped to';
+
+async function append(
+  files: Files,
+  name: string,
+  size: number,
+  bytes: Uint8Array | AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const file = await files.openAppend(name, false);
+  try {
+    if (file.size > size) await file.truncate(size);
+    if (bytes instanceof Uint8Array) await file.append(bytes);
+    else for await (const piece of bytes) await file.append(piece);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** Leaves of a store what a state needs. */
+async function cutBackStore(files: Files, dir: string, place: ShippedPlace): Promise<void> {
+  const { snapshots, logs } = await listStoreFiles(files, dir);
+  for (const each of snapshots) if (each > place.snapshot) await files.remove(snapshotName(dir, each));
+  for (const each of logs) if (each > place.log) await files.remove(logName(dir, each));
+  if (logs.includes(place.log)) await append(files, logName(dir, place.log), place.offset, new Uint8Array());
+  const own = new Set<string>();
+  for (const name of (await files.list(dir)).sort()) {
+    const segment = parseShippedSegment(name);
+    if (segment && own.add(segment.own).size > place.segments) await files.remove(`${dir}/${name}`);
+  }
+}

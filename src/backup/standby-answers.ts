@@ -1,0 +1,121 @@
+// What a standby answers until it takes over: that it lives, how far it is behind, and to the administrator at the
+// machine the command that has it take over. Everything else is told that nobody is served here.
+import { type LocalId, localEndpoints } from '../api/local.ts';
+import { localCaller } from '../core/credential.ts';
+import { KmsError, reasonOf } from '../errors.ts';
+import { defaultBodyLimit, tooLarge } from '../http/body.ts';
+import { checkParts } from '../http/input.ts';
+import type { ApiRequest } from '../http/request.ts';
+import type { Answer } from '../http/request-log.ts';
+import { answered, type Outcome, refused } from '../http/respond.ts';
+import { epochTimeOf } from '../model/timestamp.ts';
+import { version } from '../version.ts';
+import type { Standby } from './standby.ts';
+
+const message = 'this is a standby: it serves nobody until it takes over';
+
+/** How long the one that it takes over from is given to stop, unless that is said, in milliseconds. */
+const usualWait = 10_000;
+
+/** `begin` opens the appliance that it took over. */
+export function standbyAnswers(standby: Standby, begin: () => Promise<unknown>): Answer {
+  let takingOver: Promise<Outcome> | undefined;
+  const promote = async (request: ApiRequest): Promise<Outcome> => {
+    const { wait = usualWait, fence = true, acceptOlder = false } = await bodyOf(request);
+    const taken = await standby.takeOver({ wait, fence, acceptOlder });
+    await begin();
+    return answered(taken);
+  };
+  const local = async (request: ApiRequest): Promise<Outcome | undefined> => {
+    const { method, path } = request;
+    if (path === '/local/status') return answered({ version, sealed: true, standby: standby.status() });
+    if (path !== '/local/standby/promote' || method !== 'POST') return undefined;
+    if (takingOver) return refused(new KmsError('conflict', 'it is taking over already; wait for it'));
+    takingOver = promote(request)
+      .catch((error: unknown) => refused(answerable(error)))
+      .finally(() => {
+        takingOver = undefined;
+      });
+    return takingOver;
+  };
+  return async (request) => ({
+    outcome: publicAnswer(standby, request) ?? (request.local ? await local(request) : undefined) ?? notServing,
+  });
+}
+
+const notServing: Outcome = { status: 503, body: { message }, headers: { 'Retry-After': '5' } };
+
+/** Clients of Tang, who are anybody, are told nothing. */
+function publicAnswer(standby: Standby, { path, surface }: ApiRequest): Outcome | undefined {
+  if (surface === 'tang') return undefined;
+  if (path === '/healthz') return answered({ status: 'ok' });
+  if (path === '/readyz') return { status: 503, body: { message, standby: distance(standby) } };
+  if (path === '/metrics')
+    return { ...answered({}), content: metricsOf(standby), headers: { 'Content-Type': textType } };
+  // Whether it would be sealed is not known before it takes over.
+  return path === '/system/seal-status' ? { status: 404, body: { message } } : undefined;
+}
+
+/** What could not be done is no defect: it is told to whoever asked. */
+function answerable(error: unknown): unknown {
+  if (!(error instanceof KmsError) || error.code === 'sealed') return error;
+  const { message: what, hint } = error;
+  return new KmsError('conflict', hint === undefined ? what : `${what}; ${hint}`, { cause: error });
+}
+
+async function bodyOf({ body }: ApiRequest): Promise<{ wait?: number; fence?: boolean; acceptOlder?: boolean }> {
+  const id: LocalId = 'promoteStandby';
+  const endpoint = localEndpoints.find((each) => each.id === id);
+  if (!endpoint) throw new KmsError('internal', `${id} is not declared`);
+  const bytes = await body.read(defaultBodyLimit, localCaller.id);
+  if (!bytes) throw tooLarge(defaultBodyLimit);
+  const value = parsed(new TextDecoder().decode(bytes));
+  const checked = checkParts(endpoint, { params: {}, query: {}, body: { value, inexact: [] } });
+  if (checked.error) throw checked.error;
+  // Cast: the declaration has just been compared with it.
+  return (checked.input as { body: { wait?: number; fence?: boolean; acceptOlder?: boolean } }).body;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new KmsError('invalid', `the body is no JSON: ${reasonOf(error)}`);
+  }
+}
+
+/** For everybody: no paths, and no reasons with paths in them. */
+function distance(standby: Standby): object {
+  const { appliance, epoch, behind, shipped, proven, problem } = standby.status();
+  return {
+    appliance,
+    epoch,
+    behind,
+    shippedAt: shipped?.at ?? null,
+    provenAt: proven?.at ?? null,
+    ok: isWell(problem),
+  };
+}
+
+function isWell(problem: string | undefined): boolean {
+  return problem === undefined;
+}
+
+const textType = 'text/plain; version=0.0.4; charset=utf-8';
+
+function metricsOf(standby: Standby): string {
+  const { behind, shipped, proven, problem } = standby.status();
+  const seconds = (at: string | undefined): number | undefined =>
+    at === undefined ? undefined : epochTimeOf(at) / 1000;
+  const gauges: readonly (readonly [string, string, number | undefined])[] = [
+    ['kms_standby_ok', 'whether the last look at what is shipped went well', isWell(problem) ? 1 : 0],
+    ['kms_standby_behind_transactions', 'transactions that are shipped and not here', behind?.transactions],
+    ['kms_standby_behind_seconds', 'seconds between what is shipped and what is here', behind?.seconds],
+    ['kms_standby_shipped_timestamp_seconds', 'of which time the newest shipped state is', seconds(shipped?.at)],
+    ['kms_standby_proven_timestamp_seconds', 'of which time the newest proven state is', seconds(proven?.at)],
+  ];
+  return gauges
+    .filter(([, , value]) => value !== undefined)
+    .map(([name, help, value]) => `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`)
+    .join('');
+}

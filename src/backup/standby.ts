@@ -1,0 +1,376 @@
+// Standby is a directory that follows what an appliance ships, and becomes that appliance by one command. Until then it
+// serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever
+// lives it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off
+// at any step: done again, it goes on.
+import { readdir } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import type { StandbyAnswer, TakenOverAnswer } from '../api/local/copies.ts';
+import { toHex, utf8 } from '../crypto/bytes.ts';
+import type { OpenedSeal } from '../custody/unlock.ts';
+import { type KeyOptions, unseal } from '../custody/unsealer.ts';
+import { KmsError, reasonOf, systemError } from '../errors.ts';
+import { isJsonObject } from '../model/json.ts';
+import { dataDirState, holdNew, inDir, sealFile, standbyMark } from '../platform/data-dir.ts';
+import { diskSpace } from '../platform/disk.ts';
+import { systemWorld } from '../platform/environment.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
+import { type DirectoryLock, lockFile } from '../platform/lock.ts';
+import { makeDirs, nodeFiles } from '../platform/node-files.ts';
+import { sqlWasm } from '../platform/program-files.ts';
+import type { Seal } from '../seal/seal.ts';
+import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
+import { isHex, parseJson } from './format.ts';
+import { lifeBeside, parted } from './lives.ts';
+import { placeKey } from './restore-command.ts';
+import { type Point, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
+import { findDirectories, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
+import { longestSeal } from './shipped-bounds.ts';
+import {
+  clearStandby,
+  copiesDir,
+  isFencedBy,
+  newestArrived,
+  type Places,
+  type Stopped,
+  standbyNames,
+  stopTheOther,
+  type TakingOver,
+  takeOver,
+} from './take-over.ts';
+
+interface StandbyOptions {
+  /** What is shipped to; where it was followed before when absent. */
+  readonly from?: string | undefined;
+  /** The new data directory: missing, empty or a standby's. */
+  readonly data: string;
+  /** A key file may lie beside another directory than `data`. */
+  readonly keys: Omit<KeyOptions, 'data'> & Partial<Pick<KeyOptions, 'data'>>;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+}
+
+/** What the mark holds. */
+interface Mark {
+  readonly format: 1;
+  /** Random, hexadecimal: by which a fence knows who raised it. */
+  readonly id: string;
+  readonly from: string;
+  /** The last state that was proven. */
+  readonly proven?: { readonly directory: string; readonly point: Point };
+}
+
+type StandbyStatus = StandbyAnswer['standby'];
+
+/** How often it looks for more, in milliseconds. */
+const pause = 1000;
+
+export class Standby {
+  readonly data: string;
+  readonly #options: StandbyOptions;
+  readonly #lock: DirectoryLock;
+  readonly #wasm: Uint8Array;
+  readonly #follower: Follower;
+  /** What is shipped to. */
+  readonly #lives: ForeignFiles;
+  #mark: Mark;
+  /** What opened the seal last. */
+  #opened: OpenedSeal | undefined;
+  #problem: string | undefined = 'it has not looked there yet';
+  #said: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  /** Takes the directory for this process; makes a standby's of one that is missing or empty. */
+  static async open(options: StandbyOptions): Promise<Standby> {
+    const data = resolve(options.data);
+    try {
+      await needStandby(data, options.from === undefined);
+      const from = options.from === undefined ? undefined : resolve(options.from);
+      if (from !== undefined) await refuseDataDirectory(from);
+      await makeDirs(data);
+      const lock = await holdNew(data);
+      try {
+        await needStandby(data, options.from === undefined);
+        const found = await readMark(data);
+        const id = found?.id ?? toHex(systemWorld().random(16));
+        const mark: Mark = { ...found, format: 1, id, from: from ?? found?.from ?? '' };
+        await writeMark(data, mark);
+        return new Standby(data, { ...options }, lock, mark, await sqlWasm());
+      } catch (error) {
+        lock.release();
+        throw error;
+      }
+    } catch (error) {
+      throw systemError(error, data);
+    }
+  }
+
+  private constructor(data: string, options: StandbyOptions, lock: DirectoryLock, mark: Mark, wasm: Uint8Array) {
+    this.data = data;
+    this.#options = options;
+    this.#lock = lock;
+    this.#mark = mark;
+    this.#wasm = wasm;
+    this.#lives = foreignFiles({ path: rootOf(mark.from), own: [data] });
+    this.#follower = this.#newFollower(options.keys);
+  }
+
+  /** Follows until it is closed or takes over. */
+  start(): void {
+    this.#running = this.#look().then(() => {
+      if (!this.#closed) this.#timer = globalThis.setTimeout(() => this.start(), pause).unref();
+    });
+  }
+
+  status(): StandbyStatus {
+    const { shipped, copied, proven, seal } = this.#follower;
+    const { appliance, epoch } = copied?.directory ?? {};
+    const behind =
+      shipped && copied && shipped.directory.name === copied.directory.name
+        ? {
+            transactions: Math.max(0, transactionsIn(shipped) - transactionsIn(copied)),
+            seconds: Math.max(0, Math.round((shipped.point.at - copied.point.at) / 1000)),
+          }
+        : null;
+    return {
+      from: this.#mark.from,
+      ...(appliance !== undefined && epoch !== undefined && { appliance, epoch }),
+      shipped: reached(shipped),
+      copied: reached(copied),
+      proven: reached(proven),
+      behind,
+      hasKey: seal !== undefined,
+      ...(this.#problem !== undefined && { problem: this.#problem }),
+    };
+  }
+
+  /**
+   * Becomes the appliance: then the directory is a data directory like any other, and this has let go of it. Throws,
+   * and goes on following, where it cannot. `keys`: where the master key comes from, unless from where it came so far.
+   */
+  async takeOver(how: TakingOver, keys = this.#options.keys): Promise<TakenOverAnswer> {
+    await this.#rest();
+    const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
+    try {
+      const taken = await takeOver(
+        { ...this.#stopping(follower, keys), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+        how,
+      );
+      // A recovery kit belongs in a safe, not beside the data.
+      const { slot, place } = this.#opened ?? {};
+      const key = await placeKey(this.data, slot?.kind === 'recovery-kit' ? undefined : place);
+      this.#letGo();
+      return { data: this.data, ...taken, ...key };
+    } catch (error) {
+      if (this.#timer) this.start();
+      throw systemError(error, this.#mark.from);
+    } finally {
+      if (follower !== this.#follower) follower.wipe();
+    }
+  }
+
+  /** Takes what has arrived, and proves it, but for what was proven `before`. Throws why it could not. */
+  async catchUp(before?: Proven): Promise<Proven> {
+    await this.#rest();
+    for (let tries = 5; ; tries--) {
+      try {
+        await this.#follower.look();
+        return await this.#follower.prove(before);
+      } catch (error) {
+        // Something may be arriving right now.
+        if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
+        await setTimeout(pause);
+      }
+    }
+  }
+
+  /** The stores of a state that was copied, to be read, and what opens them. */
+  async stores({ directory, point }: ShippedState): Promise<{ shipped: ShippedStores; opened: OpenedSeal }> {
+    const opened = this.#opened;
+    if (!opened) throw new KmsError('internal', 'a state is to be read without a key');
+    return { shipped: await shippedStores(this.#places.copy(directory.name), opened.seal, [point]), opened };
+  }
+
+  /** Whether its own fence stands. Throws `refused` where another's does. */
+  hasFenced({ directory }: Proven): Promise<boolean> {
+    return isFencedBy({ ...this.#places, follower: this.#follower, id: this.#mark.id }, { directory });
+  }
+
+  /** Has the one that it follows stop, for another than this directory. Done again it goes on. */
+  async stopOther(how: TakingOver): Promise<Stopped<ShippedState>> {
+    await this.#rest();
+    return stopTheOther(this.#stopping(this.#follower), how, newestArrived);
+  }
+
+  #stopping(follower: Follower, { keys, data = this.data }: StandbyOptions['keys'] = this.#options.keys) {
+    const { askPassphrase: _, ...sources } = keys;
+    return {
+      ...this.#places,
+      from: this.#mark.from,
+      directories: () => this.#directories(),
+      all: () => findDirectories(rootOf(this.#mark.from), this.#lives),
+      // Nobody is asked once more for what opens the one that is followed.
+      openBeside: async (name: string) => {
+        const bytes = await this.#lives.beneath(name).read(sealFile, longestSeal);
+        return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
+      },
+      ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
+      pause: (milliseconds: number) => setTimeout(milliseconds),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#rest();
+    this.#letGo();
+  }
+
+  async #rest(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#running;
+    clearTimeout(this.#timer);
+  }
+
+  #letGo(): void {
+    this.#closed = true;
+    this.#follower.wipe();
+    this.#lock.release();
+  }
+
+  get #places(): Places {
+    return {
+      source: (name) => this.#lives.beneath(name),
+      copy: (name) => nodeFiles(join(this.data, copiesDir, name)),
+    };
+  }
+
+  #directories(): Promise<readonly ShippedDirectory[]> {
+    return findDirectories(this.#mark.from, this.#lives);
+  }
+
+  #newFollower(keys: StandbyOptions['keys']): Follower {
+    const root = join(this.data, copiesDir);
+    // Whoever names one life means that one, also where a later one was followed so far.
+    const named = parseShippedDirectory(basename(this.#mark.from));
+    const isMeant = ({ name }: ShippedDirectory): boolean => named === undefined || named.name === name;
+    const { directory = '', point } = this.#mark.proven ?? {};
+    const proven = parseShippedDirectory(directory);
+    return new Follower(
+      {
+        directories: () => this.#directories(),
+        copies: async () =>
+          (await findDirectories(root, { names: () => readdir(root) }).catch(() => [])).filter(isMeant),
+        ...this.#places,
+        async drop(name, which) {
+          for (const each of await readdir(root).catch(() => [])) {
+            if ((each === name) === (which === 'it')) await nodeFiles(root).removeDir(each);
+          }
+        },
+        openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
+        wasm: this.#wasm,
+        room: async () => (await diskSpace(this.data)).free,
+        uptime: () => performance.now(),
+        onProven: async (state) => {
+          this.#mark = { ...this.#mark, proven: { directory: state.directory.name, point: state.point } };
+          await writeMark(this.data, this.#mark);
+        },
+      },
+      proven && point && isMeant(proven) ? { directory: proven, point } : undefined,
+    );
+  }
+
+  async #openSeal(bytes: Uint8Array, name: string, keys: StandbyOptions['keys']): Promise<Seal | undefined> {
+    try {
+      this.#opened = await unseal(bytes, `the seal in ${name}`, { data: this.data, ...keys });
+      return this.#opened.seal;
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
+      throw error;
+    }
+  }
+
+  async #look(): Promise<void> {
+    try {
+      await this.#follower.look();
+      this.#problem = await this.#partedFrom();
+    } catch (error) {
+      this.#problem = reasonOf(error);
+    }
+    // Once, not at each look. What is gone with the next look is not worth a line.
+    const { onEvent } = this.#options;
+    if (this.#problem === this.#said) return;
+    if (this.#problem === undefined) onEvent?.({ level: 'info', message: `following ${this.#mark.from}` });
+    else onEvent?.({ level: 'warn', message: `following ${this.#mark.from}: ${this.#problem}` });
+    this.#said = this.#problem;
+  }
+
+  /** It follows all the same: of the lives that ship there the latest. */
+  async #partedFrom(): Promise<string | undefined> {
+    const { directory } = this.#follower.shipped ?? {};
+    const beside = directory && (await lifeBeside(this.#places.source, await this.#directories(), directory));
+    if (!directory || !beside) return undefined;
+    const { message, hint } = parted(beside, directory, this.#mark.from, standbyNames);
+    return `${message}; ${hint}`;
+  }
+}
+
+function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
+  return state ? { at: new Date(state.point.at).toISOString(), transactions: transactionsIn(state) } : null;
+}
+
+export async function readMark(data: string): Promise<Mark | undefined> {
+  const files = nodeFiles(data);
+  if (!(await files.exists(standbyMark))) return undefined;
+  const value = parseJson(await files.read(standbyMark));
+  // Casts: only `writeMark` writes it, whole or not at all; a state in it is proven again before it counts.
+  if (isJsonObject(value) && value.format === 1 && isHex(value.id, 32) && typeof value.from === 'string') {
+    return value as unknown as Mark;
+  }
+  throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected what a standby notes`, {
+    hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby anew',
+  });
+}
+
+async function writeMark(data: string, mark: Mark): Promise<void> {
+  await nodeFiles(data).replace(standbyMark, utf8(`${JSON.stringify(mark)}\n`));
+}
+
+/** Whether an appliance is in the directory that a standby there took over. */
+export async function hasTakenOver(data: string): Promise<boolean> {
+  const files = nodeFiles(resolve(data));
+  if ((await dataDirState(resolve(data))) !== 'whole' || !(await files.exists(standbyMark))) return false;
+  // It may have been cut off before that.
+  await clearStandby(files);
+  return true;
+}
+
+/** `known`: it has to be a standby's already. */
+async function needStandby(data: string, known: boolean): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'standby' || (!known && (state === 'missing' || state === 'empty'))) return;
+  if (state === 'whole') {
+    throw new KmsError('refused', `${data}: holds an appliance, no standby; if it was one, it took over`, {
+      hint: 'serve it with `kms serve`, or give a new directory with --data',
+    });
+  }
+  const problem = known ? 'is no directory of a standby' : 'is not empty; nothing was changed';
+  throw new KmsError('refused', `${data}: ${problem}`, {
+    hint: known ? 'make one with `kms standby --from DIR --data NEWDIR`' : 'give a new directory with --data',
+  });
+}
+
+/** A standby follows what an appliance ships, not an appliance's own directory, and no other standby. */
+async function refuseDataDirectory(from: string): Promise<void> {
+  for (const dir of [from, dirname(from), dirname(dirname(from))]) {
+    const files = foreignFiles({ path: dir });
+    const isStandbys = await files.exists(standbyMark);
+    if (isStandbys || (dir === from && (await files.exists(lockFile)))) {
+      throw new KmsError('refused', `${from}: is ${isStandbys ? "a standby's" : 'a data directory'}, not shipped to`, {
+        hint: 'give the directory of `kms serve --ship-to`; a standby of a standby follows the same one',
+      });
+    }
+  }
+}

@@ -1,0 +1,181 @@
+// SharedStores are the stores of an appliance that is open on one of several nodes: made, held and erased in the
+// database, and what each turn of one tells of the others' doings, such as a seal, a rotated master key or a deleted
+// tenant.
+import { systemRandom } from '../crypto/random.ts';
+import { RotatedElsewhere, type SealKeeper } from '../custody/seal-keeper.ts';
+import { KmsError } from '../errors.ts';
+import { sealedError } from '../http/admission.ts';
+import { sealName, systemDir } from '../platform/data-dir.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+import type { ListedStore, SharedCounting, SharedPlace, StoreOptions } from '../storage/stores.ts';
+import type { StoreHold } from '../store/port.ts';
+import type { ReadStore } from '../store/read-store.ts';
+import type { SharedCheckpointJob } from '../store/shared/checkpoint.ts';
+import type { Control, SharedEngine } from '../store/shared/engine.ts';
+import { holdAtRest } from '../store/shared/hold.ts';
+import { createShared, readShared } from '../store/shared/shared-store.ts';
+import { uidLength } from '../store/store-files.ts';
+import type { SharedNode } from './shared-node.ts';
+
+/** Milliseconds after which a store that was not finished is the rest of something that was cut off. */
+const unfinishedFor = 10 * 60_000;
+
+/** Told what others did, which a turn of a store has shown. */
+export interface SharedEvents {
+  /** Somebody sealed the appliance on purpose. */
+  sealed(): void;
+  /** The seal in force is under a master key that this node does not know yet. */
+  rotated(): void;
+}
+
+/** Whoever knows the tenants, and what else the store of the appliance itself tells. */
+interface TenantsHere {
+  /** Learns what that says now. */
+  refresh(): Promise<void>;
+  /** Whether others deleted the tenant whose store has this name. */
+  isDeleted(name: string): boolean;
+}
+
+/** The stores of an appliance that is open on this node. */
+export class SharedStores implements SharedPlace {
+  readonly engine: SharedEngine;
+  readonly #node: SharedNode;
+  readonly #seal: SealKeeper;
+  readonly #events: SharedEvents;
+  /** Of the stores that were read, by their ids. */
+  readonly #names = new Map<string, string>();
+  #tenants: TenantsHere | undefined;
+  /** The row of the appliance's own store that the tenants were last looked at behind. */
+  #systemSeq: number | undefined;
+  #refreshing: Promise<void> = Promise.resolve();
+
+  constructor(node: SharedNode, seal: SealKeeper, events: SharedEvents) {
+    this.engine = node.engine;
+    this.#node = node;
+    this.#seal = seal;
+    this.#events = events;
+  }
+
+  /** From here on what others do to tenants is seen. */
+  follow(tenants: TenantsHere): void {
+    this.#tenants = tenants;
+  }
+
+  /** As the seal calls the store of this id. */
+  nameOf(store: string): string | undefined {
+    return this.#names.get(store);
+  }
+
+  /** It counts as unfinished from its first row on. */
+  async begin(): Promise<void> {}
+
+  create(dir: string, keys: TenantKeys): Promise<void> {
+    const { engine } = this;
+    return createShared({ engine, uid: systemRandom(uidLength), keys, random: systemRandom, name: sealName(dir) });
+  }
+
+  /** Of a tenant that is deleted: undefined where its store is erased already. */
+  async holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> {
+    const found = await this.#find(dir);
+    if (!found?.isWhole) return undefined;
+    const { engine } = this;
+    const later = (milliseconds: number, run: () => void): void => void setTimeout(run, milliseconds).unref();
+    const keys = this.#seal.keysFor(sealName(dir));
+    const uid = Uint8Array.fromHex(found.store);
+    const runCheckpoint = (job: SharedCheckpointJob) => this.#node.checkpoint(keys, job);
+    return holdAtRest({ engine, uid, keys, random: systemRandom, later, holdMs: 60_000, runCheckpoint }, dir, counted);
+  }
+
+  async finish(dir: string): Promise<void> {
+    const found = await this.#find(dir);
+    if (found && !found.isWhole) await this.engine.finish(found.store);
+  }
+
+  async remove(dir: string): Promise<void> {
+    const found = await this.#find(dir);
+    if (found) await this.engine.erase(found.store);
+  }
+
+  async list(): Promise<readonly ListedStore[]> {
+    const stores = (await this.engine.stores()).filter(({ name }) => name !== systemDir);
+    return stores.map(({ name, isWhole, age }) => ({
+      name,
+      state: isWhole ? 'whole' : age > unfinishedFor ? 'unfinished' : 'under way',
+    }));
+  }
+
+  async read<T extends object>(
+    dir: string,
+    keys: TenantKeys,
+    options: StoreOptions<T> & SharedCounting,
+  ): Promise<ReadStore<T>> {
+    const found = await this.#find(dir);
+    if (!found) {
+      throw new KmsError('corrupt', `there is no store ${sealName(dir)} in the database`, {
+        hint: 'restore the appliance from a backup',
+      });
+    }
+    this.#names.set(found.store, sealName(dir));
+    return readShared({
+      ...options,
+      engine: this.engine,
+      dir,
+      uid: Uint8Array.fromHex(found.store),
+      hasOwnLane: dir === systemDir,
+      keys,
+      runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(keys, job)),
+      heed: (control) => this.#heed(sealName(dir), control),
+      beforeRecovery: () => this.#seal.refresh(),
+    });
+  }
+
+  async #find(dir: string) {
+    const name = sealName(dir);
+    return (await this.engine.stores()).find((each) => each.name === name);
+  }
+
+  /** In each turn: nothing but a look, unless something changed. */
+  #heed(name: string, control: Control): Promise<void> | undefined {
+    // What the appliance's own store is told is of no request, and its last notes are written when all is sealed.
+    const mustSeal = control.isSealed && !this.#node.isUnsealing && name !== systemDir;
+    const isCurrent = name === systemDir || !this.#tenants || control.systemSeq === this.#systemSeq;
+    const isDeleted = this.#tenants?.isDeleted(name) ?? false;
+    if (!mustSeal && !isDeleted && isCurrent && control.sealVersion === this.#seal.version) return undefined;
+    return this.#learn(name, control, mustSeal);
+  }
+
+  async #learn(name: string, { sealVersion, systemSeq }: Control, mustSeal: boolean): Promise<void> {
+    // Asked again: the turn may be from before an unsealing that has just ended.
+    if (mustSeal && (await this.#node.seal.isOnPurpose())) {
+      this.#events.sealed();
+      throw sealedError;
+    }
+    if (sealVersion !== this.#seal.version) await this.#refreshSeal();
+    if (name === systemDir) return;
+    await this.#refreshTenants(systemSeq);
+    if (!this.#tenants?.isDeleted(name)) return;
+    // Whoever asked in its name is answered as if it had been gone before.
+    throw new KmsError('unavailable', 'the tenant was deleted on another node', { retryAfter: 1 });
+  }
+
+  async #refreshSeal(): Promise<void> {
+    try {
+      await this.#seal.refresh();
+    } catch (cause) {
+      if (cause instanceof RotatedElsewhere) this.#events.rotated();
+      throw cause;
+    }
+  }
+
+  /** One after the other, and not again what another turn has just done. */
+  #refreshTenants(systemSeq: number): Promise<void> {
+    const run = async (): Promise<void> => {
+      if (!this.#tenants || systemSeq === this.#systemSeq) return;
+      await this.#tenants.refresh();
+      this.#systemSeq = systemSeq;
+    };
+    const mine = this.#refreshing.then(run);
+    this.#refreshing = mine.catch(() => {});
+    return mine;
+  }
+}

@@ -1,0 +1,153 @@
+// Opens a seal with whichever custodian can be had. Changes nothing, and says which key is needed where it was given
+// another.
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError } from '../errors.ts';
+import type { CustodianKind } from '../model/custodian-kinds.ts';
+import { secretOf } from '../model/secret-text.ts';
+import { derivePassphrase, passphraseParamsOf } from '../platform/threads/passwords.ts';
+import { parseHeader, type SealHeader } from '../seal/header.ts';
+import { openSeal, type Seal } from '../seal/seal.ts';
+import { type Slot, slotIdOf } from '../seal/slot.ts';
+import { type KeySource, type KeySources, missingKey, StaysSealed, sourcesFor } from './key-sources.ts';
+
+export interface SealBytes {
+  readonly bytes: Uint8Array;
+  /** How errors call it. */
+  readonly name: string;
+}
+
+export interface OpenedSeal {
+  readonly seal: Seal;
+  /** The custodian that opened it. */
+  readonly slot: Slot;
+  /** The key file, where it was one. */
+  readonly place?: string;
+}
+
+/** Which kinds need somebody to bring them: while one of them is there, an appliance without its key waits. */
+const byHand: Readonly<Record<CustodianKind, boolean>> = {
+  keyfile: false,
+  passphrase: true,
+  shares: true,
+  exec: false,
+  env: false,
+  credential: false,
+  'recovery-kit': false,
+};
+
+/**
+ * Throws `sealed` when nothing gives the key, `refused` when all there is gives another one. `data` is the data
+ * directory, beside which key files are looked for.
+ */
+export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
+  const { slots } = expectedHeader(from, given.appliance);
+  const sources = sourcesFor({ data, seal: from.bytes }, slots, given);
+  const people = given.keyFile === undefined && slots.some(({ kind }) => kind === 'passphrase') ? given : {};
+  let failure: unknown;
+  let refusal: KmsError | undefined;
+  const known = await people.passphrase?.();
+  if (known) {
+    try {
+      return await openWithPassphrase(from, slots, known);
+    } catch (error) {
+      // It may be meant for a new custodian, or be an old one, where what is found opens.
+      if (!(error instanceof KmsError) || error instanceof SealDamage) throw error;
+      refusal = error;
+    }
+  }
+  for (const source of sources) {
+    // Somebody else's seal would be opened by a key of its maker.
+    if (source.isNoted && refusal) continue;
+    try {
+      const secret = await source.find();
+      if (secret) return openFound(from, slots, source, secret);
+    } catch (error) {
+      // What was named stands for itself; elsewhere another custodian may still open. A damaged seal nobody opens.
+      if (given.keyFile !== undefined || error instanceof SealDamage) throw error;
+      failure ??= error;
+      if (source.isGiven && error instanceof KmsError) refusal ??= error;
+    }
+  }
+  if (refusal) throw refusal;
+  const typed = await people.askPassphrase?.();
+  if (typed) return openWithPassphrase(from, slots, typed);
+  if (failure === undefined) throw missingKey(slots, sources, given);
+  if (failure instanceof KmsError && slots.some(({ kind }) => byHand[kind])) {
+    throw new StaysSealed(failure.message, { hint: 'unseal it with `kms unseal`', cause: failure });
+  }
+  throw failure;
+}
+
+/** The header of the seal, which says of which appliance it is. Throws `refused` for another than `expected`. */
+export function expectedHeader({ bytes, name }: SealBytes, expected: string | undefined): SealHeader {
+  const { header } = parseHeader(bytes, name);
+  if (expected === undefined || header.applianceId === expected) return header;
+  throw new KmsError('refused', `${name}: expected the appliance ${expected}, found ${header.applianceId}`, {
+    hint: 'it was taken for another one, or somebody put another one there; nothing was changed',
+  });
+}
+
+/** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */
+export function openWith(
+  from: SealBytes,
+  slots: readonly Slot[],
+  secret: Uint8Array,
+  what: string,
+  place?: string,
+): OpenedSeal {
+  try {
+    const id = slotIdOf(secret);
+    const slot = slots.find((each) => each.id === id);
+    if (!slot) throw wrongKey(what, slots, id, place);
+    return { seal: verified(from, secret), slot };
+  } finally {
+    secret.fill(0);
+  }
+}
+
+/** The secret is one of the seal's, and yet it does not open. */
+class SealDamage extends KmsError {}
+
+function verified({ bytes, name }: SealBytes, secret: Uint8Array): Seal {
+  try {
+    return openSeal(bytes, secret, systemRandom, name);
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+    throw new SealDamage('corrupt', error.message, error.hint === undefined ? {} : { hint: error.hint });
+  }
+}
+
+function openFound(
+  from: SealBytes,
+  slots: readonly Slot[],
+  { place, name }: KeySource,
+  secret: Uint8Array,
+): OpenedSeal {
+  if (place === undefined) return openWith(from, slots, secret, `wrong master key in ${name}`);
+  return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
+}
+
+/** UTF-16 units: twice the bytes that a passphrase has at most. */
+const longestPassphrase = 2048;
+
+/** Tries it on each slot that has one. Throws `refused` when it opens none. */
+export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[], given: string): Promise<OpenedSeal> {
+  const passphrase = secretOf(given, 'the passphrase');
+  // Longer than any can be; composing its characters would take long.
+  if (passphrase.length > longestPassphrase) throw new KmsError('refused', 'wrong passphrase');
+  const own = slots.filter(({ kind }) => kind === 'passphrase');
+  for (const slot of own) {
+    const secret = await derivePassphrase(passphrase, passphraseParamsOf(slot));
+    if (slotIdOf(secret) === slot.id) return openWith(from, slots, secret, 'wrong passphrase');
+    secret.fill(0);
+  }
+  // What came of a wrong one tells of the passphrase, so it is not named.
+  throw new KmsError('refused', own.length === 0 ? 'no custodian here is a passphrase' : 'wrong passphrase');
+}
+
+function wrongKey(what: string, slots: readonly Slot[], got: string, place?: string): KmsError {
+  const another = place === undefined ? '' : `${place} holds another one: `;
+  return new KmsError('refused', `${what}: needs ${slots.map(({ id }) => id).join(' or ')}, got ${got}`, {
+    hint: `${another}give the key that belongs to this data; nothing was changed`,
+  });
+}

@@ -1,0 +1,161 @@
+// The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
+// serving.
+import type { CryptoInUse } from '../api/local/status.ts';
+import { pieces } from '../backup/format.ts';
+import type { Copies } from '../backup/service.ts';
+import { type Collected, type Collecting, collect, isLost } from '../backup/write.ts';
+import { unless } from '../client/unless.ts';
+import type { SharedNode } from '../cluster/shared-node.ts';
+import type { SealKeeper } from '../custody/seal-keeper.ts';
+import { KmsError } from '../errors.ts';
+import { sealName } from '../platform/data-dir.ts';
+import { type Examination, Findings } from '../platform/finding.ts';
+import { cryptoInUse } from '../platform/native-crypto.ts';
+import { nodeFiles } from '../platform/node-files.ts';
+import { sqlWasm, startWorker } from '../platform/program-files.ts';
+import { endThread } from '../platform/threads/ending.ts';
+import { answerOf, keysAsData, type WorkAnswerOf } from '../platform/threads/jobs.ts';
+import type { SegmentVerifier } from '../platform/threads/segments.ts';
+import type { Files } from '../store/files.ts';
+import type { Streaming } from '../telemetry/streaming/streaming.ts';
+import { type CertificateFiles, examineCertificates } from './keys.ts';
+import { type ExamineWork, findSegment, withCopies } from './stores.ts';
+
+interface ServedDeps extends Collecting {
+  /** The data directory. */
+  readonly root: string;
+  readonly seal: SealKeeper;
+  readonly copies: Copies;
+  readonly streaming: Pick<Streaming, 'status'>;
+  readonly verifier: Pick<SegmentVerifier, 'again'> | undefined;
+  readonly certificates: CertificateFiles;
+  readonly tangAllow: readonly string[];
+  readonly now: () => number;
+  /** Aborted when the appliance closes. */
+  readonly closing: AbortSignal;
+  /** The database, where the stores are in one. */
+  readonly node: Pick<SharedNode, 'examine'> | undefined;
+}
+
+export async function examineServed(deps: ServedDeps): Promise<Examination> {
+  const { root, seal, copies, streaming, certificates, now } = deps;
+  const findings = new Findings();
+  await examineCertificates(certificates, now(), findings.add);
+  const crypto = cryptoInUse();
+  examineCrypto(crypto, findings);
+  examineShipping(copies, findings);
+  examineStreaming(streaming, findings);
+  await examineTang(deps, findings);
+  await examineSegments(deps, findings);
+  if (deps.node) findings.take(await deps.node.examine(now));
+  const { stores, release } = await collect(deps, { counted: false });
+  try {
+    const kept = stores.filter(({ dir }) => seal.current.stores.includes(sealName(dir)));
+    const work = {
+      kind: 'examine',
+      held: kept.flatMap(({ files }) => files),
+      keys: kept.map(({ dir }) => [dir, keysAsData(seal.current.keysFor(sealName(dir)))] as const),
+      wasm: await sqlWasm(),
+      now: now(),
+    } as const;
+    const examined = deps.node
+      ? await withCopies(async (copies) => {
+          await copyHeld(kept, nodeFiles(copies));
+          return onThread({ ...work, root: copies }, deps.closing);
+        })
+      : await onThread({ ...work, root }, deps.closing);
+    const known = new Set(findings.all.map(({ subject }) => subject));
+    findings.take(examined.findings.filter(({ subject }) => !known.has(subject)));
+    return { ...examined, crypto, findings: findings.all };
+  } finally {
+    release();
+  }
+}
+
+/** Segments that are missing there are missed here too. */
+async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
+  for (const { dir, files, source } of stores) {
+    if (!source) continue;
+    await to.makeDir(dir);
+    for (const file of files) {
+      if (!(await isLost(source, file))) await to.replace(file.name, pieces(source, file.name, file.bytes));
+    }
+  }
+}
+
+/** What the look at the files themselves finds; their contents are read beside, but of what was at fault before. */
+async function examineSegments({ system, tenants, verifier }: ServedDeps, { add }: Findings): Promise<void> {
+  await verifier?.again();
+  for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
+    await store.segments?.look();
+    for (const fault of store.status().activityFaults) findSegment(fault, add);
+  }
+}
+
+function examineCrypto(crypto: CryptoInUse, findings: Findings): void {
+  if (crypto.by === 'node' || crypto.problem === undefined) return;
+  const message = `node:crypto failed its self-test, and noble does its work, slower: ${crypto.problem}`;
+  findings.add(
+    'warning',
+    'crypto-fallback',
+    'node:crypto',
+    message,
+    'see whether another build of this program passes',
+  );
+}
+
+function examineShipping(copies: Copies, findings: Findings): void {
+  const { shipping } = copies.status();
+  if (shipping?.error === undefined) return;
+  if (shipping.laterEpoch !== undefined) {
+    const advice = 'stop the one of the two that is not to go on, and see what was written there';
+    findings.add('error', 'shipping-later-life', shipping.to, shipping.error, advice);
+    return;
+  }
+  const advice = 'see that the directory can be written to; it goes on by itself';
+  findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
+}
+
+/** Seconds; a receiver that was restarted catches up in less. */
+const longestLag = 300;
+
+function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findings): void {
+  const advice =
+    'see that the receiver is there and takes records; it goes on by itself, and nothing is lost meanwhile';
+  for (const { to, lagRecords, lagSeconds, error } of streaming.status()) {
+    if (error === undefined && lagSeconds <= longestLag) continue;
+    const behind = `${lagRecords} records of activity have not arrived, the oldest for ${lagSeconds} seconds`;
+    findings.add('warning', 'activity-behind', to, error === undefined ? behind : `${behind}: ${error}`, advice);
+  }
+}
+
+/** Days since something else is advertised, and since something was recovered. */
+const oldTangPair = 90;
+
+async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
+  const open = tangAllow.find((block) => block.endsWith('/0'));
+  if (open !== undefined) {
+    const message = `--tang-allow ${open}: whoever has a copy of a disk can unlock it from anywhere`;
+    add('warning', 'tang-open', '--tang-listen', message, 'allow the networks alone in which the machines are');
+  }
+  const since = now() - oldTangPair * 86_400_000;
+  for (const { record, handle } of tenants.all) {
+    const pairs = await handle.store.transaction(({ tang }) => tang.all());
+    const old = pairs.filter(({ rotatedAt, recoveredAt = 0 }) => (rotatedAt ?? now()) < since && recoveredAt < since);
+    if (old.length === 0) continue;
+    const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;
+    const advice = 'see `kms tang list`; delete those that nothing is bound to any more: they open old copies of disks';
+    add('advice', 'tang-old-pairs', record.name, message, advice);
+  }
+}
+
+async function onThread(work: ExamineWork, closing: AbortSignal): Promise<Examination> {
+  const worker = startWorker(work);
+  try {
+    const answer = await unless(closing, () => answerOf<WorkAnswerOf<Examination>>(worker, 'the examination'));
+    if (answer.ok) return answer.result;
+    throw new KmsError('internal', `the examination failed: ${answer.message}`);
+  } finally {
+    await endThread(worker);
+  }
+}

@@ -1,0 +1,94 @@
+// What doctor finds in the directory of a standby: whether anybody follows there, how far it is behind what is shipped,
+// and whether a fence stands before the one that it follows. It proves nothing: the standby itself does, all the while.
+import { join } from 'node:path';
+import type { StandbyAnswer } from '../api/local/copies.ts';
+import { type Fence, fenceSaid } from '../backup/fence.ts';
+import { findDirectories, rootOf } from '../backup/ship-source.ts';
+import { readMark } from '../backup/standby.ts';
+import { reasonOf } from '../errors.ts';
+import { epochTimeOf } from '../model/timestamp.ts';
+import type { Find } from '../platform/finding.ts';
+import { foreignFiles } from '../platform/foreign-files.ts';
+
+type StandbyStatus = StandbyAnswer['standby'];
+
+/** Seconds from which on a distance is said, and from which on it is that what arrived was not proven. */
+const late = { behind: 300, proof: 3600 } as const;
+
+/** `status`: what the running standby says of itself; undefined where none runs. */
+export async function examineStandby(data: string, status: StandbyStatus | undefined, find: Find): Promise<void> {
+  const mark = await readMark(data);
+  const from = status?.from ?? mark?.from ?? '';
+  if (status) examineRunning(from, status, find);
+  else {
+    const { point } = mark?.proven ?? {};
+    const upTo = point ? `up to ${new Date(point.at).toISOString()}` : 'to which nothing arrived yet';
+    const advice = 'start it: `kms standby --from DIR`; or take over with `kms standby promote`';
+    find(
+      'warning',
+      'standby-stopped',
+      data,
+      `no standby runs here: nothing follows ${from}, which it did ${upTo}`,
+      advice,
+    );
+  }
+  await examineFence(from, mark?.id, find);
+}
+
+function examineRunning(from: string, { behind, shipped, proven, hasKey, problem }: StandbyStatus, find: Find): void {
+  if (problem !== undefined) {
+    find('warning', 'standby-not-following', from, problem, 'what it has is kept; it goes on by itself once it can');
+  }
+  if (behind && behind.seconds > late.behind) {
+    const message = `the standby is ${behind.seconds} seconds and ${behind.transactions} transactions behind what is shipped`;
+    find(
+      'warning',
+      'standby-behind',
+      from,
+      message,
+      'see that its disk and the way to what is shipped are fast enough',
+    );
+  }
+  if (!hasKey) {
+    const advice = 'give it the key, or have it at hand for `kms standby promote`, which needs it';
+    find(
+      'advice',
+      'standby-without-key',
+      from,
+      'what arrives cannot be proven to open: there is no master key',
+      advice,
+    );
+    return;
+  }
+  const unproven = shipped ? (epochTimeOf(shipped.at) - (proven ? epochTimeOf(proven.at) : 0)) / 1000 : 0;
+  if (unproven > late.proof) {
+    const upTo = proven ? `what arrived after ${proven.at}` : 'nothing that arrived';
+    const message = proven ? `${upTo} was not proven to open` : `${upTo} was proven to open yet`;
+    find('warning', 'standby-not-proven', from, message, 'wait, or see the problem that `kms status` names');
+  }
+}
+
+/** Who raised it is not believed, only told: that takes the keys. */
+async function examineFence(from: string, own: string | undefined, find: Find): Promise<void> {
+  let said: Partial<Fence> | undefined;
+  let name = '';
+  try {
+    const lives = foreignFiles({ path: rootOf(from) });
+    name = (await findDirectories(from, lives))[0]?.name ?? '';
+    said = name === '' ? undefined : await fenceSaid(lives.beneath(name));
+  } catch (error) {
+    const advice = 'see that it is mounted, and that the appliance ships there';
+    find('error', 'standby-source', from, `what is shipped cannot be looked at: ${reasonOf(error)}`, advice);
+    return;
+  }
+  if (!said) return;
+  const subject = join(from, name);
+  if (said.by === own) {
+    const message = 'its own fence stands, and it has not taken over: nobody serves';
+    find('error', 'standby-cut-off', subject, message, 'do `kms standby promote` again');
+    return;
+  }
+  const message = `a fence stands before the appliance that it follows, which says that ${said.host ?? 'another one'} took over`;
+  const advice = 'have this one follow what that ships; if nobody took over, find out who raised it';
+  find('warning', 'standby-fenced', subject, message, advice);
+}

@@ -1,0 +1,245 @@
+// Every store, proven from its files: each seal opened, the database looked through, the activity log's chain followed
+// from its first record to its last; and what the records say of the clock and of backups. Of a running appliance it is
+// done on a thread, with the files as they are held. Changes nothing.
+import { rmSync } from 'node:fs';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { KmsError } from '../errors.ts';
+import { epochTimeOf } from '../model/timestamp.ts';
+import { sealName, systemDir, tenantDir, witnessFile } from '../platform/data-dir.ts';
+import { listedFiles } from '../platform/file-ports.ts';
+import { type Examination, type Examined, type Find, Findings } from '../platform/finding.ts';
+import { nodeFiles } from '../platform/node-files.ts';
+import { type KeysAsData, keysFromData } from '../platform/threads/jobs.ts';
+import { marksQuery } from '../storage/read-stores.ts';
+import type { StoreOf } from '../storage/stores.ts';
+import { type Noted, olderThanNoted } from '../storage/witness.ts';
+import { type CheckedStore, checkStore } from '../store/check.ts';
+import type { Files } from '../store/files.ts';
+import type { HeldFile, SegmentProblem } from '../store/port.ts';
+import { type MarkRow, marksOf } from '../store/tables/marks.ts';
+import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
+
+interface StoresToExamine {
+  readonly files: Files;
+  readonly wasm: Uint8Array;
+  readonly stores: readonly StoreOf[];
+  /** What is noted of the stores beside them; absent where they are being written to, and so are not compared. */
+  readonly witness?: () => Promise<Noted | undefined>;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+const minute = 60_000;
+const day = 24 * 60 * minute;
+const oldBackup = 7 * day;
+const restore = 'keep a copy of the data directory, look for the fault in the disk, and restore from a backup';
+
+/** Tenants, what is noted of the last backup that was found to restore, and how far each tenant's store was. */
+const query = (schema: number): string =>
+  `SELECT dir, CASE WHEN deleted_at IS NULL THEN name ELSE id END AS name, deleted_at,
+  NULL AS backup, NULL AS sequence, NULL AS runs, NULL AS noted_at FROM tenants
+UNION ALL SELECT NULL, NULL, NULL, value, NULL, NULL, NULL FROM settings WHERE name = 'backup'
+UNION ALL SELECT dir, NULL, NULL, NULL, sequence, runs, noted_at FROM (${marksQuery(schema)})`;
+
+/** Of a tenant's rings those that a quantum computer could open: how many, and the names of the first. */
+const queryRings = (schema: number): string =>
+  schema === 0
+    ? 'SELECT 0 WHERE 0'
+    : `SELECT count(*) OVER () AS n, display_name AS name FROM rings
+        WHERE service = 'ks' AND kem = 'x25519' AND deleted_at IS NULL ORDER BY seq LIMIT 5`;
+
+export async function examineStores(
+  { files, wasm, stores, witness, now }: StoresToExamine,
+  find: Find,
+): Promise<Examined> {
+  let activities = 0;
+  let dropped = 0;
+  const there = new Set<string>();
+  const sound = new Map<string, CheckedStore>();
+  for (const { dir, keys } of stores) {
+    const isSystem = dir === systemDir;
+    const migrations = isSystem ? systemMigrations : tenantMigrations;
+    let checked: CheckedStore;
+    try {
+      checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : queryRings);
+    } catch (error) {
+      // Of a deleted tenant it may be erased already.
+      if (error instanceof KmsError && error.code === 'not-found' && !isSystem) continue;
+      there.add(dir);
+      findFault(dir, error, find);
+      continue;
+    }
+    there.add(dir);
+    const gone = checked.dropped?.seq ?? 0;
+    activities += checked.activity.seq - gone;
+    dropped += gone;
+    for (const fault of checked.faults) findSegment(fault, find);
+    if (checked.torn > 0) {
+      const message = `the log ends in ${checked.torn} bytes of a write that was never acknowledged`;
+      find('advice', 'torn-tail', dir, message, 'nothing: the next start cuts them off');
+    }
+    if (checked.schema < migrations.length) {
+      const message = `its schema is version ${checked.schema}, this program's ${migrations.length}`;
+      find('advice', 'migration-due', dir, message, 'nothing: the next start brings it up, after a backup');
+    }
+    const ahead = (checked.lastActivityAt ?? 0) - now;
+    if (ahead > 5 * minute) {
+      const message = `the clock is ${Math.round(ahead / minute)} minutes behind the last activity`;
+      find('error', 'clock-behind', dir, message, 'set the clock; sessions and backups go by it');
+    }
+    sound.set(dir, checked);
+  }
+  const system = sound.get(systemDir);
+  if (system) await examineRecords(system, there, now, find);
+  if (system) examineRings(sound, system, find);
+  if (system && witness) await examineAges(sound, system, witness, find);
+  return { stores: stores.length, activities, dropped };
+}
+
+export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'problem'>, find: Find): void {
+  const name = problem === 'is missing' ? 'segment-missing' : 'segment-damaged';
+  const advice = `put ${path} back from a backup, in which it is whole; all else goes on without it`;
+  find('error', name, path, `this segment of the activity log ${problem}`, advice);
+}
+
+/** For copies of sealed files that lie elsewhere: a directory for this process alone, which goes away again. */
+export async function withCopies<R>(run: (root: string) => Promise<R>): Promise<R> {
+  const root = await mkdtemp(join(tmpdir(), 'kms-doctor-'));
+  const leave = (): void => rmSync(root, { recursive: true, force: true });
+  process.once('exit', leave);
+  try {
+    return await run(root);
+  } finally {
+    process.off('exit', leave);
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+export function findFault(dir: string, error: unknown, find: Find): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof KmsError ? error.hint : undefined;
+  if (/schema version|newer/.test(message)) {
+    find('error', 'newer-format', dir, message, 'use the newer program that wrote it');
+  } else if (/activity (log|record)/.test(message)) {
+    find('error', 'broken-chain', dir, message, restore);
+  } else {
+    find('error', 'damaged', dir, message, hint ?? restore);
+  }
+}
+
+async function examineRecords(
+  { rows }: CheckedStore,
+  there: ReadonlySet<string>,
+  now: number,
+  find: Find,
+): Promise<void> {
+  let noted: string | undefined;
+  for (const { dir, name, deleted_at: deletedAt, backup } of rows) {
+    if (typeof backup === 'string') noted = backup;
+    if (typeof dir !== 'string' || name === null || deletedAt !== null || there.has(tenantDir(dir))) continue;
+    find('error', 'store-missing', tenantDir(dir), 'a tenant has no store', restore);
+  }
+  await examineBackup(noted, now, find);
+}
+
+/** No fault: what they protect today, they protect. */
+function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
+  for (const tenant of rows) {
+    if (typeof tenant.dir !== 'string' || tenant.name === null || tenant.deleted_at !== null) continue;
+    const rings = sound.get(tenantDir(tenant.dir))?.rows ?? [];
+    const [first] = rings;
+    if (!first) continue;
+    const names = rings.map(({ name }) => name).join(', ');
+    const more = Number(first.n) > rings.length ? ', …' : '';
+    const message = `keyrings of x25519, whose keys a quantum computer could unwrap one day: ${first.n} (${names}${more})`;
+    const advice = '`kms keyring upgrade NAME` makes one hybrid, where all programs that use it know that';
+    find('advice', 'ring-x25519', `tenant ${tenant.name}`, message, advice);
+  }
+}
+
+/** What a start would refuse, because the files are from an older copy. */
+async function examineAges(
+  sound: ReadonlyMap<string, CheckedStore>,
+  { rows }: CheckedStore,
+  readWitness: () => Promise<Noted | undefined>,
+  find: Find,
+): Promise<void> {
+  // Cast: these are the rows of marks.
+  const marks = marksOf(rows.filter(({ sequence }) => sequence !== null) as MarkRow[]);
+  let witness: Noted | undefined;
+  try {
+    witness = await readWitness();
+  } catch (error) {
+    findFault(witnessFile, error, find);
+    return;
+  }
+  if (!witness && marks.size > 0) {
+    const message = `there is no ${witnessFile}, which says how far the stores were`;
+    find(
+      'error',
+      'store-older',
+      systemDir,
+      message,
+      `put it back; \`kms serve --accept-older ${systemDir}\` goes on without`,
+    );
+  }
+  for (const [dir, { mark, log }] of sound) {
+    const name = sealName(dir);
+    const noted = [witness?.get(name), marks.get(name)].filter((each) => each !== undefined);
+    const what = olderThanNoted({ ...mark, log }, noted);
+    if (what === undefined) continue;
+    const tenant = rows.find((row) => row.dir === name && row.name !== null)?.name ?? systemDir;
+    const advice = `find the newer files, or restore a backup; \`kms serve --accept-older ${tenant}\` goes on with these`;
+    find('error', 'store-older', dir, `an older copy was put back: ${what}`, advice);
+  }
+}
+
+async function examineBackup(noted: string | undefined, now: number, find: Find): Promise<void> {
+  const how = '`kms serve --backup-to DIR` makes one each night and restores it on trial';
+  if (noted === undefined) {
+    find('advice', 'no-backup', 'backups', 'the server itself has made and test-restored none yet', how);
+    return;
+  }
+  // Cast: only the keeper of backups writes it.
+  const { file, madeAt } = JSON.parse(noted) as { readonly file?: string; readonly madeAt: string };
+  const age = now - epochTimeOf(madeAt);
+  const subject = file ?? 'backups';
+  if (age > oldBackup) {
+    const message = `the last one that was found to restore is ${Math.floor(age / day)} days old`;
+    find('warning', 'backup-old', subject, message, `see in the log why no newer one was made; ${how}`);
+  }
+  if (file !== undefined && !(await stat(file).catch(() => undefined))) {
+    find('warning', 'backup-missing', file, 'the last backup that was found to restore is gone', 'make another one');
+  }
+}
+
+function heldFiles(files: Files, held: readonly HeldFile[]): Files {
+  const byName = new Map(held.map((file) => [file.name, file]));
+  return listedFiles(byName, 'who only looks writes nothing', (fileOf) => ({
+    read: async (name) => files.readAt(name, 0, fileOf(name).bytes),
+    readAt: async (name, offset, length) =>
+      files.readAt(name, offset, Math.max(0, Math.min(length, fileOf(name).bytes - offset))),
+  }));
+}
+
+/** Examines stores that are held. */
+export interface ExamineWork {
+  readonly kind: 'examine';
+  /** The data directory. */
+  readonly root: string;
+  readonly held: readonly HeldFile[];
+  readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
+  readonly wasm: Uint8Array;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+export async function examineHeld({ root, held, keys, wasm, now }: ExamineWork): Promise<Examination> {
+  const findings = new Findings();
+  const stores = keys.map(([dir, data]) => ({ dir, keys: keysFromData(data) }));
+  const files = heldFiles(nodeFiles(root), held);
+  const examined = await examineStores({ files, wasm, stores, now }, findings.add);
+  return { ...examined, findings: findings.all };
+}

@@ -1,0 +1,406 @@
+// A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
+// and who besides its owner can reach it, which nobody may. And how one is made. Opens no store.
+import { existsSync, type Stats } from 'node:fs';
+import { chmod, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { KmsError, systemCode, systemError } from '../errors.ts';
+import type { ReadStore } from '../store/read-store.ts';
+import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
+import { groupIds, userId } from './environment.ts';
+import { mayKeepNoModes, mountAlone, trialFile, tryFileSystem, withoutModes } from './file-system.ts';
+import { type DirectoryLock, lockDirectory, lockFile, pidFile } from './lock.ts';
+import { makeDirs, notFile } from './node-files.ts';
+
+/** For commands too, which know no store. */
+export { makeDirs };
+
+export const sealFile = 'kms.seal';
+/**
+ * There while an `init` is under way: without a seal beside it, everything else in the directory is of no use to
+ * anybody.
+ */
+export const initMark = 'kms.init';
+export const socketFile = 'kms.sock';
+/** How far each store was. */
+export const witnessFile = 'kms.witness';
+
+/** Marks the directory of a node, whose stores are in a database: which node, of which appliance. */
+export const nodeFile = 'kms.node';
+
+/** There while the appliance is sealed because somebody asked for it. */
+export const sealMark = 'kms.stay-sealed';
+
+/** There once a standby took over from this appliance, which serves no more. */
+export const fencedMark = 'kms.fenced';
+
+/** There while the directory is a standby's, which has no seal of its own yet: what it follows, and how far it is. */
+export const standbyMark = 'kms.standby';
+
+/** There where the appliance was moved to a database: this one must not serve beside it. */
+export const movedMark = 'kms.moved';
+
+/** There while a `restore` is under way. */
+export const restoreMark = 'kms.restore';
+
+/** There while an upgrade is under way: how far it is. */
+export const upgradeJournal = 'kms.upgrade';
+/** Locked by the upgrade that is running, and there no longer than that. */
+export const upgradeLock = 'kms.upgrade.lock';
+/** The data as they were before an upgrade that is under way. */
+export const upgradeCopy = 'kms.before-upgrade';
+
+/** Taken space, to be given back when the disk is full. */
+export const reserveFile = 'kms.reserve';
+
+/**
+ * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
+ * others.
+ */
+const harmless = [
+  'lost+found',
+  ...[lockFile, upgradeLock, pidFile, socketFile, trialFile, `${trialFile}.tmp`],
+  ...[initMark, restoreMark, standbyMark].map((name) => `${name}.tmp`),
+];
+
+/** Some of these are opened in ways that would wait for the other end of a pipe. */
+const opened = [
+  ...[sealFile, lockFile, pidFile, witnessFile, reserveFile, upgradeJournal, nodeFile],
+  ...[sealMark, initMark, restoreMark, movedMark, fencedMark, standbyMark],
+];
+
+type DataDirState =
+  | 'missing'
+  | 'empty'
+  /** An `init` did not get to its end. */
+  | 'unfinished'
+  /** A `restore` did not get to its end. */
+  | 'unrestored'
+  /** A standby's, that has not taken over yet. */
+  | 'standby'
+  | 'whole'
+  /** It is whole, and was moved to a database. */
+  | 'moved'
+  /** It is a node's, whose stores are in a database. */
+  | 'node'
+  /** Something else is in there. */
+  | 'foreign';
+
+/** Throws `corrupt` where something else stands in the place of a file that is opened before a store is. */
+export async function dataDirState(data: string): Promise<DataDirState> {
+  let names: string[];
+  try {
+    names = await readdir(data);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return 'missing';
+    throw systemError(error, data);
+  }
+  for (const name of names.filter((each) => opened.includes(each))) {
+    const found = await stat(inDir(data, name)).catch(() => undefined);
+    if (found && !found.isFile()) throw notFile(inDir(data, name), found);
+  }
+  if (names.includes(sealFile)) return names.includes(movedMark) ? 'moved' : 'whole';
+  if (names.includes(nodeFile)) return 'node';
+  if (names.includes(standbyMark)) return 'standby';
+  if (names.includes(restoreMark)) return 'unrestored';
+  if (names.includes(initMark)) return 'unfinished';
+  return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
+}
+
+/** A directory that this process has for itself, and may have made for that. */
+export interface DirectoryHold {
+  readonly lock: DirectoryLock;
+  /**
+   * Lets go, and takes away what was made, unless there is more than that by now. `made`: absolute paths of what its
+   * holder made besides, which go first unless an appliance came of it, the last as the last.
+   */
+  giveUp(made?: readonly string[]): Promise<void>;
+}
+
+/**
+ * Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it, and
+ * `refused` where its file system cannot hold an appliance; then nothing of it stays.
+ */
+export async function makeAndHold(data: string): Promise<DirectoryHold> {
+  const root = resolve(data);
+  let topmost: string | undefined;
+  try {
+    topmost = await makeDirs(root);
+    const isLockNew = !existsSync(inDir(root, lockFile));
+    const lock = await holdNew(root);
+    return { lock, giveUp: (made) => giveUp({ root, topmost, lock, isLockNew }, made) };
+  } catch (error) {
+    if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
+    throw systemError(error, data);
+  }
+}
+
+/**
+ * Takes hold of a directory that is to become a data directory: its mode and its file system must be fit for it. Throws
+ * as `makeAndHold` does.
+ */
+export async function holdNew(root: string): Promise<DirectoryLock> {
+  // A volume may belong to somebody else, who set its mode.
+  const isOurs = await chmod(root, 0o700).then(
+    () => true,
+    () => false,
+  );
+  const { mode } = await look(root);
+  if (isOurs && (mode & 0o077) !== 0) throw withoutModes(root, mode);
+  await needPrivateDirectory(root);
+  const isLockNew = !existsSync(inDir(root, lockFile));
+  let lock: DirectoryLock | undefined;
+  try {
+    lock = lockDirectory(root);
+    await tryFileSystem(root, { isPrivate: true });
+    return lock;
+  } catch (error) {
+    // Another process may have made it meanwhile, which is said as `in-use`.
+    if (isLockNew && error instanceof KmsError && error.code === 'refused') await removeLock(root);
+    lock?.release();
+    throw error;
+  }
+}
+
+interface Made {
+  readonly root: string;
+  readonly topmost: string | undefined;
+  readonly lock: DirectoryLock;
+  readonly isLockNew: boolean;
+}
+
+async function giveUp({ root, topmost, lock, isLockNew }: Made, made: readonly string[] = []): Promise<void> {
+  const state = () => dataDirState(root).catch(() => 'missing');
+  try {
+    // While it is held: what another process has in there by then is not taken away.
+    const isNone = /^(?:empty|unrestored)$/.test(await state());
+    if (isNone) for (const path of made) await rm(path, { recursive: true, force: true });
+    if ((await state()) !== 'empty') return;
+    if (isLockNew) await removeLock(root);
+    if (topmost !== undefined) await removeEmptyDirs(root, topmost).catch(() => {});
+  } finally {
+    lock.release();
+  }
+}
+
+async function removeLock(root: string): Promise<void> {
+  for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
+}
+
+/** `dir` and those above it up to `topmost`. Throws for one that is not empty. */
+async function removeEmptyDirs(dir: string, topmost: string): Promise<void> {
+  await rmdir(dir);
+  if (dir !== topmost) await removeEmptyDirs(dirname(dir), topmost);
+}
+
+/** Throws unless an appliance is in the directory. */
+export async function needAppliance(data: string): Promise<void> {
+  const state = await dataDirState(data);
+  if (state === 'whole') return;
+  if (state === 'foreign') throw foreign(data);
+  if (state === 'unrestored') throw unrestored(data);
+  if (state === 'node') throw ofNode(data);
+  if (state === 'standby') throw isStandby(data);
+  if (state === 'moved') throw moved(data);
+  const problem = {
+    missing: 'there is no data directory here',
+    empty: 'the data directory is empty',
+    unfinished: 'the data directory was never finished: an `init` was cut off',
+  }[state];
+  throw new KmsError('unavailable', `${data}: ${problem}`, {
+    hint: 'run `kms init` or `kms serve`, or give another one with --data',
+  });
+}
+
+export function unrestored(data: string): KmsError {
+  return new KmsError('refused', `${data}: a restore into it, or a move, was cut off`, {
+    hint: 'run `kms restore` or `kms move` again, which starts it over',
+  });
+}
+
+/** For whoever would serve an appliance in two places. */
+export function moved(data: string): KmsError {
+  return new KmsError('refused', `${data}: the appliance was moved to a database; ${movedMark} says when and where`, {
+    hint: 'name the database with --store and another directory with --data; `kms move --undo` lets this one serve again',
+  });
+}
+
+/** For whoever takes the directory of a node for a whole appliance. */
+export function ofNode(data: string): KmsError {
+  return new KmsError('refused', `${data}: is the directory of a node, whose appliance is in a database`, {
+    hint: 'name the database with --store or KMS_STORE, or another directory with --data',
+  });
+}
+
+export function isStandby(data: string): KmsError {
+  return new KmsError('refused', `${data}: is the directory of a standby, which serves nobody yet`, {
+    hint: 'let it follow with `kms standby --from DIR --data NEWDIR`, or take over with `kms standby promote`',
+  });
+}
+
+/** Where a database is named and the directory is none of a node. */
+export function notOfNode(data: string): KmsError {
+  return new KmsError('refused', `${data}: holds an appliance of its own, and --store names one in a database`, {
+    hint: 'name another directory for this node with --data, or leave --store out',
+  });
+}
+
+export function foreign(data: string): KmsError {
+  return new KmsError('refused', `${data}: holds other files and no ${sealFile}: not a data directory of kms`, {
+    hint: 'if this was a data directory, restore it from a backup; otherwise give an empty or a new directory',
+  });
+}
+
+export function inDir(data: string, name: string): string {
+  return join(resolve(data), name);
+}
+
+/** The directory of the appliance's own store, which is its name in the seal too. */
+export const systemDir = 'system';
+
+/** The directory of a tenant's store, by the random name that its record and the seal have. */
+export function tenantDir(name: string): string {
+  return `tenants/${name}`;
+}
+
+interface Owned {
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+interface Identity {
+  readonly uid: number | undefined;
+  readonly groups: readonly number[];
+}
+
+/**
+ * `own-group`: it belongs to somebody else, who lets this process in by its group, as volumes of containers do; there
+ * the group is the owner in all but name.
+ */
+type Exposure = 'none' | 'own-group' | 'group' | 'others';
+
+export function exposureOf({ mode, uid, gid }: Owned, me: Identity = identity()): Exposure {
+  if ((mode & 0o007) !== 0) return 'others';
+  if ((mode & 0o070) === 0) return 'none';
+  return uid !== me.uid && me.groups.includes(gid) ? 'own-group' : 'group';
+}
+
+function identity(): Identity {
+  return { uid: userId(), groups: groupIds() };
+}
+
+/** `0750`, as `chmod` takes it. */
+export function modeText(mode: number): string {
+  return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
+}
+
+/** Throws `refused` for a data directory that others can read or write. */
+export async function needPrivateDirectory(path: string): Promise<void> {
+  const info = await look(path);
+  const exposure = exposureOf(info);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  throw new KmsError('refused', `${path}: ${reached(exposure)} (mode ${modeText(info.mode)})`, {
+    hint:
+      info.uid === userId()
+        ? `run: chmod 0700 ${path}${(await mayKeepNoModes(path)) ? `; where that changes nothing, ${mountAlone()}` : ''}`
+        : 'let its owner run chmod 0700 on it, or name a new directory below it with --data, which is made for you alone',
+  });
+}
+
+/**
+ * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open;
+ * `remedy` is for when they did.
+ */
+export function refuseExposed(path: string, info: Owned, what: string, remedy: string, me = identity()): void {
+  const exposure = exposureOf(info, me);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  // Neither owner nor group and yet let in: by an access list, as systemd makes one for a credential. The bits of the
+  // group are then the list's mask, and say nothing of a group.
+  const isListed = info.uid !== me.uid && me.uid !== 0 && !me.groups.includes(info.gid);
+  if (exposure === 'group' && isListed) return;
+  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
+    hint: `run: chmod 0600 ${path}; if anybody else may have read it, ${remedy}`,
+  });
+}
+
+/** Of a process that was started for it, as a shell's `<(…)` is. */
+const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
+
+/** Whether the path names a descriptor of this process. */
+export function isOwnPipe(path: string): boolean {
+  return ownPipe.test(path);
+}
+
+/**
+ * Throws `refused` for a pipe that has a name where a file with `what` is to be read: it is opened only once somebody
+ * writes to it, which nothing here could end. To be asked before it is opened.
+ */
+export function refusePipe(path: string, info: Pick<Stats, 'isFIFO'>, what: string): void {
+  if (!info.isFIFO() || isOwnPipe(path)) return;
+  throw new KmsError('refused', `${path}: expected a file with ${what}, found a named pipe`, {
+    hint: 'name the file itself; what a command writes is read with <(COMMAND) in its place',
+  });
+}
+
+function reached(exposure: 'group' | 'others'): string {
+  return `${exposure === 'group' ? 'its group' : 'everybody on this machine'} can reach it`;
+}
+
+async function look(path: string): Promise<Owned> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    throw systemError(error, path);
+  }
+}
+
+/** By which name the seal has the keys of the store in `dir`. */
+export function sealName(dir: string): string {
+  return dir.startsWith('tenants/') ? dir.slice('tenants/'.length) : dir;
+}
+
+/**
+ * The epoch of a data directory: it begins at 1, and a restore begins a later one, as does a start that accepts older
+ * files. Together with the sequences of the stores it only grows, so that whoever remembers the highest that it saw
+ * notices when an older copy has come back to life.
+ */
+export interface Epoch {
+  readonly number: number;
+  /** RFC 3339: when the restore was that began it, or the start with older files, and of which time a copy was. */
+  readonly restoredAt?: string;
+  readonly madeAt?: string;
+}
+
+const first: Epoch = { number: 1 };
+
+export function currentEpoch(settings: Pick<SettingTable, 'get'>): Epoch {
+  const text = settings.get('epoch');
+  // Cast: only `nextEpoch` writes it.
+  return text === undefined ? first : (JSON.parse(text) as Epoch);
+}
+
+/** The same, of a store that was read and is not open. */
+export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
+  const text = settingIn(system, 'epoch');
+  // Cast: only `nextEpoch` writes it.
+  return text === undefined ? first.number : (JSON.parse(text) as Epoch).number;
+}
+
+export function settingIn(
+  system: Pick<ReadStore<SystemTables>, 'rows'>,
+  name: 'epoch' | 'ship-to',
+): string | undefined {
+  const [row] = system.rows<{ value: string }>((schema) =>
+    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
+  );
+  return row?.value;
+}
+
+/** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
+export function nextEpoch(settings: SettingTable, now: number, origin?: { readonly madeAt: string }): Epoch {
+  const before = currentEpoch(settings);
+  const number = Math.max(before.number + 1, Math.floor(now));
+  const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
+  settings.set('epoch', JSON.stringify(epoch));
+  return epoch;
+}

@@ -1,0 +1,148 @@
+// What a directory's file system must be able to do for an appliance, or for copies of one: it is tried before anything
+// else is made there, and what it cannot do is said in words. And a new file's name on file systems without hard links.
+import { link, open, rename, stat, statfs, unlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { toHex } from '../crypto/bytes.ts';
+import { systemRandom } from '../crypto/random.ts';
+import { KmsError, systemCode, systemRefusal } from '../errors.ts';
+import type { AppendFile, Files } from '../store/files.ts';
+import { userId } from './environment.ts';
+import { nodeFiles } from './node-files.ts';
+
+/** The file of a trial in a data directory, where one that was cut off may leave it. */
+export const trialFile = 'kms.trial';
+
+/**
+ * A data directory must keep what is in it to its owner; others may be for others too, and are reached by a port that
+ * leads nowhere else.
+ */
+type Trial = (
+  | { readonly isPrivate: true; readonly files?: Files }
+  | { readonly isPrivate: false; readonly files: Files }
+) & { readonly modeOf?: (path: string) => Promise<number> };
+
+/**
+ * Throws `refused` with what the file system of `dir`, which is there, cannot do. A directory that others use too gets
+ * a file of a name that nobody has.
+ */
+export async function tryFileSystem(dir: string, trial: Trial): Promise<void> {
+  const { isPrivate, files = nodeFiles(dir), modeOf = modeOfPath } = trial;
+  const name = isPrivate ? trialFile : `.kms-trial-${toHex(systemRandom(6))}`;
+  const clear = async (): Promise<void> => {
+    for (const each of [name, `${name}.tmp`]) await files.remove(each).catch(() => {});
+  };
+  await clear();
+  try {
+    for (const [deed, run] of steps(files, name)) {
+      await run().catch((cause) => {
+        throw cannot(dir, deed, cause);
+      });
+      if (!isPrivate || !(await files.exists(name))) continue;
+      const mode = await modeOf(join(dir, name));
+      if ((mode & 0o077) !== 0) throw withoutModes(dir, mode);
+    }
+  } finally {
+    await clear();
+  }
+}
+
+/** As the header of a log is, and as much behind it as more than a page, with room. */
+const few = new Uint8Array(100);
+const some = new Uint8Array(10_000);
+const room = 8192;
+
+/** As stores use files, and in that order: each step finds the file as the one before left it. */
+function steps(files: Files, name: string): readonly (readonly [deed: string, run: () => Promise<void>])[] {
+  const open = async (create: boolean, use: (file: AppendFile) => Promise<void>): Promise<void> => {
+    const file = await files.openAppend(name, create);
+    await use(file).finally(() => file.close());
+  };
+  return [
+    ['make a file', () => open(true, async () => {})],
+    ['sync a directory', () => files.syncDir('.')],
+    ['replace a file by another', () => files.replace(name, few)],
+    [
+      'write to a file and sync it',
+      () =>
+        open(false, async (file) => {
+          await file.append(some, room);
+          await file.sync();
+          await file.append(some);
+          await file.sync();
+        }),
+    ],
+    ['shorten a file', () => open(false, (file) => file.truncate(1))],
+    ['remove a file', () => files.remove(name)],
+  ];
+}
+
+function cannot(dir: string, deed: string, cause: unknown): unknown {
+  if (cause instanceof KmsError) return cause;
+  const [reason, hint] = systemRefusal(cause) ?? [];
+  if (reason === undefined) return cause;
+  const isUnable = unsupported.has(systemCode(cause) ?? '');
+  return new KmsError('refused', `${dir}: cannot ${deed} there: ${reason}`, {
+    hint: isUnable ? 'choose a directory on another file system; nothing was made' : hint,
+    cause,
+  });
+}
+
+/** Codes of a call that a file system does not have. */
+const unsupported: ReadonlySet<string> = new Set(['EINVAL', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'ENOTSUPP', 'ENOTTY']);
+
+async function modeOfPath(path: string): Promise<number> {
+  return (await stat(path)).mode;
+}
+
+/** The error for a place where a file's mode is what the mount says, and lets others in. */
+export function withoutModes(path: string, mode: number): KmsError {
+  const shown = (mode & 0o777).toString(8).padStart(4, '0');
+  return new KmsError('refused', `${path}: its file system keeps no modes, and lets others read it (mode ${shown})`, {
+    hint: `${mountAlone()}, or choose a place on another file system`,
+  });
+}
+
+/** How a file system without modes is mounted for one user. */
+export function mountAlone(): string {
+  const user = `uid=${userId() ?? 0}`;
+  return `mount it for this user alone: ${user},umask=077 (vfat, exFAT, NTFS), ${user},file_mode=0600,dir_mode=0700 (CIFS)`;
+}
+
+/** Types that statfs(2) tells of file systems that may keep no modes: vfat, exFAT, NTFS (two), SMB (three), FUSE. */
+const modeless: readonly number[] = [
+  ...[0x4d44, 0x2011bab0, 0x5346544e, 0x7366746e],
+  ...[0xff534d42, 0xfe534d42, 0x517b, 0x65735546],
+];
+
+/** Whether a changed mode may have no effect on what is at `path`. */
+export async function mayKeepNoModes(path: string): Promise<boolean> {
+  const type = await statfs(path).then(
+    (found) => found.type,
+    () => 0,
+  );
+  return modeless.includes(type >>> 0);
+}
+
+/**
+ * Gives the file `draft` the name `path` in the same directory, unless something has that name: fails with `EEXIST`
+ * then. A link never replaces anything; where there are none, the name is taken with an empty file first, which the
+ * draft replaces. `linked`: makes a link.
+ */
+export async function giveName(draft: string, path: string, linked = link): Promise<void> {
+  try {
+    await linked(draft, path);
+  } catch (error) {
+    if (!isWithoutLinks(error)) throw error;
+    await (await open(path, 'wx', 0o600)).close();
+    return rename(draft, path).catch(async (failure) => {
+      await unlink(path);
+      throw failure;
+    });
+  }
+  await unlink(draft);
+}
+
+export function isWithoutLinks(error: unknown): boolean {
+  const code = systemCode(error) ?? '';
+  return unsupported.has(code) || code === 'EPERM' || code === 'EMLINK';
+}

@@ -1,0 +1,297 @@
+// The file port over a directory that others may write: a share of the network, the disk of another machine, whatever
+// backups, shipped copies and streamed activity go to. Names are resolved beneath it one component at a time, each in
+// the open directory before it, and no link is followed. No file of the appliance's own is opened, whatever name it was
+// given there, and none with a second name is written in its place. Nothing that is mounted beneath it is used.
+import { type BigIntStats, constants } from 'node:fs';
+import { type FileHandle, realpath } from 'node:fs/promises';
+import { basename, dirname, join, normalize } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { KmsError, systemCode } from '../errors.ts';
+import type { AppendFile, Files } from '../store/files.ts';
+import { NodeAppendFile } from './append-file.ts';
+import { enterMade, type ForeignPlace, ForeignRoot } from './foreign-root.ts';
+import { identityOf } from './lock.ts';
+import { readBounded, readFully, writeAll } from './node-files.ts';
+import { isLink, type OpenDirectory } from './open-directory.ts';
+
+const { O_RDONLY, O_RDWR, O_DSYNC } = constants;
+
+export interface ForeignFiles extends Files {
+  /** Names of all that is directly in `dir`. Fails with code `ENOENT` where it isn't there. */
+  names(dir: string): Promise<string[]>;
+  /** Makes a directory (mode 0700) that wasn't there, durably. Fails with code `EEXIST` for whatever was. */
+  makeNewDir(dir: string): Promise<void>;
+  /** Gives a file another name in its directory, durably; what had that is replaced. */
+  rename(from: string, to: string): Promise<void>;
+  /** The files in a directory, which may be made later. */
+  beneath(dir: string): ForeignFiles;
+  /** Where they are, for another thread to open. */
+  place(): Promise<ForeignPlace>;
+}
+
+/** The administrator's own links in the path are followed when it is used first. */
+export function foreignFiles(place: ForeignPlace): ForeignFiles {
+  return new FilesBeneath(new ForeignRoot(place), place.prefix ?? '.');
+}
+
+/** A file that the administrator named, with the files beside it. A link of that name is followed once. */
+export async function foreignFile(
+  named: string,
+  own: readonly string[] = [],
+): Promise<{ readonly files: ForeignFiles; readonly name: string }> {
+  const real = await realpath(named);
+  const [path, file] = [dirname(real), basename(real)];
+  return { files: foreignFiles({ path, own, isResolved: true, file }), name: file };
+}
+
+/** Two changes within this time may leave a file the same ctime, in milliseconds; Linux needs up to 10. */
+const clockTick = 25;
+/** How often a file that is being changed is looked at. */
+const mostTries = 8;
+/** Bytes of a file that is read whole, unless its kind has more: somebody else may have made it as long as a disk. */
+const mostWhole = 1024 * 1024;
+/** Levels of directories that are removed at most; this program makes three. */
+const deepest = 32;
+
+class FilesBeneath implements ForeignFiles {
+  readonly #root: ForeignRoot;
+  readonly #prefix: string;
+
+  constructor(root: ForeignRoot, prefix: string) {
+    this.#root = root;
+    this.#prefix = prefix;
+  }
+
+  beneath(dir: string): ForeignFiles {
+    return new FilesBeneath(this.#root, join(this.#prefix, dir));
+  }
+
+  async place(): Promise<ForeignPlace> {
+    return { ...(await this.#root.place()), prefix: this.#prefix };
+  }
+
+  names(dir: string): Promise<string[]> {
+    return this.#in(dir, (directory) => directory.names());
+  }
+
+  async list(dir: string): Promise<string[]> {
+    return (await unlessMissing(this.#in(dir, (directory) => directory.plainNames()))) ?? [];
+  }
+
+  async exists(name: string): Promise<boolean> {
+    return (await unlessMissing(this.#look(name))) !== undefined;
+  }
+
+  async size(name: string): Promise<number> {
+    return Number((await this.#look(name)).size);
+  }
+
+  read(name: string, most = mostWhole): Promise<Uint8Array> {
+    return this.#reading(name, (handle) => readBounded(handle, join(this.#prefix, name), most));
+  }
+
+  readAt(name: string, offset: number, length: number): Promise<Uint8Array> {
+    return this.#reading(name, (handle) => readFully(handle, offset, length));
+  }
+
+  openAppend(name: string, create: boolean): Promise<AppendFile> {
+    return this.#at(name, async (directory, entry) => {
+      const handle = create
+        ? await this.#openNew(directory, entry, O_DSYNC)
+        : await directory.openFile(entry, O_RDWR | O_DSYNC, (found, again) =>
+            this.#needAlone(directory, entry, found, again),
+          );
+      try {
+        return new NodeAppendFile(handle, (await handle.stat()).size);
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    });
+  }
+
+  replace(name: string, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+    return this.#at(name, async (directory, entry) => {
+      const draft = `${entry}.tmp`;
+      const handle = await this.#openNew(directory, draft).catch(async (error: unknown) => {
+        if (systemCode(error) !== 'EEXIST') throw error;
+        // A crash may have left it, or somebody put it there: the name is removed, and never written through.
+        await directory.remove(draft);
+        return this.#openNew(directory, draft);
+      });
+      try {
+        await writeAll(handle, bytes);
+        await directory.rename(draft, entry);
+      } catch (error) {
+        await directory.remove(draft).catch(() => {});
+        throw error;
+      }
+      await directory.sync();
+    });
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#at(name, (directory, entry) => directory.remove(entry));
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    if (dirname(from) !== dirname(to)) throw new KmsError('internal', `${from} is to be renamed to ${to} elsewhere`);
+    return this.#at(from, async (directory, entry) => {
+      await directory.rename(entry, basename(to));
+      await directory.sync();
+    });
+  }
+
+  async makeDir(dir: string): Promise<void> {
+    let directory = await this.#root.make();
+    for (const name of this.#partsOf(dir)) directory = await enterMade(directory, name);
+    directory.close();
+  }
+
+  makeNewDir(dir: string): Promise<void> {
+    return this.#at(dir, async (directory, entry) => {
+      await directory.make(entry);
+      await directory.sync();
+    });
+  }
+
+  async removeDir(dir: string): Promise<void> {
+    await unlessMissing(
+      this.#at(dir, async (directory, entry) => {
+        await removeTree(directory, entry, deepest);
+        await directory.sync();
+      }),
+    );
+  }
+
+  syncDir(dir: string): Promise<void> {
+    return this.#in(dir, (directory) => directory.sync());
+  }
+
+  /** Throws `refused` for a link. */
+  async #look(name: string): Promise<BigIntStats> {
+    return this.#at(name, async (directory, entry) => {
+      const found = await directory.lookAt(entry);
+      if (found.isSymbolicLink()) throw isLink(join(directory.path, entry));
+      return found;
+    });
+  }
+
+  async #openNew(directory: OpenDirectory, entry: string, flags = 0): Promise<FileHandle> {
+    const handle = await directory.openNew(entry, flags);
+    try {
+      this.#root.know(await handle.stat({ bigint: true }));
+      return handle;
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  /**
+   * Throws unless the file that is to be written in its place has this name alone. The link count is not enough:
+   * somebody can remove the name just before it is read, and make it again just after. Each changes the file's ctime.
+   */
+  async #needAlone(
+    directory: OpenDirectory,
+    entry: string,
+    found: BigIntStats,
+    again: () => Promise<BigIntStats>,
+  ): Promise<void> {
+    const path = join(directory.path, entry);
+    await this.#root.needForeign(path, found);
+    needOneName(path, found);
+    if (this.#root.knows(found)) return;
+    for (let tries = 0; tries < mostTries; tries++) {
+      const before = await again();
+      const age = Date.now() - Number(before.ctimeMs);
+      if (age >= 0 && age < clockTick) {
+        await setTimeout(clockTick);
+        continue;
+      }
+      const named = await directory.lookAt(entry);
+      const after = await again();
+      needOneName(path, before);
+      needOneName(path, after);
+      if (identityOf(named) === identityOf(found) && before.ctimeNs === after.ctimeNs) return this.#root.know(found);
+    }
+    throw changing(path);
+  }
+
+  async #reading<T>(name: string, work: (handle: FileHandle) => Promise<T>): Promise<T> {
+    const handle = await this.#at(name, (directory, entry) =>
+      directory.openFile(entry, O_RDONLY, (found) => this.#root.needForeign(join(directory.path, entry), found)),
+    );
+    return work(handle).finally(() => handle.close());
+  }
+
+  #at<T>(name: string, work: (directory: OpenDirectory, entry: string) => Promise<T>): Promise<T> {
+    return this.#in(dirname(name), (directory) => work(directory, basename(name)));
+  }
+
+  async #in<T>(dir: string, work: (directory: OpenDirectory) => Promise<T>): Promise<T> {
+    let directory = await this.#root.open();
+    try {
+      for (const name of this.#partsOf(dir)) {
+        const below = await directory.enter(name);
+        directory.close();
+        directory = below;
+      }
+      return await work(directory);
+    } finally {
+      directory.close();
+    }
+  }
+
+  #partsOf(dir: string): string[] {
+    return normalize(join(this.#prefix, dir))
+      .split('/')
+      .filter((name) => name !== '' && name !== '.');
+  }
+}
+
+async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Removes a link itself, never through it. */
+async function removeTree(above: OpenDirectory, name: string, levels: number): Promise<void> {
+  try {
+    return await above.remove(name);
+  } catch (error) {
+    if (systemCode(error) !== 'EISDIR') throw error;
+  }
+  if (levels === 0) {
+    throw new KmsError('refused', `${join(above.path, name)}: more than ${deepest} directories in each other`, {
+      hint: 'find out who made them, and remove them by hand',
+    });
+  }
+  const directory = await above.enter(name);
+  try {
+    for (const each of await directory.names()) {
+      await unlessMissing(removeTree(directory, each, levels - 1));
+    }
+  } finally {
+    directory.close();
+  }
+  await above.removeDir(name);
+}
+
+/** Throws `refused` for a file with hard links, which a write here would change under each of its names. */
+function needOneName(path: string, { nlink }: BigIntStats): void {
+  if (nlink <= 1n) return;
+  throw new KmsError('refused', `${path}: has ${nlink} names (hard links), and would be changed under all of them`, {
+    hint: `nothing was written; remove the others, or put a copy in its place: cp ${path} ${path}.copy && mv ${path}.copy ${path}`,
+  });
+}
+
+function changing(path: string): KmsError {
+  return new KmsError('unavailable', `${path}: somebody changes it at this moment`, {
+    hint: 'nothing was written; find out who writes there, and try again',
+  });
+}

@@ -1,0 +1,225 @@
+// The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
+// are made with mode 0600, directories with 0700.
+import { type BigIntStats, constants, fstatSync, type Stats } from 'node:fs';
+import { type FileHandle, lchown, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { KmsError, systemCode } from '../errors.ts';
+import type { Files } from '../store/files.ts';
+import { NodeAppendFile } from './append-file.ts';
+
+const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK, O_NOFOLLOW } = constants;
+
+/**
+ * The files below `root`. `ofItsOwner`: what root makes there belongs to whoever the directory belongs to, who could
+ * not open it otherwise, as after a command that was typed while the service was stopped.
+ */
+export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
+  const path = (name: string) => join(root, name);
+
+  async function give(change: (uid: number, gid: number) => Promise<void>): Promise<void> {
+    if (!ofItsOwner || process.geteuid?.() !== 0) return;
+    const { uid, gid } = await stat(root);
+    if (uid !== 0) await change(uid, gid);
+  }
+
+  async function syncDir(dir: string): Promise<void> {
+    const handle = await open(path(dir), 'r');
+    try {
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+  }
+
+  return {
+    syncDir,
+    async list(dir) {
+      try {
+        const entries = await readdir(path(dir), { withFileTypes: true });
+        // A pipe or the like is listed: whoever reads it is told what it is.
+        return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
+      } catch (error) {
+        if (systemCode(error) === 'ENOENT') return [];
+        throw error;
+      }
+    },
+    async exists(name) {
+      try {
+        await stat(path(name));
+        return true;
+      } catch (error) {
+        if (systemCode(error) === 'ENOENT') return false;
+        throw error;
+      }
+    },
+    size: async (name) => (await stat(path(name))).size,
+    async read(name, most) {
+      const handle = await openFile(path(name), O_RDONLY);
+      try {
+        return await (most === undefined ? readWhole(handle) : readBounded(handle, path(name), most));
+      } finally {
+        await handle.close();
+      }
+    },
+    async readAt(name, offset, length) {
+      const handle = await openFile(path(name), O_RDONLY);
+      try {
+        return await readFully(handle, offset, length);
+      } finally {
+        await handle.close();
+      }
+    },
+    async openAppend(name, create) {
+      const handle = await openFile(path(name), O_RDWR | O_DSYNC | (create ? O_CREAT | O_EXCL : 0));
+      try {
+        if (create) await give((uid, gid) => handle.chown(uid, gid));
+        return new NodeAppendFile(handle, (await handle.stat()).size, { name, path: path(name) });
+      } catch (error) {
+        await handle.close();
+        throw error;
+      }
+    },
+    async replace(name, bytes) {
+      const temporary = path(`${name}.tmp`);
+      try {
+        await writeNew(temporary, bytes, (handle) => give((uid, gid) => handle.chown(uid, gid)));
+        await rename(temporary, path(name));
+      } catch (error) {
+        await unlink(temporary).catch(() => {});
+        throw error;
+      }
+      await syncDir(dirname(name));
+    },
+    remove: (name) => unlink(path(name)),
+    async makeDir(dir) {
+      const whole = resolve(path(dir));
+      const first = await makeDirs(whole);
+      if (first === undefined) return;
+      // Each new directory is an entry of the one above it.
+      for (let made = whole; made.length >= first.length; made = dirname(made)) {
+        await give((uid, gid) => lchown(made, uid, gid));
+        await syncPath(dirname(made));
+      }
+    },
+    async removeDir(dir) {
+      await rm(path(dir), { recursive: true, force: true });
+      await syncDir(dirname(dir));
+    },
+  };
+}
+
+/** A pipe that somebody put in a file's place keeps nobody waiting. Throws `corrupt` for all but a file. */
+async function openFile(path: string, flags: number): Promise<FileHandle> {
+  let handle: FileHandle;
+  try {
+    handle = await open(path, flags | O_NONBLOCK, 0o600);
+  } catch (error) {
+    // A socket, or a pipe without a reader.
+    if (systemCode(error) === 'ENXIO') throw notFile(path, await stat(path));
+    throw error;
+  }
+  const found = fstatSync(handle.fd);
+  if (found.isFile()) return handle;
+  await handle.close();
+  throw notFile(path, found);
+}
+
+/** What stands where a file should be, in words. */
+export function notFile(path: string, found: Stats | BigIntStats): KmsError {
+  const kinds = [
+    ['a directory', found.isDirectory()],
+    ['a named pipe', found.isFIFO()],
+    ['a socket', found.isSocket()],
+    ['a device', found.isCharacterDevice() || found.isBlockDevice()],
+  ] as const;
+  const kind = kinds.find(([, is]) => is)?.[0] ?? 'something else';
+  return new KmsError('corrupt', `${path}: expected a file, found ${kind}`, {
+    hint: 'nothing was changed; find out who put it there, and restore the file from a backup',
+  });
+}
+
+/**
+ * Makes the directory with mode 0700 and those above it, level by level: Node's own recursive mkdir never ends below a
+ * file system that answers ENOENT to it, as /proc does. Answers the topmost one that it had to make, undefined when all
+ * were there.
+ */
+export async function makeDirs(path: string): Promise<string | undefined> {
+  const whole = resolve(path);
+  try {
+    await mkdir(whole, { mode: 0o700 });
+    return whole;
+  } catch (error) {
+    if (systemCode(error) === 'EEXIST') return undefined;
+    if (systemCode(error) !== 'ENOENT' || dirname(whole) === whole) throw error;
+  }
+  const above = await makeDirs(dirname(whole));
+  // What is above was there or is now: a second ENOENT is the file system's own.
+  await mkdir(whole, { mode: 0o700 }).catch((error) => {
+    // Another process may have made it meanwhile.
+    if (systemCode(error) !== 'EEXIST') throw error;
+  });
+  return above ?? whole;
+}
+
+/** A link in its place would lead elsewhere. */
+async function writeNew(
+  path: string,
+  bytes: Uint8Array | AsyncIterable<Uint8Array>,
+  give: (handle: FileHandle) => Promise<void>,
+): Promise<void> {
+  const handle = await openFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW);
+  try {
+    await give(handle);
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+  await writeAll(handle, bytes);
+}
+
+/** Durably; then the handle is closed. */
+export async function writeAll(handle: FileHandle, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
+  try {
+    if (bytes instanceof Uint8Array) await handle.writeFile(bytes);
+    else for await (const piece of bytes) await handle.writeFile(piece);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** From `offset` on, fewer than `length` bytes at the end of the file. */
+export async function readFully(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return bytes.subarray(0, filled);
+}
+
+async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A plain array: a Buffer may be a view of a pool that others use. */
+async function readWhole(handle: FileHandle): Promise<Uint8Array> {
+  const { buffer, byteOffset, length } = await handle.readFile();
+  return new Uint8Array(buffer, byteOffset, length);
+}
+
+/** Throws `corrupt` for more than `most` bytes, of which nothing is read then. */
+export async function readBounded(handle: FileHandle, path: string, most: number): Promise<Uint8Array> {
+  const { size } = await handle.stat();
+  if (size <= most) return readFully(handle, 0, size);
+  throw new KmsError('corrupt', `${path}: expected at most ${most} bytes, found ${size}`, {
+    hint: 'it is longer than any such file of kms: find out who wrote it; nothing was changed',
+  });
+}

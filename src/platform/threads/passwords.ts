@@ -1,0 +1,176 @@
+// Passwords and passphrases on threads of their own. One worker with a bounded queue hashes passwords, so that logins,
+// however many, take one core at most and nothing of the serving thread. The passphrase of a custodian takes about a
+// second, and gets a thread each time.
+
+import { getPriority, setPriority } from 'node:os';
+import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
+import { hashPassword, passphraseSaltLength, passwordSaltLength, verifyPassword } from '../../crypto/argon2id.ts';
+import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
+import type { Argon2Cost } from '../../crypto/primitives.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import { KmsError } from '../../errors.ts';
+import type { Slot } from '../../seal/slot.ts';
+import { startWorker } from '../program-files.ts';
+import { endThread, takeOrders } from './ending.ts';
+import { answerOf, type PassphraseWork } from './jobs.ts';
+
+type Work =
+  | { readonly kind: 'hash'; readonly password: string; readonly salt: Uint8Array }
+  | { readonly kind: 'verify'; readonly password: string; readonly stored: string };
+type Request = Work & { readonly id: number };
+type Answer = { readonly id: number } & ({ readonly value: string | boolean } | { readonly problem: string });
+
+interface Waiting {
+  resolve(value: string | boolean): void;
+  reject(error: KmsError): void;
+}
+
+export interface PasswordWorkerOptions {
+  /** Starts a thread that runs `servePasswords`. Called when there is work and no thread. */
+  start(): Worker;
+  random(length: number): Uint8Array;
+  /** Requests under way at once; more are refused. */
+  readonly most?: number;
+}
+
+/** Hashes passwords as the core has it done. */
+interface PasswordWorker {
+  hash(password: string): Promise<string>;
+  verify(stored: string, password: string): Promise<boolean>;
+  /** Ends the thread; what waits is refused. */
+  close(): Promise<void>;
+}
+
+export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOptions): PasswordWorker {
+  const waiting = new Map<number, Waiting>();
+  let worker: Worker | undefined;
+  let lastId = 0;
+  let closed = false;
+
+  function running(): Worker {
+    if (worker) return worker;
+    const started = start();
+    started.on('message', (answer: Answer) => settle(started, answer));
+    // A thread that dies takes what it had with it; the next request starts another.
+    started.on('error', () => gone(started));
+    started.on('exit', () => gone(started));
+    worker = started;
+    return started;
+  }
+
+  function settle(from: Worker, answer: Answer): void {
+    const request = waiting.get(answer.id);
+    waiting.delete(answer.id);
+    if (waiting.size === 0) from.unref();
+    if ('value' in answer) request?.resolve(answer.value);
+    else request?.reject(new KmsError('corrupt', answer.problem));
+  }
+
+  function gone(dead: Worker): void {
+    if (worker !== dead) return;
+    worker = undefined;
+    for (const { reject } of waiting.values()) reject(unavailable('passwords cannot be checked right now'));
+    waiting.clear();
+  }
+
+  function ask(work: Work): Promise<string | boolean> {
+    if (closed) return Promise.reject(unavailable('the server is stopping'));
+    if (waiting.size >= most) return Promise.reject(unavailable('too many logins at once'));
+    const id = ++lastId;
+    return new Promise((resolve, reject) => {
+      waiting.set(id, { resolve, reject });
+      const to = running();
+      // The thread alone keeps no process alive; a request under way does.
+      to.ref();
+      to.postMessage({ ...work, id } satisfies Request);
+    });
+  }
+
+  return {
+    hash: async (password) => String(await ask({ kind: 'hash', password, salt: random(passwordSaltLength) })),
+    verify: async (stored, password) => (await ask({ kind: 'verify', password, stored })) === true,
+    async close() {
+      closed = true;
+      const last = worker;
+      if (!last) return;
+      gone(last);
+      await endThread(last);
+    },
+  };
+}
+
+function unavailable(message: string): KmsError {
+  return new KmsError('unavailable', message, { retryAfter: 1 });
+}
+
+/** The worker's side: answers requests one after the other. */
+export function servePasswords(port: MessagePort): void {
+  if (!isMainThread) lowerPriority();
+  takeOrders<Request>(port, (request) => port.postMessage(answerTo(request)));
+}
+
+function answerTo(request: Request): Answer {
+  const { id, password } = request;
+  try {
+    const value =
+      request.kind === 'hash' ? hashPassword(password, request.salt) : verifyPassword(request.stored, password);
+    return { id, value };
+  } catch (error) {
+    return { id, problem: error instanceof KmsError ? error.message : 'a password could not be hashed' };
+  }
+}
+
+/**
+ * How far the thread steps back for those that answer requests, where there are fewer cores than work; the most is 19.
+ */
+const niceness = 10;
+
+let isLowered = false;
+
+/** For a thread whose work nobody's answer should wait behind; for good. */
+export function lowerPriority(): void {
+  // On Linux 0 means the calling thread, elsewhere it would be the whole process.
+  if (isLowered || process.platform !== 'linux') return;
+  isLowered = true;
+  try {
+    setPriority(0, Math.min(19, getPriority(0) + niceness));
+  } catch {
+    // Where that is forbidden, it takes a full share of the cores.
+  }
+}
+
+/**
+ * What the slot of a passphrase keeps, so that the same secret can be made again when the cost of new ones has changed.
+ */
+interface PassphraseParams extends Argon2Cost {
+  readonly salt: Uint8Array;
+}
+
+export function newPassphraseParams(cost: Argon2Cost): PassphraseParams {
+  return { ...cost, salt: systemRandom(passphraseSaltLength) };
+}
+
+export function passphraseSlotParams({ m, t, p, salt }: PassphraseParams): Slot['params'] {
+  return { kdf: 'argon2id', m, t, p, salt: toBase64Url(salt) };
+}
+
+export function passphraseParamsOf({ params }: Slot): PassphraseParams {
+  const { kdf, m, t, p, salt } = params;
+  const bytes = typeof salt === 'string' ? fromBase64Url(salt) : undefined;
+  if (kdf !== 'argon2id' || typeof m !== 'number' || typeof t !== 'number' || typeof p !== 'number' || !bytes) {
+    throw new KmsError('corrupt', 'the seal file does not say how its passphrase is used');
+  }
+  return { m, t, p, salt: bytes };
+}
+
+export async function derivePassphrase(passphrase: string, { salt, ...cost }: PassphraseParams): Promise<Uint8Array> {
+  const worker = startWorker({ kind: 'passphrase', passphrase, salt, cost } satisfies PassphraseWork);
+  try {
+    const answer = await answerOf<Uint8Array | string>(worker, 'a passphrase').catch(() => undefined);
+    if (answer instanceof Uint8Array) return answer;
+    if (answer !== undefined) throw new KmsError('corrupt', answer);
+    throw new KmsError('unavailable', 'the passphrase could not be tried: is there enough memory?');
+  } finally {
+    await endThread(worker);
+  }
+}

@@ -1,0 +1,159 @@
+// Aging is the time by which things are old enough to be erased for ever: activity that retention lets go of, and rings
+// and tenants that were deleted a while ago. It is the machine's clock, unless that jumps ahead: then it goes on as
+// fast as programs run, until they have run so long with the clock ahead that a mistake would have been noticed. So a
+// clock that is years ahead for a moment, or at a start, erases nothing. Back it goes with the clock at once: less is
+// old then.
+import type { OpenStatus } from '../api/local/status.ts';
+import type { World } from '../core/context.ts';
+import { reasonOf } from '../errors.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import type { SystemStore } from './stores.ts';
+import type { Tenants } from './tenants.ts';
+
+interface AgingDeps {
+  readonly system: SystemStore;
+  readonly tenants: Pick<Tenants, 'all'>;
+  readonly world: Pick<World, 'now'>;
+  /** Milliseconds of a clock that nobody sets, from any beginning. */
+  readonly uptime: () => number;
+  readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
+  /** Whether nothing that can wait may be written. */
+  readonly mustWait: () => boolean;
+}
+
+/** Kept in the settings, in milliseconds. */
+interface Age {
+  readonly version: 1;
+  /** When it was looked at last. */
+  readonly time: number;
+  /** For how long programs have run while the clock was ahead of that. */
+  readonly ahead: number;
+}
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+/** How far the clock may be ahead of where it was last seen, such as after a night without the machine. */
+const slack = day;
+/** How long programs have to run with a clock that is further ahead. */
+const trial = 7 * day;
+const setting = 'age';
+
+export class Aging {
+  readonly #deps: AgingDeps;
+  readonly #startedAt: number;
+  #uptime: number;
+  #loading: Promise<Age> | undefined;
+  #age: Age | undefined;
+  #saved: Age | undefined;
+  #isDoubted = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: AgingDeps) {
+    this.#deps = deps;
+    this.#startedAt = deps.world.now();
+    this.#uptime = deps.uptime();
+  }
+
+  /** Looks at the clock now and then, so that it is known for how long programs have run with it. */
+  start(): void {
+    this.#timer = setInterval(() => void this.now().catch(() => {}), hour).unref();
+  }
+
+  /** That the clock is doubted now, and for how much longer; undefined while it is believed. */
+  async doubt(): Promise<OpenStatus['clock']> {
+    const { time, ahead } = this.#look(await this.#known());
+    if (!this.#isDoubted) return undefined;
+    const seconds = (span: number): number => Math.max(0, Math.floor(span / 1000));
+    return { aheadSeconds: seconds(this.#deps.world.now() - time), believedAfterSeconds: seconds(trial - ahead) };
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.now().catch(() => {});
+  }
+
+  /** Epoch milliseconds. Throws what the stores throw. */
+  async now(): Promise<number> {
+    const age = this.#look(await this.#known());
+    if (!this.#deps.mustWait() && this.#isNews(age)) {
+      await this.#deps.system.transaction(({ settings }) => settings.set(setting, JSON.stringify(age)));
+      this.#saved = age;
+    }
+    return age.time;
+  }
+
+  /** That the clock is doubted is kept at once: what is recorded from then on has its time. */
+  #isNews({ time, ahead }: Age): boolean {
+    const saved = this.#saved ?? { time: this.#startedAt, ahead: 0 };
+    const isMoved = Math.abs(time - saved.time) >= 10 * minute || Math.abs(ahead - saved.ahead) >= minute;
+    return isMoved || (this.#isDoubted && !this.#saved);
+  }
+
+  async #known(): Promise<Age> {
+    if (!this.#age) {
+      this.#loading ??= this.#load();
+      try {
+        this.#age ??= await this.#loading;
+      } finally {
+        this.#loading = undefined;
+      }
+    }
+    return this.#age;
+  }
+
+  #look(age: Age): Age {
+    this.#age = this.#lookFrom(age);
+    return this.#age;
+  }
+
+  #lookFrom({ time, ahead }: Age): Age {
+    const { world, uptime } = this.#deps;
+    const clock = world.now();
+    const ran = Math.max(0, uptime() - this.#uptime);
+    this.#uptime += ran;
+    const lived = time + ran;
+    const isTried = ahead + ran >= trial;
+    if (clock <= lived + slack || isTried) {
+      if (this.#isDoubted) this.#say('info', isTried ? 'is believed now' : 'is right again');
+      this.#isDoubted = false;
+      return { version: 1, time: clock, ahead: 0 };
+    }
+    if (!this.#isDoubted) {
+      const days = Math.floor((clock - lived) / day);
+      const until = 'nothing is erased for its age by that until it has been so for 7 days of running';
+      this.#say('warn', `is ${days} days ahead of where it was last seen: ${until}`);
+    }
+    this.#isDoubted = true;
+    return { version: 1, time: lived, ahead: ahead + ran };
+  }
+
+  #say(level: 'info' | 'warn', what: string): void {
+    this.#deps.onEvent?.({ level, message: `the clock of this machine ${what}` });
+  }
+
+  async #load(): Promise<Age> {
+    const known = await this.#deps.system.transaction(({ settings }) => settings.get(setting));
+    // Cast: only `now` writes it.
+    if (known !== undefined) this.#saved = JSON.parse(known) as Age;
+    if (this.#saved) return this.#saved;
+    return { version: 1, time: await this.#lastSeen(), ahead: 0 };
+  }
+
+  /** Where no program looked before: when the newest record of activity was made that is from before this start. */
+  async #lastSeen(): Promise<number> {
+    let latest: number | undefined;
+    for (const { record, handle } of this.#deps.tenants.all) {
+      try {
+        const { items } = await handle.store.activity.search({ end: this.#startedAt - 1 }, { limit: 1 });
+        for (const { createdAt } of items) latest = Math.max(latest ?? 0, createdAt);
+      } catch (cause) {
+        const message = `the newest activity of ${record.name} could not be read: ${reasonOf(cause)}`;
+        this.#deps.onEvent?.({ level: 'warn', message, cause });
+        latest ??= 0;
+      }
+    }
+    // Where nothing was ever done nothing is old.
+    return latest ?? this.#startedAt;
+  }
+}

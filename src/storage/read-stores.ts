@@ -1,0 +1,242 @@
+// Every store of an appliance, read into memory and compared with how far it was, before the first file changes: what
+// stops a start stops it here. What was found older goes on only where the administrator said so.
+import { activityRecord } from '../core/activity.ts';
+import type { World } from '../core/context.ts';
+import { localCaller } from '../core/credential.ts';
+import type { SealKeeper } from '../custody/seal-keeper.ts';
+import { KmsError } from '../errors.ts';
+import { nextEpoch, systemDir, tenantDir, witnessFile } from '../platform/data-dir.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import type { ActivityInput, Store, Tables } from '../store/port.ts';
+import type { ReadStore } from '../store/read-store.ts';
+import type { Row } from '../store/sql.ts';
+import type { SystemTables } from '../store/tables/databases.ts';
+import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts';
+import { returnPlaces } from './places.ts';
+import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
+import type { Tenants } from './tenants.ts';
+import { type Noted, olderThanNoted, readWitness } from './witness.ts';
+
+/** A store that is less than what was noted of it. */
+interface OlderStore {
+  /** `system`, or the tenant's directory. */
+  readonly dir: string;
+  /** As people call it. */
+  readonly name: string;
+  /** What was found, in words. */
+  readonly what: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface ReadStores {
+  readonly system: ReadStore<SystemTables>;
+  /** By directory, those of deleted tenants left out unless older ones of them were accepted. */
+  readonly tenants: ReadonlyMap<string, ReadStore<Tables>>;
+  /** What is older and goes on all the same. */
+  readonly accepted: readonly OlderStore[];
+  /** Names that were to be accepted, of which nothing is older. */
+  readonly needless: readonly string[];
+  /** What was noted of the tenants in the appliance's own store, and of all stores in the file where there is one. */
+  readonly marks: Noted;
+  readonly witness: Noted | undefined;
+  /** Lets go of what was not opened. */
+  discard(): Promise<void>;
+}
+
+type Looked = Pick<ReadStore<object>, 'mark' | 'log'>;
+
+interface TenantRow extends Row {
+  id: string;
+  name: string;
+  dir: string;
+  deleted_at: number | null;
+}
+
+/** What is noted of the tenants; a store that an earlier program wrote has no such table. */
+export const marksQuery = (schema: number): string =>
+  schema < 3
+    ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`
+    : 'SELECT dir, sequence, runs, noted_at FROM marks';
+
+/**
+ * `accept` names tenants, and `system` for the appliance's own store. `known` is what this process knew of the stores
+ * before it was sealed. Changes nothing.
+ */
+export async function readStores(
+  world: StoreWorld,
+  seal: SealKeeper,
+  accept: readonly string[] = [],
+  known: Noted = new Map(),
+): Promise<ReadStores> {
+  const keys = seal.keysFor(systemDir);
+  const wanted = new Set(accept.map((name) => name.toLowerCase()));
+  const witness = await readWitness(world.files, keys).catch((error: unknown) => {
+    if (wanted.has(systemDir) && error instanceof KmsError && error.code === 'corrupt') return undefined;
+    throw error;
+  });
+  const read: ReadStore<object>[] = [];
+  const discard = async (): Promise<void> => {
+    for (const store of read) await store.discard();
+  };
+  try {
+    const system = await readSystemStore(world, keys);
+    read.push(system);
+    const marks = marksOf(system.rows<MarkRow>(marksQuery));
+    const records = system.rows<TenantRow>((schema) =>
+      schema === 0 ? 'SELECT 0 WHERE 0' : 'SELECT id, name, dir, deleted_at FROM tenants ORDER BY seq',
+    );
+    const isNamed = ({ id, name, deleted_at: deletedAt }: TenantRow): boolean =>
+      wanted.has(id) || (deletedAt === null && name !== systemDir && wanted.has(name));
+    needKnown(wanted, records.filter(isNamed), records);
+    const older: OlderStore[] = [];
+    const look = (store: Looked, dir: string, name: string, noted: readonly (NotedMark | undefined)[]) => {
+      const all = [...noted, known.get(dir)].filter((each) => each !== undefined);
+      const what = olderThanNoted({ ...store.mark, log: store.log }, all);
+      const from = Math.max(...all.map(({ sequence }) => sequence));
+      if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
+    };
+    // A node that joins has none yet.
+    if (!witness && marks.size > 0 && !world.shared) {
+      const { sequence } = system.mark;
+      older.push({
+        dir: systemDir,
+        name: systemDir,
+        what: `there is no ${witnessFile} to compare it with`,
+        from: sequence,
+        to: sequence,
+      });
+    } else {
+      look(system, systemDir, systemDir, [witness?.get(systemDir)]);
+    }
+    const tenants = new Map<string, ReadStore<Tables>>();
+    for (const record of records) {
+      const { dir, name, id, deleted_at: deletedAt } = record;
+      if (deletedAt !== null && !isNamed(record)) continue;
+      const store = await readTenantStore(world, tenantDir(dir), seal.keysFor(dir));
+      read.push(store);
+      tenants.set(dir, store);
+      look(store, dir, deletedAt === null && name !== systemDir ? name : id, [witness?.get(dir), marks.get(dir)]);
+    }
+    const named = new Set([
+      ...records.filter(isNamed).map(({ dir }) => dir),
+      ...(wanted.has(systemDir) ? [systemDir] : []),
+    ]);
+    const refused = older.filter(({ dir }) => !named.has(dir));
+    if (refused.length > 0) throw refusal(refused, 'refused', world.shared ? lostByDatabase : lostFiles);
+    const olderDirs = new Set(older.map(({ dir }) => dir));
+    const isNeedless = (name: string): boolean =>
+      !records.some((record) => olderDirs.has(record.dir) && [record.id, record.name].includes(name)) &&
+      !(name === systemDir && (olderDirs.has(systemDir) || witness === undefined));
+    return { system, tenants, accepted: older, needless: [...wanted].filter(isNeedless), marks, witness, discard };
+  } catch (error) {
+    await discard();
+    throw error;
+  }
+}
+
+function needKnown(wanted: Iterable<string>, named: readonly TenantRow[], records: readonly TenantRow[]): void {
+  for (const name of wanted) {
+    if (name === systemDir || named.some((record) => record.id === name || record.name === name)) continue;
+    const isClear = ({ deleted_at, name }: TenantRow): boolean => deleted_at === null && name !== systemDir;
+    const names = records.map((record) => (isClear(record) ? record.name : record.id));
+    throw new KmsError('refused', `--accept-older: there is no tenant ${name}`, {
+      hint: `name one of ${[...names, systemDir].join(', ')}; nothing was changed`,
+    });
+  }
+}
+
+/** One line about all of them. */
+function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict', lost = lostFiles): KmsError {
+  const whose = ({ dir, name, what }: OlderStore): string =>
+    dir === systemDir
+      ? `the appliance's own store is older than it was: ${what}`
+      : `the tenant ${name} is older than it was: ${what}`;
+  const options = older.map(({ name }) => `--accept-older ${name}`).join(' ');
+  return new KmsError(code, `${older.map(whose).join('; ')}; nothing was changed`, {
+    hint: `${lost}; to go on with what is there, once: kms serve ${options}`,
+  });
+}
+
+const lostFiles =
+  'the files were cut, or put back from an older copy: deleted keys and revoked credentials would be alive again; ' +
+  'find the newer files, or restore a backup';
+const lostByDatabase =
+  'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
+  'again; find the newer one, or restore a backup';
+
+/** Throws `conflict` where the store of a tenant that comes back is less than what was noted of it. */
+export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: string }, marks: Noted): void {
+  const noted = marks.get(dir);
+  const what = noted && olderThanNoted({ ...store.mark, log: store.log }, [noted]);
+  if (noted && what !== undefined) {
+    throw refusal([{ dir, name: id, what, from: noted.sequence, to: store.mark.sequence }], 'conflict');
+  }
+}
+
+interface Accepting {
+  readonly system: SystemStore;
+  readonly tenants: Pick<Tenants, 'all'>;
+  readonly read: ReadStores;
+  readonly world: World;
+}
+
+/**
+ * Records what goes on although it is older, in the log of whose it is and in the appliance's own, and begins a new
+ * epoch: whoever remembers the appliance as it was learns that this was on purpose, as after a restore. What was noted
+ * before counts no more.
+ */
+export async function acceptOlder({ system, tenants, read, world }: Accepting): Promise<void> {
+  if (read.accepted.length === 0) return;
+  const ends = tenants.all.map(({ record: { id }, handle }) => [id, handle.store.status().activityCount] as const);
+  const served = new Map<string, Store>(tenants.all.map(({ record: { dir }, handle }) => [dir, handle.store]));
+  const deleted = read.accepted.filter(({ dir }) => !served.has(dir));
+  await returnPlaces(
+    system,
+    new Map(ends),
+    deleted.map(({ name }) => name),
+  );
+  const record = (props: Readonly<Record<string, unknown>>): ActivityInput =>
+    activityRecord(world, { keyid: localCaller.id, action: 'system.accept-older', props });
+  const marks = new Map<string, NotedMark>();
+  for (const { dir, name, from, to } of read.accepted) {
+    const props = { tenant: name, from, to };
+    // The whole appliance's concerns every tenant.
+    for (const [each, store] of served) {
+      if (each === dir || dir === systemDir) await store.transaction((tx) => tx.record(record(props)));
+    }
+    if (dir === systemDir) continue;
+    const store = served.get(dir) ?? (await recordedAtRest(read.tenants.get(dir), record(props)));
+    if (store) marks.set(dir, { ...store.mark, at: world.now() });
+  }
+  await system.transaction((tx) => {
+    for (const [dir, mark] of marks) tx.marks.set(dir, mark);
+    nextEpoch(tx.settings, world.now());
+    for (const { name, from, to } of read.accepted) tx.record(record({ tenant: name, from, to }));
+  });
+}
+
+export function reportAccepted(
+  { accepted, needless }: ReadStores,
+  onEvent: ((event: ApplianceEvent) => void) | undefined,
+): void {
+  for (const { name, what, from, to } of accepted) {
+    const outcome = `it goes on from transaction ${to}, and what came up to ${from} is lost`;
+    onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
+  }
+  for (const name of needless) {
+    const advice = 'take it away, or an older copy is accepted one day';
+    const message = `--accept-older ${name} has no effect, nothing of it is older than it was: ${advice}`;
+    onEvent?.({ level: 'warn', message });
+  }
+}
+
+/** Of a deleted tenant, which is not served. */
+async function recordedAtRest(
+  read: ReadStore<Tables> | undefined,
+  activity: ActivityInput,
+): Promise<Store | undefined> {
+  const store = await read?.open();
+  await store?.transaction((tx) => tx.record(activity)).finally(() => store.close());
+  return store;
+}

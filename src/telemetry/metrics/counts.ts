@@ -1,0 +1,218 @@
+// What is counted while the appliance serves. Requests by tenant: how many of each action, verdict and status, and how
+// long they took. Of stores what the writing of their files takes: groups of transactions, fsyncs, checkpoints. Of a
+// request nothing is kept, and none costs more than a few additions; what is asked for once a scrape is read out of the
+// numbers then.
+import type { Meter } from '../../http/appliance.ts';
+import type { Served } from '../../http/respond.ts';
+import type { Commit } from '../../store/commit-log.ts';
+import type { StoreEvent } from '../../store/port.ts';
+import type { TurnMeter } from '../../store/shared/turns.ts';
+
+/** Upper ends of the buckets, ascending; one more stands for all that is greater. */
+type Bounds = readonly number[];
+
+/** Seconds, from half a millisecond, which an encrypt takes, to ten seconds. */
+const requestSeconds: Bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Seconds of a write to a disk. */
+const diskSeconds: Bounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
+const checkpointSeconds: Bounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const groupSizes: Bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+
+export class Buckets {
+  readonly bounds: Bounds;
+  /** How many fell into each bucket, those of the smaller ones not counted again. */
+  readonly counts: Float64Array;
+  sum = 0;
+
+  constructor(bounds: Bounds) {
+    this.bounds = bounds;
+    this.counts = new Float64Array(bounds.length + 1);
+  }
+
+  add(value: number): void {
+    const { bounds, counts } = this;
+    let at = 0;
+    while (at < bounds.length && value > (bounds[at] ?? 0)) at++;
+    counts[at] = (counts[at] ?? 0) + 1;
+    this.sum += value;
+  }
+}
+
+/** `none` where nobody was asked: the endpoint is public, or the request was refused before. */
+const verdicts = ['none', 'granted', 'denied'] as const;
+type Verdict = (typeof verdicts)[number];
+
+/** Keyrings that are counted by name; those beyond are counted as one, under a name that no keyring has. */
+export const mostRings = 500;
+export const otherRings = '_other';
+
+interface AnswerCount {
+  readonly action: string;
+  readonly verdict: Verdict;
+  readonly status: number;
+  readonly count: number;
+}
+
+const none: ReadonlyMap<string, never> = new Map<string, never>();
+
+export class RequestCounts implements Meter {
+  /** By tenant, then by action. */
+  readonly #tenants = new Map<string, Map<string, ActionCounts>>();
+  /** Encrypts by tenant, then by keyring; undefined where they are not to be counted. */
+  readonly #rings: Map<string, Map<string, number>> | undefined;
+  /** Logins under names that nobody has, by tenant. */
+  readonly #byNobody = new Map<string, number>();
+
+  constructor(countRings: boolean) {
+    this.#rings = countRings ? new Map() : undefined;
+  }
+
+  route(action: string): (served: Served, milliseconds: number) => void {
+    const byTenant = new Map<string, ActionCounts>();
+    const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
+    return ({ tenant, outcome: { status }, granted, ringname, byNobody, did }, milliseconds) => {
+      if (tenant === undefined) return;
+      let counts = byTenant.get(tenant);
+      if (!counts) {
+        counts = this.#countsOf(tenant, action);
+        byTenant.set(tenant, counts);
+      }
+      counts.add(status, granted, milliseconds);
+      if (did) counts.addItems(did);
+      if (rings && status === 200 && ringname) countRing(rings, tenant, ringname);
+      if (byNobody) this.#byNobody.set(tenant, this.loginsByNobody(tenant) + 1);
+    };
+  }
+
+  answers(tenant: string): AnswerCount[] {
+    return [...(this.#tenants.get(tenant) ?? none)].flatMap(([action, counts]) => counts.answers(action));
+  }
+
+  durations(tenant: string): [action: string, buckets: Buckets][] {
+    return [...(this.#tenants.get(tenant) ?? none)].map(([action, { seconds }]) => [action, seconds]);
+  }
+
+  /** Of the actions that do several things at once. */
+  items(tenant: string): [action: string, items: ItemCount][] {
+    return [...(this.#tenants.get(tenant) ?? none)].flatMap(([action, { items }]) => (items ? [[action, items]] : []));
+  }
+
+  loginsByNobody(tenant: string): number {
+    return this.#byNobody.get(tenant) ?? 0;
+  }
+
+  /** Undefined where they are not counted. */
+  encryptsByRing(tenant: string): ReadonlyMap<string, number> | undefined {
+    return this.#rings && (this.#rings.get(tenant) ?? none);
+  }
+
+  /** Several routes may have one action. */
+  #countsOf(tenant: string, action: string): ActionCounts {
+    const actions = this.#tenants.get(tenant) ?? new Map<string, ActionCounts>();
+    this.#tenants.set(tenant, actions);
+    const counts = actions.get(action) ?? new ActionCounts();
+    actions.set(action, counts);
+    return counts;
+  }
+}
+
+interface ItemCount {
+  readonly done: number;
+  readonly failed: number;
+}
+
+class ActionCounts {
+  readonly seconds = new Buckets(requestSeconds);
+  items: ItemCount | undefined = undefined;
+  /** By status and verdict in one number. */
+  readonly #answers = new Map<number, number>();
+
+  add(status: number, granted: boolean | undefined, milliseconds: number): void {
+    const answer = status * verdicts.length + (granted === undefined ? 0 : granted ? 1 : 2);
+    this.#answers.set(answer, (this.#answers.get(answer) ?? 0) + 1);
+    this.seconds.add(milliseconds / 1000);
+  }
+
+  addItems(statuses: readonly number[]): void {
+    const { done, failed } = this.items ?? { done: 0, failed: 0 };
+    const wrong = statuses.reduce((sum, status) => (status < 400 ? sum : sum + 1), 0);
+    this.items = { done: done + statuses.length - wrong, failed: failed + wrong };
+  }
+
+  answers(action: string): AnswerCount[] {
+    return [...this.#answers].map(([answer, count]) => ({
+      action,
+      verdict: verdicts[answer % verdicts.length] ?? 'none',
+      status: Math.floor(answer / verdicts.length),
+      count,
+    }));
+  }
+}
+
+function countRing(tenants: Map<string, Map<string, number>>, tenant: string, ring: string): void {
+  let rings = tenants.get(tenant);
+  if (!rings) {
+    rings = new Map();
+    tenants.set(tenant, rings);
+  }
+  const name = rings.size < mostRings || rings.has(ring) ? ring : otherRings;
+  rings.set(name, (rings.get(name) ?? 0) + 1);
+}
+
+export class StoreCounts {
+  readonly commitSeconds = new Buckets(diskSeconds);
+  readonly fsyncSeconds = new Buckets(diskSeconds);
+  readonly transactions = new Buckets(groupSizes);
+  readonly checkpointSeconds = new Buckets(checkpointSeconds);
+  checkpoints = 0;
+  failedCheckpoints = 0;
+  failedWrites = 0;
+  /** Of a store that several nodes share; undefined where nobody takes turns. */
+  turns: TurnCounts | undefined;
+
+  commit({ transactions, ms, syncMs }: Commit): void {
+    this.commitSeconds.add(ms / 1000);
+    this.fsyncSeconds.add(syncMs / 1000);
+    this.transactions.add(transactions);
+  }
+
+  turnMeter(): TurnCounts {
+    this.turns ??= new TurnCounts();
+    return this.turns;
+  }
+
+  /** Times one. */
+  async checkpoint<R>(run: () => Promise<R>): Promise<R> {
+    const started = performance.now();
+    const result = await run();
+    this.checkpointSeconds.add((performance.now() - started) / 1000);
+    return result;
+  }
+
+  event({ kind }: StoreEvent): void {
+    if (kind === 'checkpoint') this.checkpoints++;
+    else if (kind === 'checkpoint-failed') this.failedCheckpoints++;
+    else if (kind === 'write-failed') this.failedWrites++;
+  }
+}
+
+/** The turns of a shared store on this node. */
+export class TurnCounts implements TurnMeter {
+  readonly waitSeconds = new Buckets(requestSeconds);
+  rows = 0;
+  losses = 0;
+  branches = 0;
+
+  turn(waited: number, rows: number): void {
+    this.waitSeconds.add(waited / 1000);
+    this.rows += rows;
+  }
+
+  lost(): void {
+    this.losses++;
+  }
+
+  lostBranch(): void {
+    this.branches++;
+  }
+}

@@ -1,0 +1,145 @@
+// Retention lets go of activity that is older than the operator wants to keep: whole closed segments, from the
+// beginning of each tenant's log on. What is dropped is recorded first, in the same log; nothing is dropped that has
+// not arrived everywhere activity is streamed to.
+import { activityRecord } from '../core/activity.ts';
+import type { World } from '../core/context.ts';
+import { localCaller } from '../core/credential.ts';
+import { reasonOf } from '../errors.ts';
+import type { ApplianceEvent } from '../platform/events.ts';
+import type { Aging } from '../storage/aging.ts';
+import type { ServedTenant, Tenants } from '../storage/tenants.ts';
+import { droppedFiles } from '../store/activity/dropped.ts';
+import type { DroppedActivity, StoreStatus } from '../store/port.ts';
+import type { Streaming } from './streaming/streaming.ts';
+
+export interface RetentionSettings {
+  /** Milliseconds for which activity is kept. */
+  readonly keep: number;
+  /** Milliseconds from the start to the first look, and between two. */
+  readonly firstAfter?: number;
+  readonly every?: number;
+}
+
+export interface RetentionStatus {
+  /** For how many seconds activity is kept. */
+  readonly seconds: number;
+  /** Older records of all tenants that stay until they have arrived where activity is streamed to. */
+  readonly waitingRecords: number;
+}
+
+interface RetentionDeps {
+  readonly tenants: Pick<Tenants, 'all'>;
+  readonly world: World;
+  readonly aging: Pick<Aging, 'now'>;
+  readonly streaming: Pick<Streaming, 'arrived'>;
+  readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
+  /** Whether nothing that can wait may be written. */
+  readonly mustWait: () => boolean;
+}
+
+const minute = 60_000;
+
+export class Retention {
+  readonly #deps: RetentionDeps;
+  readonly #settings: RetentionSettings;
+  /** Up to which record a tenant's log says that it was dropped; by the tenant's id. */
+  readonly #recorded = new Map<string, number>();
+  /** Records of a tenant that have to arrive first. */
+  readonly #waiting = new Map<string, number>();
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isClosed = false;
+
+  constructor(deps: RetentionDeps, settings: RetentionSettings) {
+    this.#deps = deps;
+    this.#settings = settings;
+  }
+
+  get status(): RetentionStatus {
+    const waitingRecords = [...this.#waiting.values()].reduce((sum, records) => sum + records, 0);
+    return { seconds: Math.round(this.#settings.keep / 1000), waitingRecords };
+  }
+
+  start(): void {
+    const { firstAfter = minute, every = 60 * minute } = this.#settings;
+    const next = (after: number): void => {
+      if (this.#isClosed) return;
+      this.#timer = setTimeout(() => {
+        this.#running = this.#round().then(() => next(every));
+      }, after).unref();
+    };
+    next(firstAfter);
+  }
+
+  /** Waits for what is under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  async #round(): Promise<void> {
+    for (const tenant of this.#deps.tenants.all) {
+      if (this.#isClosed || this.#deps.mustWait()) return;
+      try {
+        await this.#dropOf(tenant);
+      } catch (cause) {
+        const message = `old activity of ${tenant.record.name} could not be dropped: ${reasonOf(cause)}`;
+        this.#deps.onEvent?.({ level: 'warn', message, cause });
+      }
+    }
+  }
+
+  async #dropOf(tenant: ServedTenant): Promise<void> {
+    const { record, handle } = tenant;
+    const { store } = handle;
+    const { aging, streaming, onEvent, world } = this.#deps;
+    const before = (await aging.now()) - this.#settings.keep;
+    const due = store.droppable?.(before, Number.POSITIVE_INFINITY);
+    const { activityDropped: already, activityFaults: faults } = store.status();
+    const may = due && store.droppable?.(before, streaming.arrived(record.id));
+    this.#noteWaiting(tenant, due ? due.seq - (may?.seq ?? already?.seq ?? 0) : 0);
+    if (!may) return;
+    if (this.#recorded.get(record.id) !== may.seq) {
+      const props = propsOf(may, already, faults);
+      const activity = activityRecord(world, { keyid: localCaller.id, action: 'system.retention', props });
+      await store.transaction((tx) => tx.record(activity));
+      this.#recorded.set(record.id, may.seq);
+    }
+    await store.dropActivity?.(may.seq);
+    const from = (already?.seq ?? 0) + 1;
+    const until = new Date(may.until).toISOString();
+    const message = `retention dropped activity of ${record.name}: records ${from} to ${may.seq}, the last of ${until}`;
+    onEvent?.({ level: 'info', message });
+  }
+
+  /** What is held up is said once. */
+  #noteWaiting({ record }: ServedTenant, records: number): void {
+    const isKnown = this.#waiting.has(record.id);
+    if (records === 0) {
+      this.#waiting.delete(record.id);
+      return;
+    }
+    this.#waiting.set(record.id, records);
+    if (isKnown) return;
+    const message = `old activity of ${record.name} is kept until it has arrived where it is streamed to: ${records} records`;
+    this.#deps.onEvent?.({ level: 'warn', message });
+  }
+}
+
+/** Files that were missing or changed at that time are named: nobody can look at them any more. */
+function propsOf(
+  may: DroppedActivity,
+  already: DroppedActivity | undefined,
+  faults: StoreStatus['activityFaults'],
+): Readonly<Record<string, unknown>> {
+  const names = faults.map(({ path }) => path.slice(path.lastIndexOf('/') + 1));
+  const faulty = droppedFiles(names, may);
+  return {
+    operation: 'drop',
+    records: may.seq - (already?.seq ?? 0),
+    through: may.seq,
+    until: new Date(may.until).toISOString(),
+    ...(faulty.length > 0 && { faulty: faulty.slice(0, 100), faultyCount: faulty.length }),
+  };
+}

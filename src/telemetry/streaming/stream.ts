@@ -1,0 +1,304 @@
+// Stream brings the activity of all tenants to one target: a batch of each in turn, with a rest between them, so that
+// it takes little of the serving thread. A receiver that does not take them is tried again later and later; meanwhile
+// nothing is read, and nobody waits.
+import { setTimeout as wait } from 'node:timers/promises';
+import { reasonOf } from '../../errors.ts';
+import type { ApplianceEvent } from '../../platform/events.ts';
+import type { Places } from '../../storage/places.ts';
+import type { Tenants } from '../../storage/tenants.ts';
+import { Lane } from './lane.ts';
+import { DeliveryFault, type FaultKind, type Receiver } from './receiver.ts';
+import type { ActivityTarget, TargetKind } from './target.ts';
+
+/** In milliseconds, but for `unconfirmedBytes`. */
+export interface Pace {
+  /** Between two looks for new records. */
+  readonly poll: number;
+  /** Between two batches. */
+  readonly rest: number;
+  /** Between two notes of what has arrived. */
+  readonly save: number;
+  /** After the first failure; twice as long after each further one, up to `longestPause`. */
+  readonly pause: number;
+  readonly longestPause: number;
+  /** What was handed over is confirmed when nothing came for so long, when it is so old, when it is so much. */
+  readonly idle: number;
+  readonly unconfirmed: number;
+  readonly unconfirmedBytes: number;
+  /** What is under way at the end gets so long. */
+  readonly farewell: number;
+}
+
+export const usualPace: Pace = {
+  poll: 500,
+  rest: 10,
+  save: 1000,
+  pause: 1000,
+  longestPause: 60_000,
+  idle: 2000,
+  unconfirmed: 5000,
+  unconfirmedBytes: 8 * 1024 * 1024,
+  farewell: 5000,
+};
+
+interface StreamDeps {
+  readonly tenants: Pick<Tenants, 'all'>;
+  readonly places: Places;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly onEvent: (event: ApplianceEvent) => void;
+  /** Whether nothing that can wait may be written. */
+  readonly mustWait: () => boolean;
+  readonly pace: Pace;
+}
+
+/** What is not confirmed is never kept to less than this, about a batch. */
+const leastUnconfirmed = 128 * 1024;
+
+export interface StreamStatus {
+  readonly kind: TargetKind;
+  /** The target's name. */
+  readonly to: string;
+  /** Records of all tenants that have not arrived. */
+  readonly lagRecords: number;
+  /** For how long the oldest of them has been there. */
+  readonly lagSeconds: number;
+  /** What kind of failure the last try ended with, and in words; absent when it went well. */
+  readonly fault?: FaultKind;
+  readonly error?: string;
+}
+
+export class Stream {
+  readonly #target: ActivityTarget;
+  readonly #receiver: Receiver;
+  readonly #deps: StreamDeps;
+  readonly #lanes = new Map<string, Lane>();
+  /** That of the target as a whole. */
+  #fault: DeliveryFault | undefined;
+  #failures = 0;
+  /** Waits go by the clock that never jumps, as `performance.now()` tells it. */
+  #notBefore = 0;
+  /** What was handed over and is not confirmed. */
+  #unconfirmed: { readonly since: number; last: number; bytes: number } | undefined;
+  /**
+   * So many bytes are handed over before they are confirmed: fewer once a receiver did not confirm as many. A slow one
+   * would else be sent for ever what it cannot read in time.
+   */
+  #mostUnconfirmed: number;
+  #savedAt = 0;
+  #saidUnsaved = false;
+  /** What was said of failures since it last worked. */
+  readonly #saidFaults = new Set<string>();
+  #running: Promise<void> = Promise.resolve();
+  readonly #closing = new AbortController();
+  #isOver = false;
+
+  constructor(target: ActivityTarget, receiver: Receiver, deps: StreamDeps) {
+    this.#target = target;
+    this.#receiver = receiver;
+    this.#deps = deps;
+    this.#mostUnconfirmed = deps.pace.unconfirmedBytes;
+  }
+
+  get status(): StreamStatus {
+    this.#meetTenants();
+    const now = this.#deps.now();
+    const lags = [...this.#lanes.values()].map((lane) => lane.lag(now));
+    const fault = this.#fault ?? [...this.#lanes.values()].find((lane) => lane.fault)?.fault;
+    return {
+      kind: this.#target.kind,
+      to: this.#target.name,
+      lagRecords: lags.reduce((sum, { records }) => sum + records, 0),
+      lagSeconds: Math.round(Math.max(0, ...lags.map(({ ms }) => ms)) / 1000),
+      ...(fault && { fault: fault.kind, error: fault.message }),
+    };
+  }
+
+  /** The last record of a tenant that has arrived. */
+  arrived(tenant: string): number {
+    return this.#deps.places.of(tenant);
+  }
+
+  /** Nobody waits for it. */
+  start(): void {
+    this.#running = this.#run().catch((error: unknown) => this.#say('error', `it ended: ${reasonOf(error)}`, error));
+  }
+
+  /** Sends what is left to a receiver that takes it, then stops. One that hangs holds nobody up for long. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    const done = this.#running.then(() => this.#finish());
+    await Promise.race([done, wait(this.#deps.pace.farewell, undefined, { ref: false })]);
+    this.#isOver = true;
+    this.#receiver.drop();
+    await Promise.race([done, wait(1000, undefined, { ref: false })]);
+  }
+
+  async #run(): Promise<void> {
+    this.#meetTenants();
+    void this.#age();
+    while (!this.#closing.signal.aborted) {
+      const handedOver = await this.#round();
+      await this.#saveWhenDue();
+      if (!handedOver) await this.#rest(this.#deps.pace.poll);
+    }
+  }
+
+  async #age(): Promise<void> {
+    for (const lane of [...this.#lanes.values()]) {
+      if (this.#closing.signal.aborted) return;
+      await lane.age().catch(() => {});
+    }
+  }
+
+  /** What came up to now, where the receiver takes it. */
+  async #finish(): Promise<void> {
+    while (!this.#isOver && !this.#fault && (await this.#round()));
+    if (this.#unconfirmed && !this.#isOver) await this.#confirm();
+    for (const lane of this.#lanes.values()) await lane.rewind();
+    this.#receiver.drop();
+    await this.#save();
+  }
+
+  /** A batch of each tenant that has something; answers whether any was handed over. */
+  async #round(): Promise<boolean> {
+    this.#meetTenants();
+    let handedOver = false;
+    for (const lane of this.#lanes.values()) {
+      if (this.#isOver) return false;
+      lane.lag(this.#deps.now());
+      if (this.#mayTry() && lane.isDue(performance.now()) && (await this.#batch(lane))) {
+        handedOver = true;
+        await this.#rest(this.#deps.pace.rest);
+      }
+      await this.#confirmWhenDue();
+    }
+    return handedOver;
+  }
+
+  #mayTry(): boolean {
+    return performance.now() >= this.#notBefore;
+  }
+
+  async #batch(lane: Lane): Promise<boolean> {
+    const receiver = this.#receiver;
+    try {
+      await receiver.ready();
+      const problem = await lane.begin(receiver);
+      if (problem !== undefined) this.#say('error', problem);
+      const batch = await lane.next();
+      if (!batch) return false;
+      await receiver.send(batch);
+      lane.handedOver();
+      if (receiver.confirm) this.#noteUnconfirmed(batch.records.reduce((sum, { line }) => sum + line.length, 0));
+      else this.#acknowledge([lane]);
+      return true;
+    } catch (error) {
+      await this.#failed(error, lane);
+      return false;
+    }
+  }
+
+  #noteUnconfirmed(bytes: number): void {
+    const now = performance.now();
+    this.#unconfirmed ??= { since: now, last: now, bytes: 0 };
+    this.#unconfirmed.last = now;
+    this.#unconfirmed.bytes += bytes;
+  }
+
+  async #confirmWhenDue(): Promise<void> {
+    if (!this.#unconfirmed) return;
+    const { idle, unconfirmed } = this.#deps.pace;
+    const { since, last, bytes } = this.#unconfirmed;
+    const now = performance.now();
+    if (now - last >= idle || now - since >= unconfirmed || bytes >= this.#mostUnconfirmed) await this.#confirm();
+  }
+
+  async #confirm(): Promise<void> {
+    try {
+      await this.#receiver.confirm?.();
+      this.#unconfirmed = undefined;
+      this.#acknowledge([...this.#lanes.values()].filter((lane) => lane.hasUnconfirmed));
+      if (this.status.lagRecords === 0) this.#mostUnconfirmed = this.#deps.pace.unconfirmedBytes;
+    } catch (error) {
+      await this.#failed(error);
+    }
+  }
+
+  #acknowledge(lanes: readonly Lane[]): void {
+    for (const lane of lanes) lane.acknowledge();
+    this.#fault = undefined;
+    this.#failures = 0;
+    if (this.#saidFaults.size > 0 && ![...this.#lanes.values()].some(({ fault }) => fault)) {
+      this.#say('info', 'it works again');
+      this.#saidFaults.clear();
+    }
+  }
+
+  /** Goes back to what has arrived, and waits. */
+  async #failed(error: unknown, lane?: Lane): Promise<void> {
+    const fault = error instanceof DeliveryFault ? error : new DeliveryFault('broken', reasonOf(error), error);
+    const now = performance.now();
+    if (lane && fault.concernsTenant) {
+      lane.failed(fault, now, this.#pauseAfter);
+      // A connection that others have something unconfirmed on stays as it is.
+      await lane.rewind();
+    } else {
+      this.#fault = fault;
+      this.#notBefore = now + this.#pauseAfter(++this.#failures);
+      if (this.#unconfirmed) this.#mostUnconfirmed = Math.max(leastUnconfirmed, this.#unconfirmed.bytes / 2);
+      this.#unconfirmed = undefined;
+      this.#receiver.drop();
+      for (const each of this.#lanes.values()) await each.rewind();
+    }
+    // Said once, not at each try.
+    if (!this.#saidFaults.has(fault.message)) this.#say('warn', `${fault.message}; it is tried again`, fault);
+    this.#saidFaults.add(fault.message);
+  }
+
+  readonly #pauseAfter = (failures: number): number => {
+    const { pause, longestPause } = this.#deps.pace;
+    return Math.min(longestPause, pause * 2 ** Math.min(failures - 1, 20));
+  };
+
+  /** Those that are served now; a tenant that is gone is let go of, and its place stays noted. */
+  #meetTenants(): void {
+    const served = this.#deps.tenants.all;
+    for (const tenant of served) {
+      const lane = this.#lanes.get(tenant.record.id);
+      if (lane) lane.tenant = tenant;
+      else this.#lanes.set(tenant.record.id, new Lane(tenant, this.#deps.places));
+    }
+    if (this.#lanes.size === served.length) return;
+    const ids = new Set(served.map(({ record }) => record.id));
+    for (const id of this.#lanes.keys()) if (!ids.has(id)) this.#lanes.delete(id);
+  }
+
+  async #saveWhenDue(): Promise<void> {
+    const now = performance.now();
+    if (now - this.#savedAt < this.#deps.pace.save) return;
+    this.#savedAt = now;
+    await this.#save();
+  }
+
+  /** What fails is said once, and tried again: at worst some records arrive twice. */
+  async #save(): Promise<void> {
+    if (!this.#deps.places.isChanged || this.#deps.mustWait()) return;
+    try {
+      await this.#deps.places.save();
+      this.#saidUnsaved = false;
+    } catch (error) {
+      if (!this.#saidUnsaved) this.#say('warn', `how far it got could not be noted: ${reasonOf(error)}`, error);
+      this.#saidUnsaved = true;
+    }
+  }
+
+  async #rest(milliseconds: number): Promise<void> {
+    await wait(milliseconds, undefined, { signal: this.#closing.signal, ref: false }).catch(() => {});
+  }
+
+  #say(level: ApplianceEvent['level'], message: string, cause?: unknown): void {
+    const whole = `activity to ${this.#target.name}: ${message}`;
+    this.#deps.onEvent({ level, message: whole, ...(cause === undefined ? {} : { cause }) });
+  }
+}

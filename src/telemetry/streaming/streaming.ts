@@ -1,0 +1,81 @@
+// Streaming is all targets that activity goes to while the appliance is open: each with a stream of its own, so that
+// none waits for another.
+import { hostname } from 'node:os';
+import type { ApplianceEvent } from '../../platform/events.ts';
+import { Places, type PlacesDeps } from '../../storage/places.ts';
+import { DirectoryReceiver } from './directory.ts';
+import type { Receiver } from './receiver.ts';
+import { headerWord } from './record.ts';
+import { type Pace, Stream, type StreamStatus, usualPace } from './stream.ts';
+import { SyslogReceiver } from './syslog.ts';
+import type { ActivityTarget } from './target.ts';
+import { WebhookReceiver } from './webhook.ts';
+
+export interface StreamingSettings {
+  readonly targets: readonly ActivityTarget[];
+  /** Where a target begins that was never streamed to: at the present end when absent. */
+  readonly from?: 'end' | 'start' | undefined;
+  /** PEM of the authorities that syslog servers and webhooks are trusted by instead of the system's. */
+  readonly ca?: string | undefined;
+  /** Those that webhooks are signed with. */
+  readonly secrets?: readonly Uint8Array[] | undefined;
+  readonly pace?: Partial<Pace> | undefined;
+  /** Bytes after which a day gets another file in a directory. */
+  readonly fileBytes?: number | undefined;
+}
+
+interface StreamingDeps extends PlacesDeps {
+  /** The data directory. */
+  readonly root: string;
+  readonly now: () => number;
+  readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+  readonly mustWait: () => boolean;
+  /** Calls `start` once the streams may send. */
+  readonly whenFree: (start: () => void) => void;
+}
+
+export interface Streaming {
+  /** In the order in which the targets were given. */
+  status(): readonly StreamStatus[];
+  /** The last record of a tenant that has arrived at every target; without a target there is no such limit. */
+  arrived(tenant: string): number;
+  close(): Promise<void>;
+}
+
+export async function openStreaming(deps: StreamingDeps, settings: StreamingSettings | undefined): Promise<Streaming> {
+  const { targets = [], from = 'end', pace } = settings ?? {};
+  const { onEvent = () => {} } = deps;
+  const streams: Stream[] = [];
+  for (const target of targets) {
+    const places = await Places.open(deps, target.name, from);
+    const receiver = receiverOf(target, settings, { ...deps, onEvent });
+    streams.push(new Stream(target, receiver, { ...deps, onEvent, places, pace: { ...usualPace, ...pace } }));
+  }
+  let isFree = false;
+  deps.whenFree(() => {
+    isFree = true;
+    for (const stream of streams) stream.start();
+  });
+  return {
+    status: () => streams.map(({ status }) => status),
+    arrived: (tenant) => Math.min(...streams.map((stream) => stream.arrived(tenant))),
+    close: async () => void (isFree && (await Promise.all(streams.map((stream) => stream.close())))),
+  };
+}
+
+type ReceiverDeps = Pick<StreamingDeps, 'now' | 'root'> & { readonly onEvent: (event: ApplianceEvent) => void };
+
+function receiverOf(
+  target: ActivityTarget,
+  { ca, secrets = [], fileBytes }: Omit<StreamingSettings, 'targets'> = {},
+  { now, onEvent, root }: ReceiverDeps,
+): Receiver {
+  switch (target.kind) {
+    case 'syslog':
+      return new SyslogReceiver(target, { ca, hostname: headerWord(hostname()) });
+    case 'webhook':
+      return new WebhookReceiver(target, { ca, secrets, now });
+    case 'directory':
+      return new DirectoryReceiver(target, { now, onEvent, root, fileBytes });
+  }
+}

@@ -1,0 +1,367 @@
+// An upgrade, step by step, each noted in the journal before it is taken; and the way back, which is taken when a step
+// fails, and by whoever comes after one that was cut off. What it does not know is how a server is started and asked:
+// that is its ports.
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
+import { toHex } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/hash.ts';
+import { KmsError, reasonOf, systemError } from '../errors.ts';
+import { dataDirState, inDir, upgradeLock } from '../platform/data-dir.ts';
+import { type DirectoryLock, lockDirectory } from '../platform/lock.ts';
+import {
+  asOwner,
+  clearData,
+  copyAside,
+  digestOf,
+  forgetCopy,
+  forgetStaged,
+  hasCopy,
+  keepOrders,
+  needRoomForCopy,
+  putBack,
+  type Reached,
+  removeJournal,
+  stageExecutable,
+  swapExecutable,
+  swapExecutableBack,
+  underOwnOrders,
+  writeJournal,
+} from './files.ts';
+import { type Journal, type Probe, readJournal, type Service, type Step } from './journal.ts';
+import { isBefore, newerFormat, olderFormat, type Release } from './release.ts';
+
+/** What an upgrade asks of whoever runs it. */
+export interface UpgradePorts {
+  /** Makes a backup of this name in the data directory. */
+  backUp(name: string): Promise<void>;
+  /** Has something encrypted, and says what it is decrypted to. */
+  probe(): Promise<readonly Probe[]>;
+  /** Ends the server, whichever executable it is, within the time. */
+  stop(service: Service): Promise<void>;
+  /** Starts the server in the way of `service`; of `none` a child, for as long as the trial. */
+  start(journal: Journal): Promise<void>;
+  /** Throws unless this version serves, and decrypts the probes as before, within the time. */
+  check(journal: Journal, version: string): Promise<void>;
+  /** Lets go of the server: of `none` it ends, any other goes on. */
+  release(service: Service): Promise<void>;
+  say(line: string): Promise<void>;
+  readonly now: () => number;
+  readonly reached?: Reached;
+}
+
+interface UpgradeInput {
+  readonly data: string;
+  readonly executable: string;
+  /** Of the executable in use. */
+  readonly version: string;
+  readonly release: Release;
+  readonly service: Service;
+  /** Whether a version before the one in use is taken, too. */
+  readonly allowDowngrade: boolean;
+  /**
+   * Whether the directory is a node's: what is in the database belongs to others too, and is neither copied nor
+   * changed.
+   */
+  readonly isNode?: boolean;
+}
+
+/** How an upgrade ended, or one that had been cut off. */
+export interface Outcome {
+  readonly outcome: 'upgraded' | 'unchanged' | 'returned';
+  /** Of the executable that is in use now. */
+  readonly version: string;
+  /** Why it is not the new one. */
+  readonly reason?: string;
+  readonly backup?: string;
+}
+
+/**
+ * Takes all steps. Where one fails before the server was stopped, everything is as it was, and its error is thrown;
+ * where one fails later, what was before is put back. Throws `refused` for a version that could not open the data.
+ */
+export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise<Outcome> {
+  const { data, executable, version, release, service } = input;
+  const to = { version: release.manifest.version, sha256: toHex(sha256(release.executable)) };
+  const sum = await digestOf(executable);
+  if (sum === undefined)
+    throw new KmsError('refused', `${executable}: there is no such file`, { hint: 'check the path' });
+  if (sum === to.sha256) return { outcome: 'unchanged', version };
+  const older = olderFormat(release.manifest);
+  if (older !== undefined) {
+    throw new KmsError('refused', `${older}: it could not open what this version wrote`, {
+      hint: 'install that version elsewhere, and restore a backup that it made into a new directory',
+    });
+  }
+  if (!input.allowDowngrade && isBefore(to.version, version)) {
+    throw new KmsError('refused', `version ${to.version} is older than ${version}, which is in use`, {
+      hint: 'it may have faults that have been mended since; --allow-downgrade takes it all the same',
+    });
+  }
+  const newer = input.isNode ? newerFormat(release.manifest) : undefined;
+  if (newer !== undefined) {
+    throw new KmsError('refused', `${newer}: what it writes in the database the other nodes cannot read`, {
+      hint: 'end one node after the other, exchange its executable and start it: see docs/nodes.md',
+    });
+  }
+  await needRoomForCopy(data);
+  const at = new Date(ports.now()).toISOString();
+  const run = new Run(data, ports, {
+    format: 1,
+    step: 'staging',
+    token: toHex(randomBytes(16)),
+    executable,
+    from: { version, sha256: sum },
+    to,
+    service,
+    probes: [],
+    ...(!input.isNode && { backup: `before-upgrade-${at.replace(/[-:]|\.\d+/g, '')}.kms-backup` }),
+    startedAt: at,
+  });
+  return letGo(ports, service, () => run.forward(release.executable));
+}
+
+/**
+ * Ends an upgrade that was cut off: one that had passed stays, any other is taken back. Throws `refused` where root has
+ * nothing but another user's word for it.
+ */
+export async function resume(journal: Journal, data: string, ports: UpgradePorts): Promise<Outcome> {
+  const own = await underOwnOrders(data, journal);
+  return letGo(ports, own.service, () => new Run(data, ports, own).end());
+}
+
+/** Whatever fails, a server that the upgrade runs itself ends with it. */
+async function letGo(ports: UpgradePorts, service: Service, run: () => Promise<Outcome>): Promise<Outcome> {
+  try {
+    return await run();
+  } catch (error) {
+    await ports.release(service).catch(() => {});
+    throw error;
+  }
+}
+
+class Run {
+  readonly #data: string;
+  readonly #ports: UpgradePorts;
+  readonly #reached: Reached;
+  #journal: Journal;
+
+  constructor(data: string, ports: UpgradePorts, journal: Journal) {
+    this.#data = data;
+    this.#ports = ports;
+    this.#reached = ports.reached ?? (() => {});
+    this.#journal = journal;
+  }
+
+  async forward(executable: Uint8Array): Promise<Outcome> {
+    const { from, service, backup } = this.#journal;
+    try {
+      await keepOrders(this.#data, this.#journal);
+      await this.#step('staging');
+      await stageExecutable(this.#journal.executable, executable);
+      if (backup !== undefined) {
+        await this.#step('backing-up');
+        await this.#ports.backUp(backup);
+      }
+      await this.#step('probing');
+      this.#journal = { ...this.#journal, probes: await this.#ports.probe() };
+    } catch (error) {
+      await this.#unchanged();
+      throw error;
+    }
+    try {
+      await this.#step('stopping');
+      await this.#ports.stop(service);
+      await this.#step('copying');
+      await this.#locked(() => copyAside(this.#data, this.#reached));
+      await this.#step('swapping');
+      await swapExecutable(this.#journal.executable, from.sha256, this.#reached);
+      await this.#step('trying');
+      await this.#ports.start(this.#journal);
+      await this.#ports.check(this.#journal, this.#journal.to.version);
+      await this.#notePassed();
+    } catch (error) {
+      const hint = error instanceof KmsError && error.hint !== undefined ? ` (${error.hint})` : '';
+      return this.#back(`${reasonOf(error)}${hint}`);
+    }
+    return this.#passed();
+  }
+
+  /** Clients come as soon as the note is in its place, so that what fails after that takes nothing back. */
+  async #notePassed(): Promise<void> {
+    const before = this.#journal;
+    try {
+      await this.#step('passed');
+    } catch (error) {
+      if ((await readJournal(this.#data).catch(() => undefined))?.step === 'passed') return;
+      this.#journal = before;
+      throw error;
+    }
+  }
+
+  /** From wherever it is. */
+  async end(): Promise<Outcome> {
+    const { step, reason = `the upgrade was cut off (${step})` } = this.#journal;
+    switch (step) {
+      case 'staging':
+      case 'backing-up':
+      case 'probing':
+        await this.#unchanged();
+        return { outcome: 'returned', version: this.#journal.from.version, reason };
+      case 'passed':
+        return this.#passed();
+      case 'returned':
+        return this.#returned(reason);
+      default:
+        return this.#back(reason);
+    }
+  }
+
+  async #step(step: Step, more: Partial<Journal> = {}): Promise<void> {
+    await this.#reached(`${step}: note`);
+    this.#journal = { ...this.#journal, ...more, step };
+    await writeJournal(this.#data, this.#journal);
+    await this.#reached(`${step}: begin`);
+  }
+
+  /** Nothing had been changed but what lies beside. */
+  async #unchanged(): Promise<void> {
+    await forgetStaged(this.#journal.executable);
+    await this.#reached('remove the journal');
+    await removeJournal(this.#data, this.#journal);
+  }
+
+  async #passed(): Promise<Outcome> {
+    const { to, backup, service } = this.#journal;
+    await this.#ports.release(service);
+    await forgetCopy(this.#data);
+    await forgetStaged(this.#journal.executable);
+    await this.#reached('remove the journal');
+    await removeJournal(this.#data, this.#journal);
+    return { outcome: 'upgraded', version: to.version, ...(backup !== undefined && { backup }) };
+  }
+
+  async #back(reason: string): Promise<Outcome> {
+    try {
+      return await this.#goBack(reason);
+    } catch (error) {
+      if (!(error instanceof KmsError)) throw error;
+      const then = 'nobody is served until `kms upgrade --resume` has put back what was before';
+      throw new KmsError(error.code, error.message, {
+        hint: error.hint?.includes('--resume') ? error.hint : [error.hint, then].filter(Boolean).join('; '),
+        cause: error,
+      });
+    }
+  }
+
+  async #goBack(reason: string): Promise<Outcome> {
+    const { service, from, step } = this.#journal;
+    const isAt = (...those: readonly Step[]): boolean => those.includes(step);
+    await this.#ports.say(`going back to version ${from.version}: ${reason}`);
+    await this.#step(isAt('clearing', 'putting-back') ? step : 'ending-trial', { reason });
+    await this.#ports.stop(service);
+    // Without a whole copy nothing had been started yet that could have changed the data.
+    if (await hasCopy(this.#data)) {
+      await this.#locked(async () => {
+        if (!isAt('putting-back')) {
+          await this.#step('clearing');
+          await clearData(this.#data, this.#reached);
+        }
+        await this.#step('putting-back');
+        await putBack(this.#data, this.#reached);
+        await forgetCopy(this.#data);
+      });
+    }
+    await this.#step('swapping-back');
+    await swapExecutableBack(this.#journal.executable, from.sha256, this.#reached);
+    await this.#step('starting-again');
+    await this.#ports.start(this.#journal);
+    await this.#ports.check(this.#journal, from.version);
+    return this.#returned(reason);
+  }
+
+  async #returned(reason: string): Promise<Outcome> {
+    const { from, service, backup } = this.#journal;
+    await this.#step('returned');
+    await this.#ports.release(service);
+    await forgetCopy(this.#data);
+    await forgetStaged(this.#journal.executable);
+    await this.#reached('remove the journal');
+    await removeJournal(this.#data, this.#journal);
+    return { outcome: 'returned', version: from.version, reason, ...(backup !== undefined && { backup }) };
+  }
+
+  /** As the owner of the data directory, while nobody else has it. */
+  #locked(work: () => Promise<void>): Promise<void> {
+    return asOwner(this.#data, async () => {
+      const lock = await lockSoon(this.#data);
+      try {
+        await work();
+      } finally {
+        lock.release();
+      }
+    });
+  }
+}
+
+/** A process that was just ended may need a moment to let go. */
+async function lockSoon(data: string): Promise<DirectoryLock> {
+  for (const until = performance.now() + 5000; ; ) {
+    try {
+      return lockDirectory(data, { onlyLooks: true });
+    } catch (error) {
+      if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
+      await delay(50);
+    }
+  }
+}
+
+/**
+ * Runs `work` unless another upgrade of this directory is running, and keeps others from beginning meanwhile: by a lock
+ * of the system's, which ends with the process.
+ */
+export async function alone<T>(data: string, work: () => Promise<T>): Promise<T> {
+  await needDirectory(data);
+  const path = inDir(data, upgradeLock);
+  const lock = await asOwner(data, async () => {
+    try {
+      return await takeAlone(data);
+    } catch (error) {
+      throw systemError(error, path);
+    }
+  });
+  try {
+    return await work();
+  } finally {
+    await asOwner(data, () => rm(path, { force: true })).catch(() => {});
+    lock.release();
+  }
+}
+
+/** A server that starts has it for a moment, to see whether somebody else has. */
+const lookedAt = 500;
+
+async function takeAlone(data: string): Promise<DirectoryLock> {
+  for (const until = performance.now() + lookedAt; ; await delay(20)) {
+    try {
+      const lock = lockDirectory(data, { onlyLooks: true, name: upgradeLock });
+      if (lock.isInPlace()) return lock;
+      // Of an upgrade that ended in between, which took the file away.
+      lock.release();
+    } catch (cause) {
+      if (!(cause instanceof KmsError) || cause.code !== 'in-use') throw cause;
+      if (performance.now() < until) continue;
+      throw new KmsError('in-use', `${data}: another \`kms upgrade\` is running`, {
+        hint: '`kms upgrade --status` says how far it is',
+        cause,
+      });
+    }
+  }
+}
+
+async function needDirectory(data: string): Promise<void> {
+  if ((await dataDirState(data)) !== 'missing') return;
+  throw new KmsError('unavailable', `${data}: there is no data directory here`, {
+    hint: 'give another one with --data',
+  });
+}
