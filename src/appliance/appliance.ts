@@ -16,16 +16,22 @@ import { surfaces } from '../dialects/surfaces.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import { type App, createApp } from '../http/app.ts';
-import { type Appliance, type Logger, type SealedState, type Sealing, silentLogger } from '../http/appliance.ts';
+import {
+  type AppliancePort,
+  type Logger,
+  type SealedState,
+  type Sealing,
+  silentLogger,
+} from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
 import { needAppliance, needPrivateDirectory } from '../platform/data-dir.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { hardenProcess } from '../platform/hardening.ts';
 import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
-import type { ApplianceActivity } from '../storage/tenants.ts';
+import type { ApplianceActivity } from '../storage/served-tenants.ts';
+import { yieldBeforeRequest, yieldToEventLoop } from '../store/event-loop.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
-import { othersTurn, queuesTurn } from '../store/turns.ts';
 import { needNoUpgrade } from '../upgrade/journal.ts';
 import { version } from '../version.ts';
 import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
@@ -40,14 +46,14 @@ export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'cus
   close(): Promise<void>;
 }
 
-export class HeldAppliance implements Appliance, Sealing {
+export class HeldAppliance implements AppliancePort, Sealing {
   readonly app: App;
   readonly requests: Requests;
   readonly world: World;
   readonly logger: Logger;
   readonly bodyLimit: number;
-  readonly turn = othersTurn;
-  readonly requestTurn = queuesTurn;
+  readonly turn = yieldToEventLoop;
+  readonly requestTurn = yieldBeforeRequest;
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
   #options: ApplianceOptions;

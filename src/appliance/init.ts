@@ -32,8 +32,8 @@ import { sqlWasm } from '../platform/program-files.ts';
 import type { StoreSource } from '../platform/store-url.ts';
 import { type Seal, sealFor } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
+import { anyHost, hostList } from '../storage/served-tenants.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
-import { anyHost, hostList } from '../storage/tenants.ts';
 
 interface InitOptions {
   /** The data directory: missing, empty, or left unfinished by an earlier try. With `store` that of the first node. */

@@ -5,7 +5,7 @@ import type { Transporter } from 'nodemailer';
 import type { World } from '../core/context.ts';
 import type { Lifetimes, Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
-import { type People, peopleOf } from '../http/appliance.ts';
+import { type People, peopleOf } from '../http/appliance-port.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { trustSystem } from '../platform/authorities.ts';
 import { startWorker } from '../platform/program-files.ts';

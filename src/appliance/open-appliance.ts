@@ -22,7 +22,7 @@ import type { OpenedSeal } from '../custody/unlock.ts';
 import type { CertificateFiles } from '../doctor/keys.ts';
 import { examineServed } from '../doctor/served.ts';
 import { KmsError, systemError } from '../errors.ts';
-import type { Logger, OpenState, Sealing } from '../http/appliance.ts';
+import type { Logger, OpenState, Sealing } from '../http/appliance-port.ts';
 import type { Kem } from '../model/kems.ts';
 import { formatMark } from '../model/store-mark.ts';
 import { epochIn, initMark, settingIn, systemDir } from '../platform/data-dir.ts';
@@ -36,8 +36,8 @@ import type { Seal } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import { Aging } from '../storage/aging.ts';
 import { acceptOlder, type ReadStores, readStores, reportAccepted } from '../storage/read-stores.ts';
+import { type ApplianceActivity, noAddress, recordInTenants, Tenants } from '../storage/served-tenants.ts';
 import type { StoreWorld, SystemStore } from '../storage/stores.ts';
-import { type ApplianceActivity, noAddress, recordInTenants, Tenants } from '../storage/tenants.ts';
 import { Witness } from '../storage/witness.ts';
 import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -46,11 +46,11 @@ import { Metrics, type MetricsSettings } from '../telemetry/metrics/metrics.ts';
 import { Retention, type RetentionSettings } from '../telemetry/retention.ts';
 import { openStreaming, type StreamingSettings } from '../telemetry/streaming/streaming.ts';
 import { type PeopleSettings, servedPeople } from './mail.ts';
-import { masterHandlers } from './master-admin.ts';
+import { masterHandlers } from './master-handlers.ts';
 import { Rekeying } from './rekey.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
 import { TenantAdmin } from './tenant-admin.ts';
-import { tenantHandlers } from './tenant-routes.ts';
+import { tenantHandlers } from './tenant-handlers.ts';
 
 export interface ApplianceOptions {
   /** The data directory; with `store` that of this node. */

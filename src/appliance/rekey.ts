@@ -9,7 +9,7 @@ import { resealTransitKeys } from '../core/transit-rings.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
-import { type ServedTenant, type Tenants, tenantThing } from '../storage/tenants.ts';
+import { type ServedTenant, type Tenants, tenantThing } from '../storage/served-tenants.ts';
 import type { Store } from '../store/port.ts';
 
 interface RekeyResult {

@@ -3,13 +3,13 @@
 import type { OpenStatus } from '../api/local/status.ts';
 import type { CopiesStatus } from '../backup/service.ts';
 import { reasonOf } from '../errors.ts';
-import type { Readiness } from '../http/appliance.ts';
+import type { Readiness } from '../http/appliance-port.ts';
 import type { DirectoryLock } from '../platform/lock.ts';
 import { cryptoInUse } from '../platform/native-crypto.ts';
 import type { SpaceGuard, SpaceStatus } from '../platform/space-guard.ts';
 import type { Seal } from '../seal/seal.ts';
+import type { Tenants } from '../storage/served-tenants.ts';
 import type { SystemStore } from '../storage/stores.ts';
-import type { Tenants } from '../storage/tenants.ts';
 import type { RetentionStatus } from '../telemetry/retention.ts';
 import type { StreamStatus } from '../telemetry/streaming/stream.ts';
 import { version } from '../version.ts';

@@ -16,14 +16,6 @@ import { systemDir, tenantDir } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { needNotOlder } from '../storage/read-stores.ts';
 import {
-  createStore,
-  openTenantStore,
-  readTenantStore,
-  type StoreWorld,
-  type SystemStore,
-  storePlace,
-} from '../storage/stores.ts';
-import {
   type LimitChanges,
   limitsAfter,
   type ServedTenant,
@@ -31,7 +23,15 @@ import {
   type TenantChanges,
   type Tenants,
   tenantThing,
-} from '../storage/tenants.ts';
+} from '../storage/served-tenants.ts';
+import {
+  createStore,
+  openTenantStore,
+  readTenantStore,
+  type StoreWorld,
+  type SystemStore,
+  storePlace,
+} from '../storage/stores.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import { SerialQueue } from '../store/serial-queue.ts';

@@ -12,7 +12,7 @@ import { KmsError, systemError } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { tryFileSystem } from '../platform/file-system.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
-import { recordInTenants } from '../storage/tenants.ts';
+import { recordInTenants } from '../storage/served-tenants.ts';
 import { needWhole, type Proof } from './prove.ts';
 import { openBackup, sealOf } from './read.ts';
 import { tryRestore } from './verify.ts';

@@ -3,7 +3,7 @@
 
 import type { Backups } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
-import type { LocalHandlers } from '../http/appliance.ts';
+import type { LocalHandlers } from '../http/appliance-port.ts';
 import { epochTimeOf } from '../model/timestamp.ts';
 import { currentEpoch, type Epoch } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';

@@ -1,6 +1,6 @@
 // What a standby answers until it takes over: that it lives, how far it is behind, and to the administrator at the
 // machine the command that has it take over. Everything else is told that nobody is served here.
-import { type LocalId, localEndpoints } from '../api/local.ts';
+import { type LocalId, localEndpoints } from '../api/local-endpoints.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { defaultBodyLimit, tooLarge } from '../http/body.ts';

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { AnswerOf } from '../api/endpoints.ts';
-import type { LocalArguments, LocalId, LocalOf } from '../api/local.ts';
+import type { LocalArguments, LocalId, LocalOf } from '../api/local-endpoints.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
 import { boundedText, longestAnswer } from '../client/bounded.ts';

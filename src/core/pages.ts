@@ -4,9 +4,9 @@
 // be in it or not. Items are written as they are read: objects that wait for the last of them would be copied by the
 // collector again and again.
 import { longestPage } from '../model/json.ts';
+import { yieldToEventLoop } from '../store/event-loop.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import { othersTurn } from '../store/turns.ts';
 import type { World } from './context.ts';
 
 /** What reads a list. */
@@ -27,7 +27,7 @@ export function looksAt(store: Store): Looks {
   const ends: Promise<void>[] = [];
   return {
     async look(fn) {
-      await othersTurn();
+      await yieldToEventLoop();
       return new Promise((resolve, reject) => {
         // The end of a transaction tells that what it read is durable. Only the end of all of them is waited for.
         const end = store.transaction((tx) => resolve(fn(tx)));

@@ -13,7 +13,7 @@ import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
 import { type ApiRequest, type Credential, headerOf } from './request.ts';
-import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenants.ts';
+import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenant-directory.ts';
 
 /**
  * What a request is told whose tenant was deleted while it was on its way: what the next one will be. Undefined while

@@ -3,7 +3,7 @@
 import { pieceLength, WrittenItems, type WrittenPage } from '../core/pages.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Page } from '../store/sql.ts';
-import type { Turn } from './appliance.ts';
+import type { Turn } from './appliance-port.ts';
 import type { Codec } from './codec.ts';
 import { type EndpointInput, type KnownRequest, pageBody } from './input.ts';
 import type { OperationContext } from './operation-context.ts';

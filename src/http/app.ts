@@ -3,9 +3,9 @@
 // surface of that name.
 import type { Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
-import { localEndpoints } from '../api/local.ts';
+import { localEndpoints } from '../api/local-endpoints.ts';
 import { sealEndpoints } from '../api/system.ts';
-import type { Appliance } from './appliance.ts';
+import type { AppliancePort } from './appliance-port.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type AppFetch, fetchFrom } from './fetch.ts';
 import { serveLocal } from './local.ts';
@@ -13,9 +13,9 @@ import { consolePaths, descriptionPaths } from './pages.ts';
 import { type Answer, type Handler, logged, requestIds } from './request-log.ts';
 import { EndpointWay, type PlainRoute } from './request-way.ts';
 import type { PathParams, ServedPath } from './route.ts';
+import { routes } from './route-table.ts';
 import { Router } from './router.ts';
 import { alwaysServed, sealRoute } from './routes/system.ts';
-import { routes } from './routes.ts';
 import type { EndpointCall, Surfaces, Ways } from './surface.ts';
 import { serveUnmatched } from './unmatched.ts';
 
@@ -34,7 +34,7 @@ interface HandledPath extends ServedPath {
 
 const noParams: PathParams = Object.freeze({});
 
-export function createApp(appliance: Appliance, surfaces: Surfaces): App {
+export function createApp(appliance: AppliancePort, surfaces: Surfaces): App {
   const queue = new FairQueue(appliance.fairLimits);
   const ids = requestIds(appliance.world.newId('act').slice(-8));
   const ways = endpointWays(appliance, queue);
@@ -62,18 +62,18 @@ export function createApp(appliance: Appliance, surfaces: Surfaces): App {
 }
 
 /** Each in one transaction of its tenant, with the record of it: 503 while the appliance is sealed. */
-function endpointWays(appliance: Appliance, queue: FairQueue): Map<EndpointId, EndpointWay> {
+function endpointWays(appliance: AppliancePort, queue: FairQueue): Map<EndpointId, EndpointWay> {
   return new Map(
     endpoints.map((endpoint) => [endpoint.id, wayOf(appliance, endpoint, routes[endpoint.id], queue)] as const),
   );
 }
 
-function wayOf(appliance: Appliance, endpoint: Endpoint, route: unknown, queue: FairQueue): EndpointWay {
+function wayOf(appliance: AppliancePort, endpoint: Endpoint, route: unknown, queue: FairQueue): EndpointWay {
   // Cast: types have bound each route to its endpoint where it is declared; from here on only the declaration counts.
   return new EndpointWay(appliance, endpoint, route as PlainRoute, queue);
 }
 
-function servedPaths(appliance: Appliance, ways: readonly EndpointWay[]): readonly ServedPath[] {
+function servedPaths(appliance: AppliancePort, ways: readonly EndpointWay[]): readonly ServedPath[] {
   return [
     ...ways.map(({ served }) => served),
     // Health, the seal's state, unsealing.

@@ -8,7 +8,7 @@ import { readAuthority } from '../model/hosts.ts';
 import { consoleHeader } from '../model/names.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import type { Outcome } from './respond.ts';
-import { hostOf } from './tenants.ts';
+import { hostOf } from './tenant-directory.ts';
 
 /** Browsers that honour the prefix take such a cookie over HTTPS alone, for this host alone, from this host alone. */
 const hostPrefix = '__Host-';

@@ -11,14 +11,14 @@ import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
-import type { Appliance, OpenState } from './appliance.ts';
+import type { AppliancePort, OpenState } from './appliance-port.ts';
 import type { BodyRead } from './body.ts';
 import type { Codec } from './codec.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
 import { type ApiRequest, type Credential, queryOf } from './request.ts';
 import { mostFields } from './respond.ts';
 import type { Input, PathParams } from './route.ts';
-import { baseUrlOf, type TenantHandle } from './tenants.ts';
+import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -59,14 +59,14 @@ export interface KnownRequest {
 }
 
 export class EndpointInput implements Input<unknown>, CheckedInput {
-  readonly appliance: Appliance;
+  readonly appliance: AppliancePort;
   readonly endpoint: Endpoint;
   readonly known: KnownRequest;
   readonly raw: RawInput;
   /** Made on demand: validation takes longer than most operations. */
   #checked: Checked | undefined = undefined;
 
-  constructor(appliance: Appliance, endpoint: Endpoint, known: KnownRequest, body: BodyRead | undefined) {
+  constructor(appliance: AppliancePort, endpoint: Endpoint, known: KnownRequest, body: BodyRead | undefined) {
     this.appliance = appliance;
     this.endpoint = endpoint;
     this.known = known;

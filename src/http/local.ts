@@ -2,12 +2,12 @@
 // everybody else. They work while sealed, and record for themselves what they do, in the log of each tenant that it
 // concerns.
 import type { LocalEndpoint } from '../api/endpoint.ts';
-import type { LocalId } from '../api/local.ts';
+import type { LocalId } from '../api/local-endpoints.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, systemError } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import { sealedError } from './admission.ts';
-import type { Appliance, State } from './appliance.ts';
+import type { AppliancePort, State } from './appliance-port.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
 import { type ApiRequest, headerOf } from './request.ts';
@@ -17,7 +17,7 @@ import type { Around, PathParams, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
 import { oidcAdminRoutes } from './routes/oidc.ts';
 import { linkRoutes } from './routes/people.ts';
-import { localTenant } from './tenants.ts';
+import { localTenant } from './tenant-directory.ts';
 
 const ofTenant: TenantRoutes = { ...chainRoutes, ...linkRoutes, ...oidcAdminRoutes };
 
@@ -38,7 +38,7 @@ function ofMachine(cause: unknown): unknown {
   return new KmsError('unavailable', message, { cause: error.cause, ...(hint !== undefined && { hint }) });
 }
 
-export function serveLocal(appliance: Appliance, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {
+export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {
   const { id, method, path, access, changes = method !== 'GET' } = endpoint;
   const type = endpoint.binary ? 'application/octet-stream' : endpoint.text;
 

@@ -6,16 +6,16 @@ import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
-import type { Appliance, State } from './appliance.ts';
+import type { AppliancePort, State } from './appliance-port.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
-import { resolveTenant, type TenantHandle } from './tenants.ts';
+import { resolveTenant, type TenantHandle } from './tenant-directory.ts';
 
 /** Where a file's name is appended. */
 const assets = '/console/static/';
 
-export function consolePaths(appliance: Appliance): readonly ServedPath[] {
+export function consolePaths(appliance: AppliancePort): readonly ServedPath[] {
   const pages = [...Object.values(consolePages), { ...consolePages.home, path: '/console/' }];
   return [
     ...pages.map(({ path, title }): ServedPath => {
@@ -37,7 +37,7 @@ export function consolePaths(appliance: Appliance): readonly ServedPath[] {
 }
 
 /** For every other path below the console: a page for whoever wants one, JSON for the rest. */
-export function serveUnknownPage(appliance: Appliance): ServedPath['serve'] {
+export function serveUnknownPage(appliance: AppliancePort): ServedPath['serve'] {
   return inConsole(appliance, () => Promise.reject(unknownPath));
 }
 
@@ -64,7 +64,7 @@ async function guarded(
  * The same for the console: what is wrong is told on a page where one was asked for, and one that is sealed takes what
  * opens it.
  */
-function inConsole(appliance: Appliance, serve: (handle: TenantHandle) => Promise<Outcome>): ServedPath['serve'] {
+function inConsole(appliance: AppliancePort, serve: (handle: TenantHandle) => Promise<Outcome>): ServedPath['serve'] {
   return (request, state) =>
     guarded(state, request, serve, async (error, outcome) => {
       if (!headerOf(request, 'accept')?.includes('text/html')) return outcome;
@@ -193,7 +193,7 @@ function escaped(text: string): string {
   return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 
-export function descriptionPaths(appliance: Appliance): readonly ServedPath[] {
+export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[] {
   const { description, docs } = publicEndpoints;
   const at = (
     path: string,

@@ -1,7 +1,7 @@
 // The request log is one structured line for each request: a failure of the server at level error, a refusal at info,
 // all others at debug, since the activity log has them and a line a request would cost as much as the rest of it. It
 // names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
-import type { Appliance, Logger, Meter, State } from './appliance.ts';
+import type { AppliancePort, Logger, Meter, State } from './appliance-port.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
 import { type Outcome, refused, type Served } from './respond.ts';
 import type { ServedPath } from './route.ts';
@@ -24,7 +24,7 @@ export type Handler<Found> = (request: ApiRequest, found: Found) => Promise<Repl
  * appliance is in is asked for here, once for each request.
  */
 export function logged<Found>(
-  appliance: Appliance,
+  appliance: AppliancePort,
   ids: RequestIds,
   { path: route, counted }: Pick<ServedPath, 'path' | 'counted'>,
   serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,

@@ -25,7 +25,7 @@ import {
   unknownCredential,
 } from './admission.ts';
 import { encodeAnswer, listAnswer } from './answer.ts';
-import type { Appliance, State } from './appliance.ts';
+import type { AppliancePort, State } from './appliance-port.ts';
 import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import type { FairQueue } from './fair-queue.ts';
@@ -35,7 +35,7 @@ import type { AnswerRoom, ApiRequest } from './request.ts';
 import { failed, type Outcome, refused, type Served } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
-import { baseUrlOf, resolveTenant, type TenantHandle } from './tenants.ts';
+import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
@@ -56,7 +56,7 @@ interface PlainSlices {
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
 /** Properties of the endpoint that its declaration implies. */
-function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
+function traitsOf(appliance: AppliancePort, endpoint: Endpoint, route: PlainRoute) {
   const { method, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   return {
@@ -75,14 +75,14 @@ function traitsOf(appliance: Appliance, endpoint: Endpoint, route: PlainRoute) {
 export class EndpointWay {
   /** Its path for the router. */
   readonly served: ServedPath;
-  readonly #appliance: Appliance;
+  readonly #appliance: AppliancePort;
   readonly #endpoint: Endpoint;
   readonly #route: PlainRoute;
   readonly #queue: FairQueue;
   readonly #traits: ReturnType<typeof traitsOf>;
 
   /** @param queue where requests wait for those that are worked on. */
-  constructor(appliance: Appliance, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
+  constructor(appliance: AppliancePort, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
     const { method, path, id } = endpoint;
     const traits = traitsOf(appliance, endpoint, route);
     this.#appliance = appliance;

@@ -1,14 +1,14 @@
 // A route is a path and what serves it. What serves a tenant's endpoint is an operation of the core in the request's
 // transaction, and where something slow comes before that, what prepares the operation.
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
-import type { LocalId, LocalOf } from '../api/local.ts';
+import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Reader, WrittenPage } from '../core/pages.ts';
 import type { Page, PageRequest, Slices } from '../store/sql.ts';
-import type { Appliance, LocalAnswer, LocalInput, OpenState, State } from './appliance.ts';
+import type { AppliancePort, LocalAnswer, LocalInput, OpenState, State } from './appliance-port.ts';
 import type { ApiRequest } from './request.ts';
 import type { Served } from './respond.ts';
-import type { TenantHandle } from './tenants.ts';
+import type { TenantHandle } from './tenant-directory.ts';
 
 /** The values of a path's parameters by their names. */
 export type PathParams = Readonly<Record<string, string>>;
@@ -29,7 +29,7 @@ export interface ServedPath {
 
 /** What a request is in the midst of, whatever it asks. */
 export interface Around {
-  readonly appliance: Appliance;
+  readonly appliance: AppliancePort;
   readonly open: OpenState;
   readonly handle: TenantHandle;
 }

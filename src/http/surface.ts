@@ -1,7 +1,7 @@
 // Surfaces are what the appliance speaks beside its own API: protocols of other systems. Each is a codec: it matches a
 // request with an operation, decodes its input and encodes what comes of it. It has no rule of its own.
 import type { EndpointId } from '../api/endpoints.ts';
-import type { Appliance, State } from './appliance.ts';
+import type { AppliancePort, State } from './appliance-port.ts';
 import type { Codec } from './codec.ts';
 import type { FairQueue } from './fair-queue.ts';
 import type { ApiRequest, Credential } from './request.ts';
@@ -10,7 +10,7 @@ import type { Served } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 
 /** Surfaces by their names, each made for an appliance. */
-export type Surfaces = Readonly<Record<string, (appliance: Appliance, ways: Ways) => Answer>>;
+export type Surfaces = Readonly<Record<string, (appliance: AppliancePort, ways: Ways) => Answer>>;
 
 /** The ways that a request can take from a surface. */
 export interface Ways {

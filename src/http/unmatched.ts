@@ -3,16 +3,16 @@ import { activityRecord } from '../core/activity.ts';
 import { Bearer } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, goneMeanwhile, identify, sealedError } from './admission.ts';
-import type { Appliance } from './appliance.ts';
+import type { AppliancePort } from './appliance-port.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { serveUnknownPage } from './pages.ts';
 import { type ApiRequest, decodedPath, headerOf } from './request.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
 import type { ServedPath } from './route.ts';
 import type { Router } from './router.ts';
-import { baseUrlOf, resolveTenant, type TenantHandle } from './tenants.ts';
+import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
 
-export function serveUnmatched(appliance: Appliance, router: Router<ServedPath>): ServedPath['serve'] {
+export function serveUnmatched(appliance: AppliancePort, router: Router<ServedPath>): ServedPath['serve'] {
   const { world } = appliance;
   const unknownPage = serveUnknownPage(appliance);
 

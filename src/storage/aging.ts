@@ -7,8 +7,8 @@ import type { OpenStatus } from '../api/local/status.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
+import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
-import type { Tenants } from './tenants.ts';
 
 interface AgingDeps {
   readonly system: SystemStore;

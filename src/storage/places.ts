@@ -6,8 +6,8 @@
 import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { TargetPlacesName } from '../store/tables/databases.ts';
+import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
-import type { Tenants } from './tenants.ts';
 
 const version = 1;
 

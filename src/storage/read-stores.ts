@@ -13,8 +13,8 @@ import type { Row } from '../store/sql.ts';
 import type { SystemTables } from '../store/tables/databases.ts';
 import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts';
 import { returnPlaces } from './places.ts';
+import type { Tenants } from './served-tenants.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
-import type { Tenants } from './tenants.ts';
 import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
 /** A store that is less than what was noted of it. */

@@ -13,7 +13,7 @@ import { createEmbedded, readEmbedded } from '../store/embedded.ts';
 import type { Files } from '../store/files.ts';
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
-import type { TurnMeter } from '../store/shared/turns.ts';
+import type { TurnMeter } from '../store/shared/log-turns.ts';
 import type { Sql } from '../store/sql.ts';
 import type { StoreKeys } from '../store/store-files.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';

@@ -15,8 +15,8 @@ import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
+import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
-import type { Tenants } from './tenants.ts';
 
 /** What was noted of each store, by the name that the seal has for it. */
 export type Noted = ReadonlyMap<string, NotedMark>;

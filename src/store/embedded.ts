@@ -11,6 +11,7 @@ import { SegmentWatch } from './activity/segment-watch.ts';
 import { notServing, storeClosed } from './availability.ts';
 import { writeCheckpoint } from './checkpoint.ts';
 import { defaultLimits, type EmbeddedOptions, type EmbeddedWorld } from './embedded-options.ts';
+import { runSlices } from './event-loop.ts';
 import { FileLost, type Files } from './files.ts';
 import { createLog, type LogContext } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
@@ -22,7 +23,6 @@ import { StateLost } from './session.ts';
 import { writeSnapshot } from './snapshot.ts';
 import type { Slices } from './sql.ts';
 import { listStoreFiles, logName, tagLength, uidLength } from './store-files.ts';
-import { inTurns } from './turns.ts';
 
 class EmbeddedStore<T extends object> implements Store<T> {
   readonly activity: ActivityReads;
@@ -70,7 +70,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
     return this.#whenFree(async (live) => {
       const { result, durable } = await this.#haveAlone(live, async () => {
         try {
-          const result = await inTurns(live.session.runInSlices(fn));
+          const result = await runSlices(live.session.runInSlices(fn));
           return { result, durable: this.#commit(live) };
         } catch (error) {
           return { durable: this.#refused(live, error) };

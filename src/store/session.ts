@@ -1,10 +1,10 @@
 // Session runs transactions on the state in memory, one after the other: begin, run, commit or take back. It keeps what
 // a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
+import { yieldToEventLoop } from './event-loop.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Slices, Sql, SqlValue, Tally } from './sql.ts';
 import type { LoggedStatement, State, Statement } from './state.ts';
-import { othersTurn } from './turns.ts';
 
 /** The part of the activity log that a transaction needs. */
 export interface Staging {
@@ -216,7 +216,7 @@ export class Session<T extends object> {
    */
   async runCounts(): Promise<void> {
     for (const statement of this.#counting) {
-      for (; tallied(statement) > 0; await othersTurn()) this.#runTallies(statement);
+      for (; tallied(statement) > 0; await yieldToEventLoop()) this.#runTallies(statement);
     }
   }
 

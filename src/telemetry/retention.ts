@@ -7,7 +7,7 @@ import { localCaller } from '../core/credential.ts';
 import { reasonOf } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Aging } from '../storage/aging.ts';
-import type { ServedTenant, Tenants } from '../storage/tenants.ts';
+import type { ServedTenant, Tenants } from '../storage/served-tenants.ts';
 import { droppedFiles } from '../store/activity/dropped.ts';
 import type { DroppedActivity, StoreStatus } from '../store/port.ts';
 import type { Streaming } from './streaming/streaming.ts';

@@ -7,7 +7,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { describedEndpoints } from '../../src/description/described-endpoints.ts';
 import type { OpenApiDocument } from '../../src/description/openapi.ts';
 import { KmsError } from '../../src/errors.ts';
-import type { Sealing } from '../../src/http/appliance.ts';
+import type { Sealing } from '../../src/http/appliance-port.ts';
 import type { DescriptionFiles } from '../../src/model/program-files.ts';
 import { type Sample, sampled, urlOf } from '../http/samples.ts';
 import { type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';

@@ -19,7 +19,7 @@ import { after, test } from 'node:test';
 import { Client } from 'pg';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import { sentSlot } from '../../src/appliance/master-admin.ts';
+import { sentSlot } from '../../src/appliance/master-handlers.ts';
 import { unixFetch } from '../../src/cli/fetch.ts';
 import { newCustodian } from '../../src/custody/new-custodian.ts';
 import { postgresConfig, type StoreSource } from '../../src/platform/store-url.ts';

@@ -12,8 +12,8 @@ import { systemWorld } from '../../src/platform/environment.ts';
 import type { ApplianceEvent } from '../../src/platform/events.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
+import { Tenants } from '../../src/storage/served-tenants.ts';
 import { openSystemStore } from '../../src/storage/stores.ts';
-import { Tenants } from '../../src/storage/tenants.ts';
 import type { AppendFile, Files } from '../../src/store/files.ts';
 import { baseUrl, type Place, place } from './tenant-appliance.ts';
 

@@ -118,6 +118,12 @@ test('no line of a comment is longer than 120 columns, as no line of code is', (
   assert.deepEqual(long, []);
 });
 
+test('no file has the name of a folder beside it', () => {
+  const folders = new Set(sources().map((source) => source.slice(0, source.lastIndexOf('/'))));
+  const twice = sources().filter((source) => folders.has(source.replace(/\.tsx?$/, '')));
+  assert.deepEqual(twice, []);
+});
+
 test('every folder is in the table', () => {
   for (const source of sources()) assert.ok(folderOf(source) in layers, `${source} is in no known layer`);
 });

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import type { z } from 'zod';
-import { localEndpoints } from '../../src/api/local.ts';
+import { localEndpoints } from '../../src/api/local-endpoints.ts';
 import { Standby } from '../../src/backup/standby.ts';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';

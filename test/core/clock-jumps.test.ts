@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { UnsealBackoff } from '../../src/custody/unsealer.ts';
 import { TangLimits } from '../../src/dialects/tang/limits.ts';
 import { KmsError } from '../../src/errors.ts';
-import { peopleOf } from '../../src/http/appliance.ts';
+import { peopleOf } from '../../src/http/appliance-port.ts';
 import { CheckpointRuns } from '../../src/store/checkpoint-runs.ts';
 import { testWorld } from '../support/context.ts';
 import { pretendHasher } from '../support/pretend-hasher.ts';

@@ -7,7 +7,7 @@ import { endpoints } from '../../src/api/endpoints.ts';
 import { loginEndpoints } from '../../src/api/logins.ts';
 import { sealEndpoints } from '../../src/api/system.ts';
 import { userEndpoints } from '../../src/api/users.ts';
-import { routes } from '../../src/http/routes.ts';
+import { routes } from '../../src/http/route-table.ts';
 import { flagName, isKnownFlag, knownFlags } from '../../src/model/flags.ts';
 
 const declared: readonly Endpoint[] = [...new Set<Endpoint>([...endpoints, ...userEndpoints, ...loginEndpoints])];

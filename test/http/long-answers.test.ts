@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { type Looks, pieceLength, readInParts } from '../../src/core/pages.ts';
 import { KmsError } from '../../src/errors.ts';
 import { answeredList } from '../../src/http/answer.ts';
-import { silentLogger } from '../../src/http/appliance.ts';
+import { silentLogger } from '../../src/http/appliance-port.ts';
 import type { AnswerRoom, Holder } from '../../src/http/request.ts';
 import { brokenOff } from '../../src/http/request-log.ts';
 import { streamed } from '../../src/http/respond.ts';

@@ -2,7 +2,7 @@
 // stores always open together, what was answered holds, and nothing took effect that is not recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { masterHandlers, sentSlot } from '../../src/appliance/master-admin.ts';
+import { masterHandlers, sentSlot } from '../../src/appliance/master-handlers.ts';
 import { toBase64Url } from '../../src/crypto/bytes.ts';
 import { KmsError } from '../../src/errors.ts';
 import { sealFile } from '../../src/platform/data-dir.ts';

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { runSlices, yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
 import { SerialQueue } from '../../src/store/serial-queue.ts';
-import { inTurns, othersTurn, queuesTurn } from '../../src/store/turns.ts';
 
 /** For longer than the queues run without a rest, where nothing else is said. */
 function holdLoop(milliseconds = 30): void {
@@ -36,7 +36,7 @@ const enough = 16;
 
 /** As a request is worked on. */
 async function inItsTurn(job: () => Promise<void>): Promise<void> {
-  const rest = queuesTurn();
+  const rest = yieldBeforeRequest();
   if (rest) await rest;
   await job();
 }
@@ -57,7 +57,7 @@ test('so do slices of long work, each of them', async () => {
     }
   }
   let isOver = false;
-  const ended = inTurns(slices()).then(() => {
+  const ended = runSlices(slices()).then(() => {
     isOver = true;
   });
   for (; !isOver; turns++) await nextTurn();
@@ -102,7 +102,7 @@ test('a short job of an idle queue begins at once while others rest, however man
   let isOver = false;
   const long = Array.from({ length: 8 }, async () => {
     while (!isOver) {
-      await othersTurn();
+      await yieldToEventLoop();
       holdLoop(2);
       await nextTurn();
     }

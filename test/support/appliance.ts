@@ -13,18 +13,18 @@ import {
   type Readiness,
   type Sealing,
   type State,
-} from '../../src/http/appliance.ts';
+} from '../../src/http/appliance-port.ts';
 import { defaultBodyLimit } from '../../src/http/body.ts';
 import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/fetch.ts';
-import type { TenantDirectory, TenantHandle } from '../../src/http/tenants.ts';
+import type { TenantDirectory, TenantHandle } from '../../src/http/tenant-directory.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
+import { yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
-import { othersTurn, queuesTurn } from '../../src/store/turns.ts';
 import { startTime, testWorld } from './context.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { pretendHasher } from './pretend-hasher.ts';
@@ -172,8 +172,8 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,
-    turn: othersTurn,
-    requestTurn: queuesTurn,
+    turn: yieldToEventLoop,
+    requestTurn: yieldBeforeRequest,
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
     descriptionFiles:

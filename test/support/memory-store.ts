@@ -5,12 +5,12 @@ import { setImmediate } from 'node:timers/promises';
 import canonicalize from 'canonicalize';
 import { KmsError } from '../../src/errors.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
+import { runSlices } from '../../src/store/event-loop.ts';
 import type { ActivityFilter, ActivityInput, ActivityRecord, ChainedActivity, Store } from '../../src/store/port.ts';
 import { Session, type Staging } from '../../src/store/session.ts';
 import type { Page, PageRequest, Sql } from '../../src/store/sql.ts';
 import { openState } from '../../src/store/state.ts';
 import { type Migration, migrate } from '../../src/store/tables/migrations.ts';
-import { inTurns } from '../../src/store/turns.ts';
 import { isAudited } from './plain-filter.ts';
 import { sqlWasm } from './wasm.ts';
 
@@ -43,7 +43,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
     transaction: (fn) => transaction(() => session.run(fn)),
     transactionInSlices: (fn) =>
       transaction(() => {
-        const ended = inTurns(session.runInSlices(fn));
+        const ended = runSlices(session.runInSlices(fn));
         alone = ended;
         return ended.finally(() => {
           alone = undefined;

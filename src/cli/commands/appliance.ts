@@ -74,7 +74,7 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
 /** Before anything is made. */
 async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<readonly string[]> {
   if (hosts.length === 0) return hosts;
-  const { hostList } = await import('../../storage/tenants.ts');
+  const { hostList } = await import('../../storage/served-tenants.ts');
   try {
     return hostList(hosts);
   } catch (error) {

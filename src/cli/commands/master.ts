@@ -31,7 +31,7 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
   const file = cli.get('--file') ?? join(data, '..', 'kms-additional.master.key');
   const request = await custodianRequest(cli, cli.get('<KIND>'), 'KIND', { file, make: true });
   const { newCustodian } = await import('../../custody/new-custodian.ts');
-  const { sentSlot } = await import('../../appliance/master-admin.ts');
+  const { sentSlot } = await import('../../appliance/master-handlers.ts');
   await withLocal(cli, async ({ ask }) => {
     const made = await newCustodian(request);
     const { custodian, keyFile } = made;
@@ -113,7 +113,7 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
   const svg = cli.get('--svg');
   await withLocal(cli, async ({ ask }) => {
     const { newCustodian } = await import('../../custody/new-custodian.ts');
-    const { sentSlot } = await import('../../appliance/master-admin.ts');
+    const { sentSlot } = await import('../../appliance/master-handlers.ts');
     const { recoveryKitText } = await import('../../custody/new-custodian.ts');
     const status = await ask('applianceStatus');
     if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');

@@ -3,7 +3,7 @@
 // done without.
 import { join } from 'node:path';
 import type { AnswerOf } from '../../api/endpoints.ts';
-import type { LocalId, LocalOf } from '../../api/local.ts';
+import type { LocalId, LocalOf } from '../../api/local-endpoints.ts';
 import { localPaths } from '../../api/paths.ts';
 import { type Client, createClient } from '../../client/client.ts';
 import { flagTable } from '../../model/flags.ts';

@@ -4,13 +4,13 @@
 import { advertised, makeFirstPair, recover, type TangContext } from '../../core/tang.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
-import type { Appliance, OpenState, State } from '../../http/appliance.ts';
+import type { AppliancePort, OpenState, State } from '../../http/appliance-port.ts';
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { ApiRequest } from '../../http/request.ts';
 import type { Answer, Handler } from '../../http/request-log.ts';
 import { type Outcome, refused, type Served, unknownPath } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
-import { resolveTenant, type TenantHandle } from '../../http/tenants.ts';
+import { resolveTenant, type TenantHandle } from '../../http/tenant-directory.ts';
 import { TangLimits } from './limits.ts';
 
 /** The thumbprint in the path; absent where none is. */
@@ -30,7 +30,7 @@ interface Place {
   readonly context: Omit<TangContext, 'tx'>;
 }
 
-export function tangSurface(appliance: Appliance, ways: Ways): Answer {
+export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
   const { world } = appliance;
   const limits = new TangLimits(world.elapsed);
 

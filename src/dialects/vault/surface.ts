@@ -4,13 +4,13 @@
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { knownAsker } from '../../http/admission.ts';
-import type { Appliance, OpenState } from '../../http/appliance.ts';
+import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
 import type { Codec } from '../../http/codec.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { Answer, Handler, Reply } from '../../http/request-log.ts';
 import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
-import type { TenantHandle } from '../../http/tenants.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
 import { readAuthority } from '../../model/hosts.ts';
 import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type Told } from './answers.ts';
 import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
@@ -44,13 +44,13 @@ interface OwnWork {
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
 
-export function vaultSurface(appliance: Appliance, ways: Ways): Answer {
+export function vaultSurface(appliance: AppliancePort, ways: Ways): Answer {
   const surface = new VaultSurface(appliance, ways);
   return (request) => surface.handle(request);
 }
 
 class VaultSurface {
-  readonly #appliance: Appliance;
+  readonly #appliance: AppliancePort;
   readonly #ways: Ways;
   readonly #targets = new Targets();
   readonly #nextId: () => string;
@@ -58,7 +58,7 @@ class VaultSurface {
   /** By the action that they are counted as. */
   readonly #own = new Map<string, Handler<OwnWork>>();
 
-  constructor(appliance: Appliance, ways: Ways) {
+  constructor(appliance: AppliancePort, ways: Ways) {
     this.#appliance = appliance;
     this.#ways = ways;
     this.#nextId = envelopeIds(appliance.world.random);

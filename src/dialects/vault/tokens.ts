@@ -5,7 +5,7 @@ import type { World } from '../../core/context.ts';
 import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
 import { identify } from '../../http/admission.ts';
-import type { TenantHandle } from '../../http/tenants.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';

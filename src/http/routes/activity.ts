@@ -15,7 +15,7 @@ import {
   verifyActivity,
 } from '../../core/activity.ts';
 import { beside, type RoutesOf, type TenantRoutes } from '../route.ts';
-import type { TenantHandle } from '../tenants.ts';
+import type { TenantHandle } from '../tenant-directory.ts';
 
 export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> = {
   searchActivity: beside(({ handle, body, page }) => searchActivity(handle.store, body, page)),

@@ -47,7 +47,7 @@ import {
 } from '../../core/users.ts';
 import type { Deed } from '../../model/deed.ts';
 import { type AfterCommit, type Around, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
-import { baseUrlOf } from '../tenants.ts';
+import { baseUrlOf } from '../tenant-directory.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {

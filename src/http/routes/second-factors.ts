@@ -19,7 +19,7 @@ import {
 import { sessionOf } from '../../core/sessions.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { Input, RoutesOf } from '../route.ts';
-import { baseUrlOf } from '../tenants.ts';
+import { baseUrlOf } from '../tenant-directory.ts';
 
 export const secondFactorRoutes: RoutesOf<(typeof secondFactorEndpoints)[number]['id']> = {
   listSecondFactors: (ctx) => listSecondFactors(ctx),

@@ -3,7 +3,7 @@
 // other request, flag and activity record included.
 import { publicEndpoints, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
-import type { Appliance, State } from '../appliance.ts';
+import type { AppliancePort, State } from '../appliance-port.ts';
 import { publicBodyLimit, readJsonBody } from '../body.ts';
 import { invalidInput } from '../input.ts';
 import type { ApiRequest } from '../request.ts';
@@ -42,7 +42,7 @@ export const sealRoute: Operation<typeof sealEndpoints.seal> = (ctx, { appliance
 };
 
 /** What is answered sealed and open, and needs no tenant: for whatever watches the process, and for who unseals it. */
-export function alwaysServed(appliance: Appliance): readonly ServedPath[] {
+export function alwaysServed(appliance: AppliancePort): readonly ServedPath[] {
   const { health, readiness } = publicEndpoints;
   const { status, unseal } = sealEndpoints;
   const at = (
@@ -68,7 +68,7 @@ function readinessOf(state: State): Outcome {
   return { status: 503, body: { message: reason ?? 'not ready', ...details } };
 }
 
-async function unsealStep({ sealing, bodyLimit }: Appliance, request: ApiRequest): Promise<Outcome> {
+async function unsealStep({ sealing, bodyLimit }: AppliancePort, request: ApiRequest): Promise<Outcome> {
   try {
     const refusal = sealing.refusal(request);
     if (refusal) throw refusal;

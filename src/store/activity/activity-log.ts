@@ -4,6 +4,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import type { WholeFiles } from '../files.ts';
 import type {
   ActivityFilter,
@@ -14,7 +15,6 @@ import type {
   SegmentSummary,
 } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
-import { othersTurn } from '../turns.ts';
 import { afterDropping, placeBefore } from './dropped.ts';
 import { type Alike, parseActivityLine } from './record.ts';
 import { Found, findInSegment, prepareFilter, searchSegments } from './search.ts';
@@ -168,7 +168,7 @@ export class ActivityLog {
   async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
     const prepared = prepareFilter(filter);
     await this.#indexed();
-    await othersTurn();
+    await yieldToEventLoop();
     // From here to the first await nothing changes: tail and segments fit together, and the tail's search goes on with
     // what it has then.
     const segments = this.#segments;
@@ -227,7 +227,7 @@ export class ActivityLog {
     await this.hashed();
     for (let next = Math.max(kept, fromSeq); next <= end; ) {
       // Before the look at where the record is: a checkpoint may move it from the tail into a segment meanwhile.
-      if (next % recordsInOneGo === 0) await othersTurn();
+      if (next % recordsInOneGo === 0) await yieldToEventLoop();
       const isClosed = next < this.#tail.firstSeq;
       const segment = isClosed ? (segmentOf(known, next) ?? segmentOf(this.#segments, next)) : undefined;
       if (segment) {

@@ -5,10 +5,9 @@
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import { deedOf, type Thing } from '../../model/deed.ts';
 import { containing, longestPage } from '../../model/json.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
 import type { Page } from '../sql.ts';
-
-import { othersTurn } from '../turns.ts';
 import { positionsFrom } from './origins.ts';
 
 import { findPositions, intersect, union } from './postings.ts';
@@ -335,7 +334,7 @@ async function searchSegment(
   const before = Math.min(beforeSeq, segment.summary.lastSeq + 1) - segment.summary.firstSeq;
   const load = async (block: BlockPlan) => ({ ...block, loaded: await reader.block(segment, block.index) });
   for await (const { index, high, low, loaded } of lookAhead(planBlocks(plan, prepared, before), load)) {
-    await othersTurn();
+    await yieldToEventLoop();
     const start = segment.starts[index] ?? 0;
     for (let at = high; at >= low; at--) {
       const line = loaded.line((positions ? (positions[at] ?? 0) : at) - start);

@@ -3,9 +3,9 @@
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import type { WholeFiles } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
-import { othersTurn } from '../turns.ts';
 import { chainHash, hashLength } from './chain.ts';
 import { decodeBlock, decodeTexts, type SegmentTexts } from './columns.ts';
 import { inflatePart } from './compression.ts';
@@ -372,7 +372,7 @@ export async function* readSegmentChain(
       yield { record, line, hash: toBase64Url(hash) };
       seq++;
     }
-    await othersTurn();
+    await yieldToEventLoop();
   }
   if (seq !== summary.lastSeq + 1 || !equalBytes(hash, decodeHash(summary.hash))) {
     throw new SegmentFault(path, `breaks the hash chain at record ${seq - 1}`);

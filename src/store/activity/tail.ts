@@ -2,8 +2,8 @@
 // chain, but not yet part of the log. They stand in blocks, so that neither growing nor letting go copies any of them.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
+import { yieldToEventLoop } from '../event-loop.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
-import { othersTurn } from '../turns.ts';
 import { type ChainPlace, chainHash } from './chain.ts';
 import type { Alike } from './record.ts';
 import type { Found, PreparedFilter } from './search.ts';
@@ -250,7 +250,7 @@ export class ActivityTail {
           if (record && prepared.matches(record) && found.add(record, length)) return;
         }
         if (passed < lengthInOneGo) continue;
-        await othersTurn();
+        await yieldToEventLoop();
         passed = 0;
       }
     }

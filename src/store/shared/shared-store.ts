@@ -10,6 +10,7 @@ import { SegmentWatch } from '../activity/segment-watch.ts';
 import { Availability, notServing, storeClosed } from '../availability.ts';
 import type { Group } from '../commit-group.ts';
 import { defaultLimits, type EmbeddedOptions, type StoreLimits } from '../embedded-options.ts';
+import { runSlices } from '../event-loop.ts';
 import { lostOf } from '../known-end.ts';
 import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from '../port.ts';
 import { type ReadStore, readStore } from '../read-store.ts';
@@ -17,16 +18,15 @@ import { emptyStatus, markOf, type ServiceStatus, statusOf } from '../service.ts
 import { StateLost } from '../session.ts';
 import type { Slices } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
-import { inTurns } from '../turns.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer, type How } from './checkpointer.ts';
 import type { Control, Lane, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
 import { CommitsLost, LostBranch, SharedLive } from './live.ts';
+import { type TurnLimits, TurnLoop, type TurnMeter } from './log-turns.ts';
 import { recoverShared, type SharedRecovered, storeIdOf } from './recovery.ts';
 import { resealShared } from './reseal.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
-import { type TurnLimits, TurnLoop, type TurnMeter } from './turns.ts';
 
 interface SharedLimits extends StoreLimits, TurnLimits {
   /** Milliseconds after which a node that had nothing to do looks what the others appended. */
@@ -167,7 +167,7 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R> {
-    return this.#run(({ session }) => inTurns(session.runInSlices(fn)));
+    return this.#run(({ session }) => runSlices(session.runInSlices(fn)));
   }
 
   #run<R>(run: (live: SharedLive<T>) => Promise<R>): Promise<R> {

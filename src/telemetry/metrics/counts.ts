@@ -2,11 +2,11 @@
 // long they took. Of stores what the writing of their files takes: groups of transactions, fsyncs, checkpoints. Of a
 // request nothing is kept, and none costs more than a few additions; what is asked for once a scrape is read out of the
 // numbers then.
-import type { Meter } from '../../http/appliance.ts';
+import type { Meter } from '../../http/appliance-port.ts';
 import type { Served } from '../../http/respond.ts';
 import type { Commit } from '../../store/commit-log.ts';
 import type { StoreEvent } from '../../store/port.ts';
-import type { TurnMeter } from '../../store/shared/turns.ts';
+import type { TurnMeter } from '../../store/shared/log-turns.ts';
 
 /** Upper ends of the buckets, ascending; one more stands for all that is greater. */
 type Bounds = readonly number[];

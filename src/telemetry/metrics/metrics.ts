@@ -2,7 +2,7 @@
 // with the numbers of the process that all of them share.
 
 import type { CopiesStatus } from '../../backup/service.ts';
-import type { Meter } from '../../http/appliance.ts';
+import type { Meter } from '../../http/appliance-port.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
 import type { SpaceStatus } from '../../platform/space-guard.ts';
 import type { StoreStatus } from '../../store/port.ts';

@@ -4,7 +4,7 @@
 import { timeOfId } from '../../crypto/ulid.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Places } from '../../storage/places.ts';
-import type { ServedTenant } from '../../storage/tenants.ts';
+import type { ServedTenant } from '../../storage/served-tenants.ts';
 import type { ChainedActivity } from '../../store/port.ts';
 import { type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import type { StreamedTenant } from './record.ts';

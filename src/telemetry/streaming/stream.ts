@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { reasonOf } from '../../errors.ts';
 import type { ApplianceEvent } from '../../platform/events.ts';
 import type { Places } from '../../storage/places.ts';
-import type { Tenants } from '../../storage/tenants.ts';
+import type { Tenants } from '../../storage/served-tenants.ts';
 import { Lane } from './lane.ts';
 import { DeliveryFault, type FaultKind, type Receiver } from './receiver.ts';
 import type { ActivityTarget, TargetKind } from './target.ts';

@@ -7,11 +7,11 @@ import { fromBase64Url, toBase64Url } from '../crypto/bytes.ts';
 import { isUsableXWingKey } from '../crypto/x-wing.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { invalidField } from '../errors.ts';
-import type { LocalHandlers } from '../http/appliance.ts';
+import type { LocalHandlers } from '../http/appliance-port.ts';
 import type { Deed } from '../model/deed.ts';
 import type { Seal } from '../seal/seal.ts';
 import { type Custodian, proofLength, type Slot, slotFor, slotId } from '../seal/slot.ts';
-import { recordInTenants, type Tenants } from '../storage/tenants.ts';
+import { recordInTenants, type Tenants } from '../storage/served-tenants.ts';
 
 interface MasterAdminDeps {
   readonly seal: SealKeeper;

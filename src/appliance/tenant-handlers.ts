@@ -1,8 +1,8 @@
 // The local endpoints of tenants: the operator's, never anybody else's.
 import type { TenantAnswer } from '../api/local/tenants.ts';
-import type { LocalHandlers } from '../http/appliance.ts';
+import type { LocalHandlers } from '../http/appliance-port.ts';
 import { timestamp } from '../model/timestamp.ts';
-import { addressOf, limitChanges, newTenantInput, tenantChanges } from '../storage/tenants.ts';
+import { addressOf, limitChanges, newTenantInput, tenantChanges } from '../storage/served-tenants.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import type { Rekeying } from './rekey.ts';
 import { restorableFor, type TenantAdmin } from './tenant-admin.ts';

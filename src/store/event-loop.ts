@@ -18,21 +18,21 @@ const waiting: (() => void)[] = [];
 let isResting = false;
 
 /** To be awaited before each part of long work, of some milliseconds: a rest where one is due, else nothing. */
-export function othersTurn(): Promise<void> | undefined {
+export function yieldToEventLoop(): Promise<void> | undefined {
   return waiting.length > 0 || isLong(shortGo) ? afterRest() : begin();
 }
 
 /** Runs long work slice by slice, with turns of others in between. */
-export async function inTurns<R>(slices: Generator<void, R, void>): Promise<R> {
+export async function runSlices<R>(slices: Generator<void, R, void>): Promise<R> {
   for (;;) {
     const slice = slices.next();
     if (slice.done) return slice.value;
-    await othersTurn();
+    await yieldToEventLoop();
   }
 }
 
 /** The same before each of a queue of requests, of which most are short: they are what a rest of others is for. */
-export function queuesTurn(): Promise<void> | undefined {
+export function yieldBeforeRequest(): Promise<void> | undefined {
   return isLong() ? afterRest() : begin();
 }
 

@@ -6,8 +6,8 @@ import { KmsError, reasonOf } from '../../errors.ts';
 import { notServing } from '../availability.ts';
 import { Group, Numbering } from '../commit-group.ts';
 import type { Commit } from '../commit-log.ts';
+import { yieldBeforeRequest } from '../event-loop.ts';
 import type { StoreEvent } from '../port.ts';
-import { queuesTurn } from '../turns.ts';
 import {
   type Control,
   clockDistance,
@@ -123,7 +123,7 @@ export class TurnLoop<T extends object> {
 
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
-      await queuesTurn();
+      await yieldBeforeRequest();
       let live: SharedLive<T>;
       try {
         live = await this.#world.serving();

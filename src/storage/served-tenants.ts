@@ -5,7 +5,7 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import type { TenantDirectory, TenantHandle } from '../http/tenants.ts';
+import type { TenantDirectory, TenantHandle } from '../http/tenant-directory.ts';
 import type { Deed, Thing } from '../model/deed.ts';
 import { isKnownFlag } from '../model/flags.ts';
 import { canonicalHost } from '../model/hosts.ts';

@@ -1,8 +1,8 @@
-// Appliance is what the app is composed over: what is there all the time, and the state of the moment, sealed or open,
+// AppliancePort is what the app is composed over: what is there all the time, and the state of the moment, sealed or open,
 // which is asked for once for each request.
 
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
-import type { LocalId, LocalOf } from '../api/local.ts';
+import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
 import type { Backups, SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import type { Origin } from '../core/credential.ts';
@@ -15,12 +15,12 @@ import type { KmsError } from '../errors.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { Served } from './respond.ts';
-import type { TenantDirectory, TenantHandle } from './tenants.ts';
+import type { TenantDirectory, TenantHandle } from './tenant-directory.ts';
 
 /** Awaited between the parts of long work; undefined where others need no turn. */
 export type Turn = () => Promise<void> | undefined;
 
-export interface Appliance {
+export interface AppliancePort {
   readonly world: World;
   readonly logger: Logger;
   /** Bytes of a request's body. */
