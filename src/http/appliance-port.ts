@@ -1,5 +1,5 @@
-// AppliancePort is what the app is composed over: what is there all the time, and the state of the moment, sealed or open,
-// which is asked for once for each request.
+// AppliancePort is what the app needs of an appliance: what is there all the time, and the state of the moment, sealed
+// or open, which is asked for once for each request.
 
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
