@@ -430,7 +430,7 @@ async function clearUnfinished(
         message: `${tenantDir(dir)}: removed what was left of a tenant that was never finished`,
       });
     } else if (state === 'whole') {
-      onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: belongs to no tenant; it is left as it is` });
+      onEvent?.({ level: 'warn', message: `tenants/${dir}: belongs to no tenant; it is left as it is` });
     }
   }
   const here = new Set(present.map(({ name }) => name));

@@ -6,6 +6,9 @@ import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type AppendFile, FileLost, isRefusedWrite } from '../store/files.ts';
 
+/** As many bytes behind the end are looked at before the next ones are written there. */
+const firstBytes = 16;
+
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
 /** A file of the appliance's own. */
@@ -59,8 +62,8 @@ export class NodeAppendFile implements AppendFile {
     if (pieces.length === 0) return called((done) => fdatasync(this.#handle.fd, done));
     let end = this.#size - pieces.reduce((sum, piece) => sum + piece.length, 0);
     // In a file that was cut they would stand behind a gap, where nothing verifies.
-    this.#needWhole(this.#end);
-    this.#needBefore(end);
+    this.#needWhole(this.#end, true);
+    this.#needAround(end, this.#behind);
     for (const [at, piece] of pieces.entries()) {
       const isLast = at === pieces.length - 1;
       await this.#write(piece, end, isLast && this.#room > 0 ? await this.#writeRoom(piece, end, this.#room) : 0);
@@ -94,20 +97,26 @@ export class NodeAppendFile implements AppendFile {
     return own;
   }
 
-  #needBefore(end: number): void {
-    const expected = this.#behind;
+  /** `expected` stands right before `end`, and nothing but room follows: a record would begin with more than zeros. */
+  #needAround(end: number, expected: Uint8Array | undefined): void {
     if (!this.#own || !expected) return;
-    const found = new Uint8Array(expected.length);
-    readSync(this.#handle.fd, found, 0, found.length, end - found.length);
-    if (equalBytes(found, expected)) return;
-    throw new FileLost(this.#own.name, `somebody else wrote to the file before offset ${end} while it was open`);
+    const found = new Uint8Array(expected.length + firstBytes);
+    const length = readSync(this.#handle.fd, found, 0, found.length, end - expected.length);
+    const isBefore = equalBytes(found.subarray(0, expected.length), expected);
+    const follows = found.subarray(expected.length, Math.max(length, expected.length));
+    if (isBefore && follows.every((byte) => byte === 0)) return;
+    const where = isBefore ? 'behind' : 'before';
+    const what = `somebody else wrote to the file ${where} offset ${end} while it was open`;
+    throw new FileLost(this.#own.name, what, { isUntouched: true });
   }
 
   /** System calls of a microsecond each, these; a group's fsync takes 300. */
-  #needWhole(size: number): Stats {
+  #needWhole(size: number, isUntouched = false): Stats {
     const found = fstatSync(this.#handle.fd);
     if (!this.#own || found.size >= size) return found;
-    throw new FileLost(this.#own.name, `the file was cut to ${found.size} bytes while it was open, expected ${size}`);
+    throw new FileLost(this.#own.name, `the file was cut to ${found.size} bytes while it was open, expected ${size}`, {
+      isUntouched,
+    });
   }
 
   /** What the name no longer leads to is lost with the descriptor, however durable it is. */
@@ -144,6 +153,7 @@ export class NodeAppendFile implements AppendFile {
 
   async trim(): Promise<void> {
     if (this.#pending.length > 0) await this.sync();
+    this.#needAround(this.#size, nothing);
     if (this.#end > this.#size && fstatSync(this.#handle.fd).size === this.#end) await this.truncate(this.#size);
   }
 
@@ -165,6 +175,7 @@ export class NodeAppendFile implements AppendFile {
   }
 }
 
+const nothing = new Uint8Array();
 const someZeros = new Uint8Array(64 * 1024);
 
 /** As many, in pieces. */

@@ -1,7 +1,7 @@
 // A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
 // and who besides its owner can reach it, which nobody may. And how one is made. Opens no store.
-import { existsSync, type Stats } from 'node:fs';
-import { chmod, readdir, rm, rmdir, stat } from 'node:fs/promises';
+import { type Dirent, existsSync, type Stats } from 'node:fs';
+import { chmod, lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import type { ReadStore } from '../store/read-store.ts';
@@ -95,15 +95,43 @@ export async function dataDirState(data: string): Promise<DataDirState> {
     throw systemError(error, data);
   }
   for (const name of names.filter((each) => opened.includes(each))) {
-    const found = await stat(inDir(data, name)).catch(() => undefined);
+    const found = await lstat(inDir(data, name)).catch(() => undefined);
     if (found && !found.isFile()) throw notFile(inDir(data, name), found);
   }
+  for (const name of names.filter((each) => /^(?:kms\..*|system|tenants)$/.test(each))) await needNoLinks(data, name);
   if (names.includes(sealFile)) return names.includes(movedMark) ? 'moved' : 'whole';
   if (names.includes(nodeFile)) return 'node';
   if (names.includes(standbyMark)) return 'standby';
   if (names.includes(restoreMark)) return 'unrestored';
   if (names.includes(initMark)) return 'unfinished';
   return names.every((name) => harmless.includes(name)) ? 'empty' : 'foreign';
+}
+
+/**
+ * Throws `refused` for a symbolic link at `name` or beneath it: whoever made the directory could have anything else
+ * changed or removed by it. The directory itself may be reached by one.
+ */
+async function needNoLinks(data: string, name: string): Promise<void> {
+  const path = inDir(data, name);
+  const found = await lstat(path).catch(() => undefined);
+  if (found?.isSymbolicLink()) throw isLinked(path);
+  if (!found?.isDirectory()) return;
+  let entries: Dirent[];
+  try {
+    entries = await readdir(path, { recursive: true, withFileTypes: true });
+  } catch (error) {
+    // It may be removed at this very moment, as what an upgrade leaves is.
+    if (systemCode(error) === 'ENOENT') return;
+    throw systemError(error, path);
+  }
+  const link = entries.find((entry) => entry.isSymbolicLink());
+  if (link) throw isLinked(join(link.parentPath, link.name));
+}
+
+function isLinked(path: string): KmsError {
+  return new KmsError('refused', `${path}: is a symbolic link, and a data directory has none`, {
+    hint: 'nothing was changed; put what it leads to in its place, or move the whole data directory and name it with --data',
+  });
 }
 
 /** A directory that this process has for itself, and may have made for that. */
@@ -257,8 +285,19 @@ export function inDir(data: string, name: string): string {
 /** The directory of the appliance's own store, which is its name in the seal too. */
 export const systemDir = 'system';
 
+/** Whether a directory beneath `tenants` can be that of a tenant's store. */
+export function isTenantName(name: string): boolean {
+  return /^[0-9a-f]{16}$/.test(name);
+}
+
 /** The directory of a tenant's store, by the random name that its record and the seal have. */
 export function tenantDir(name: string): string {
+  // Whoever made the appliance wrote the record and the seal: a name from there must not lead anywhere else.
+  if (!isTenantName(name)) {
+    throw new KmsError('corrupt', `expected the name of a tenant's directory, got ${JSON.stringify(name)}`, {
+      hint: 'nothing was changed; restore the data directory from a backup, or find out who made it',
+    });
+  }
   return `tenants/${name}`;
 }
 

@@ -3,10 +3,14 @@
 // file system stores it in less than its size.
 
 import { randomFillSync } from 'node:crypto';
-import { type FileHandle, open, stat, statfs } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { type FileHandle, lstat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { systemCode } from '../errors.ts';
 import { reserveFile } from './data-dir.ts';
+import { openFile } from './node-files.ts';
+
+const { O_RDWR, O_CREAT, O_TRUNC } = constants;
 
 export interface DiskSpace {
   /** Bytes. */
@@ -72,7 +76,7 @@ export class Reserve {
   async fill(size: number): Promise<void> {
     const before = this.#size;
     if (size <= before) return;
-    const handle = await open(this.#path, before === 0 ? 'w' : 'r+', 0o600);
+    const handle = await openFile(this.#path, O_RDWR | (before === 0 ? O_CREAT | O_TRUNC : 0));
     try {
       const bytes = randomFillSync(new Uint8Array(Math.min(piece, size - before)));
       for (let at = before; at < size; ) at += await writeAll(handle, bytes.subarray(0, size - at), at);
@@ -87,7 +91,7 @@ export class Reserve {
   }
 
   async #resize(size: number): Promise<void> {
-    const handle = await open(this.#path, 'r+');
+    const handle = await openFile(this.#path, O_RDWR);
     try {
       await handle.truncate(size);
       this.#size = size;
@@ -108,7 +112,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array, at: number): Prom
 
 async function sizeOf(path: string): Promise<number> {
   try {
-    return (await stat(path)).size;
+    return (await lstat(path)).size;
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return 0;
     throw error;

@@ -4,16 +4,23 @@ import { randomBytes } from 'node:crypto';
 import {
   type BigIntStats,
   closeSync,
+  constants,
   existsSync,
+  lstatSync,
   openSync,
   readFileSync,
   rmSync,
   statSync,
-  writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
+import { notFile } from './node-files.ts';
+
+const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+/** Nothing else may have the name by then. */
+const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 export const lockFile = 'kms.lock';
 /** Who holds it, for the message alone. */
@@ -60,7 +67,8 @@ export function lockDirectory(
   const path = join(root, name);
   const pidPath = join(root, pidFile);
   // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
-  if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600));
+  needNoLink(path);
+  if (!existsSync(path)) makeLock(path);
   let database: DatabaseSync;
   try {
     database = open(path);
@@ -69,7 +77,7 @@ export function lockDirectory(
     throw isHeld ? inUse(root, pidPath) : noLock(path, cause);
   }
   try {
-    if (!onlyLooks) writeFileSync(pidPath, `${process.pid}\n`, { mode: 0o600 });
+    if (!onlyLooks) writePid(pidPath);
   } catch {
     // The lock is held; only the other's message is poorer.
   }
@@ -95,6 +103,33 @@ export function lockDirectory(
       }
     },
   };
+}
+
+/** Another process may make it at the same moment. */
+function makeLock(path: string): void {
+  try {
+    closeSync(openSync(path, newFile, 0o600));
+  } catch (error) {
+    if (systemCode(error) !== 'EEXIST') throw error;
+    needNoLink(path);
+  }
+}
+
+/** SQLite would follow it, and lock or make another file. */
+function needNoLink(path: string): void {
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found && !found.isFile()) throw notFile(path, found);
+}
+
+/** In place of what a process left that was killed, and never through a link. */
+function writePid(path: string): void {
+  rmSync(path, { force: true });
+  const fd = openSync(path, newFile, 0o600);
+  try {
+    writeSync(fd, `${process.pid}\n`);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function openLocked(path: string): DatabaseSync {

@@ -1,7 +1,7 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
 // are made with mode 0600, directories with 0700.
 import { type BigIntStats, constants, fstatSync, type Stats } from 'node:fs';
-import { type FileHandle, lchown, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
+import { type FileHandle, lchown, lstat, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
 import type { Files } from '../store/files.ts';
@@ -45,14 +45,18 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
     },
     async exists(name) {
       try {
-        await stat(path(name));
+        await lstat(path(name));
         return true;
       } catch (error) {
         if (systemCode(error) === 'ENOENT') return false;
         throw error;
       }
     },
-    size: async (name) => (await stat(path(name))).size,
+    async size(name) {
+      const found = await lstat(path(name));
+      if (!found.isFile()) throw notFile(path(name), found);
+      return found.size;
+    },
     async read(name, most) {
       const handle = await openFile(path(name), O_RDONLY);
       try {
@@ -108,14 +112,17 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
   };
 }
 
-/** A pipe that somebody put in a file's place keeps nobody waiting. Throws `corrupt` for all but a file. */
-async function openFile(path: string, flags: number): Promise<FileHandle> {
+/**
+ * A pipe that somebody put in a file's place keeps nobody waiting, and a link is not followed. Throws `corrupt` for all
+ * but a file.
+ */
+export async function openFile(path: string, flags: number): Promise<FileHandle> {
   let handle: FileHandle;
   try {
-    handle = await open(path, flags | O_NONBLOCK, 0o600);
+    handle = await open(path, flags | O_NONBLOCK | O_NOFOLLOW, 0o600);
   } catch (error) {
     // A socket, or a pipe without a reader.
-    if (systemCode(error) === 'ENXIO') throw notFile(path, await stat(path));
+    if (['ENXIO', 'ELOOP'].includes(systemCode(error) ?? '')) throw notFile(path, await lstat(path));
     throw error;
   }
   const found = fstatSync(handle.fd);
@@ -130,6 +137,7 @@ export function notFile(path: string, found: Stats | BigIntStats): KmsError {
     ['a directory', found.isDirectory()],
     ['a named pipe', found.isFIFO()],
     ['a socket', found.isSocket()],
+    ['a symbolic link', found.isSymbolicLink()],
     ['a device', found.isCharacterDevice() || found.isBlockDevice()],
   ] as const;
   const kind = kinds.find(([, is]) => is)?.[0] ?? 'something else';

@@ -119,7 +119,8 @@ export class Tenants implements TenantDirectory {
 
   /** The directory of a tenant's store. */
   dirOf(id: string): string {
-    return tenantDir(this.#served.get(id)?.record.dir ?? '');
+    const served = this.#served.get(id);
+    return served ? tenantDir(served.record.dir) : '';
   }
 
   names(): readonly string[] {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { systemCode } from '../errors.ts';
-import { systemDir, tenantDir } from '../platform/data-dir.ts';
+import { isTenantName, systemDir, tenantDir } from '../platform/data-dir.ts';
 import { CheckpointThread } from '../platform/threads/checkpoint.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Commit } from '../store/commit-log.ts';
@@ -143,13 +143,16 @@ class StoreDirectories implements StorePlace {
     return Promise.all(
       names.map(async (name) => ({
         name,
-        state: (await this.#isUnfinished(tenantDir(name))) ? ('unfinished' as const) : ('whole' as const),
+        state: (await this.#isUnfinished(name)) ? ('unfinished' as const) : ('whole' as const),
       })),
     );
   }
 
   /** Whether the directory is marked, or the crash came before it could be and nothing is in it. */
-  async #isUnfinished(dir: string): Promise<boolean> {
+  async #isUnfinished(name: string): Promise<boolean> {
+    // Nothing of this program's has another.
+    if (!isTenantName(name)) return false;
+    const dir = tenantDir(name);
     const names = await this.#files.list(dir);
     return names.every((name) => name.endsWith('.tmp')) || (await this.#files.exists(markOf(dir)));
   }

@@ -35,6 +35,8 @@ export class CommitLog {
   #syncing: Group | undefined;
   #running: Promise<void> | undefined;
   #rotation: PromiseWithResolvers<number> | undefined;
+  /** Whether the failed write was refused before it began. */
+  #isUntouched = false;
   #failure: KmsError | undefined;
   /** Whether it wrote anything yet: what it writes is one run. */
   #hasBegun = false;
@@ -67,9 +69,9 @@ export class CommitLog {
     return this.#closed.reduce((sum, log) => sum + log.bytes, this.#writer.place.offset);
   }
 
-  /** Where it broke; undefined while it works. */
+  /** Where it broke; undefined while it works, and if nothing of its own has to be taken away. */
   get broken(): BrokenLog | undefined {
-    if (!this.#failure) return undefined;
+    if (!this.#failure || this.#isUntouched) return undefined;
     const { generation, place, syncFailed } = this.#writer;
     return { generation, place, syncFailed };
   }
@@ -190,7 +192,9 @@ export class CommitLog {
     this.#failure = failure;
     const told = Promise.withResolvers<void>();
     this.#events.onFailure(cause, told.promise);
-    const isGone = await this.#writer.takeBack();
+    // What somebody else wrote there may have been acknowledged: it is recovered, not cut off.
+    if (cause instanceof FileLost && cause.isUntouched) this.#isUntouched = true;
+    const isGone = this.#isUntouched ? await this.#writer.close().then(() => true) : await this.#writer.takeBack();
     this.#syncing?.reject(isGone ? failure : notDurable(cause, false));
     this.#filling.reject(failure);
     this.#rotation?.reject(failure);

@@ -15,8 +15,12 @@ export class HistoryLost extends KmsError {
 
 /** A file that is being written, or whose content this process knows, was removed, replaced or cut by somebody else. */
 export class FileLost extends HistoryLost {
-  constructor(name: string, what: string) {
+  /** Whether it was seen before anything was written: what stands in the file is then somebody else's. */
+  readonly isUntouched: boolean;
+
+  constructor(name: string, what: string, { isUntouched = false } = {}) {
     super(`${name}: ${what}; put the newer file back, or stop the server and restore a backup`);
+    this.isUntouched = isUntouched;
   }
 }
 
@@ -27,7 +31,7 @@ export interface AppendFile {
    * Appends all of `bytes`; on failure an unknown part of them may be in the file. Where they make it longer, it may
    * become longer by `room` bytes more, zeros that the next ones are written over: that is synced in less time,
    * since the file system has nothing to note then. What a disk has no room for is left out. Throws `FileLost`, here
-   * or at the sync, unless `behind` is what stands right before them.
+   * or at the sync, unless `behind` is what stands right before them and nothing but room follows.
    */
   append(bytes: Uint8Array, room?: number, behind?: Uint8Array): Promise<void>;
   /**

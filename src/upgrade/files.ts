@@ -270,8 +270,8 @@ async function giveTo({ uid, gid }: { readonly uid: number; readonly gid: number
 
 /** Whether the data were copied aside, or are being put back. */
 export function hasCopy(data: string): Promise<boolean> {
-  return stat(inDir(data, upgradeCopy)).then(
-    () => true,
+  return lstat(inDir(data, upgradeCopy)).then(
+    (found) => found.isDirectory(),
     () => false,
   );
 }
@@ -289,6 +289,7 @@ export async function clearData(data: string, reached: Reached): Promise<void> {
 /** Moves the copy to where the data was, the seal last. */
 export async function putBack(data: string, reached: Reached): Promise<void> {
   const copy = inDir(data, upgradeCopy);
+  if (!(await hasCopy(data))) throw new KmsError('refused', `${copy}: expected the data of before, in a directory`);
   const names = await readdir(copy);
   for (const name of names.toSorted((a, b) => Number(a === sealFile) - Number(b === sealFile))) {
     await reached('put an entry back');

@@ -4,12 +4,13 @@
 
 import { timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 import { inDir, upgradeJournal, upgradeLock } from '../platform/data-dir.ts';
 import { lockDirectory } from '../platform/lock.ts';
+import { nodeFiles } from '../platform/node-files.ts';
 
 /**
  * In the order in which an upgrade takes them; `holds`: clients are not served, `back`: the upgrade failed, and what
@@ -67,12 +68,15 @@ export interface Journal {
   readonly startedAt: string;
 }
 
+/** Bytes; what is tried for five tenants takes some thousands. */
+const longestJournal = 1024 * 1024;
+
 /** Throws `corrupt` for a journal that cannot be read. Undefined where no upgrade is under way. */
 export async function readJournal(data: string): Promise<Journal | undefined> {
   const path = inDir(data, upgradeJournal);
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = fromUtf8(await nodeFiles(data).read(upgradeJournal, longestJournal)) ?? '';
   } catch (error) {
     if (systemCode(error) === 'ENOENT' || systemCode(error) === 'ENOTDIR') return undefined;
     throw systemError(error, path);

@@ -129,13 +129,13 @@ test('every kind of connection trusts what the system trusts, and nothing else',
         if (/\\b(?:SELF_SIGNED|UNABLE_TO)/.test(error.cause?.message)) throw error;
       });`,
     webhook: `
-      const { WebhookReceiver } = await import(${source('appliance/streaming/webhook.ts')});
+      const { WebhookReceiver } = await import(${source('telemetry/streaming/webhook.ts')});
       const receiver = new WebhookReceiver({ url: 'https://localhost:${webPort}/' }, { secrets: [new Uint8Array(32)], now: Date.now });
       await receiver.ready();
       await receiver.send({ tenant: ${tenant}, records: [] });
       receiver.drop();`,
     syslog: `
-      const { SyslogReceiver } = await import(${source('appliance/streaming/syslog.ts')});
+      const { SyslogReceiver } = await import(${source('telemetry/streaming/syslog.ts')});
       const receiver = new SyslogReceiver({ host: 'localhost', port: ${logPort}, tls: true }, { hostname: 'h' });
       await receiver.ready();
       receiver.drop();`,
@@ -147,7 +147,7 @@ test('every kind of connection trusts what the system trusts, and nothing else',
       const greeted = new Promise((resolve) => setTimeout(resolve, 1500));
       await Promise.race([sent, greeted]);`,
     postgresql: `
-      const { postgresConfig } = await import(${source('appliance/store-url.ts')});
+      const { postgresConfig } = await import(${source('platform/store-url.ts')});
       const { tls } = await postgresConfig({ url: 'postgres://u@localhost/db?sslmode=verify-full', isListed: false, env: () => undefined });
       const { connect } = await import('node:tls');
       const socket = connect({ host: 'localhost', port: ${logPort}, ...(await tls()) });

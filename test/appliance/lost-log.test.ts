@@ -7,6 +7,7 @@ import {
   closeSync,
   copyFileSync,
   cpSync,
+  existsSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -22,7 +23,7 @@ import { test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { KmsError } from '../../src/errors.ts';
 import { until } from '../support/until.ts';
-import { type Place, place } from './tenant-appliance.ts';
+import { asking, type Place, place } from './tenant-appliance.ts';
 
 const host = 'kms.local';
 
@@ -144,4 +145,33 @@ for (const [what, damage] of Object.entries(damages)) {
       return undefined;
     });
   }
+}
+
+for (const isWarm of [false, true]) {
+  test(`another process revokes a key beside a ${isWarm ? 'busy' : 'quiet'} server: it stays revoked`, async () => {
+    const p = await place();
+    const admin = p.made.apiKey.key;
+    const flags = { 'keyring.ring.encrypt': true };
+    const made = await p.at(host, 'POST', '/auth/apikey', admin, { accountId: p.made.accountId, flags });
+    const { key } = made.body;
+    assert.equal((await p.at(host, 'POST', '/ks/keyrings', admin, { name: 'ring' })).status, 200);
+    if (isWarm) assert.equal((await p.at(host, 'POST', '/ks/encrypt', key, { ringname: 'ring' })).status, 200);
+    // The lock is away, as nothing but somebody's hand does it, and a command finds the directory free.
+    const names = ['kms.lock', 'kms.pid'].filter((name) => existsSync(join(p.data, name)));
+    for (const name of names) renameSync(join(p.data, name), join(p.data, `away-${name}`));
+    const other = await openAppliance({ data: p.data });
+    const off = await asking(other)('DELETE', `/auth/apikey/${key}`);
+    assert.equal(off.status, 200, JSON.stringify(off.body));
+    await other.close();
+    for (const name of names) renameSync(join(p.data, `away-${name}`), join(p.data, name));
+    const statuses: number[] = [];
+    for (let n = 0; n < 20 && statuses.at(-1) !== 401; n++) {
+      statuses.push((await p.at(host, 'POST', '/ks/encrypt', key, { ringname: 'ring' })).status);
+      if (statuses.at(-1) === 503) await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    assert.ok(!statuses.includes(200), `a revoked key was answered ${statuses}`);
+    await p.reopen();
+    assert.equal((await p.at(host, 'POST', '/ks/encrypt', key, { ringname: 'ring' })).status, 401);
+    await p[Symbol.asyncDispose]();
+  });
 }

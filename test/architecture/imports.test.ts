@@ -199,6 +199,7 @@ const ownFiles: Readonly<Record<string, string>> = {
   'src/doctor/served.ts': 'a private copy',
   'src/doctor/stores.ts': 'the data directory, and a private copy',
   'src/appliance/worker.ts': 'the data directory',
+  'src/upgrade/journal.ts': 'the data directory',
 };
 /** Files of src that work in directories that others may write: no path is used there. */
 const foreign = /^src\/(?:backup|telemetry\/streaming)\/|^src\/upgrade\/release\.ts$/;

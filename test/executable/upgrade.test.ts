@@ -358,7 +358,7 @@ async function goesOnFrom(step: Step, here: Place, look = async () => {}): Promi
   assert.ok(isKilled, 'the step was never seen');
   await look();
   const runner = existsSync(join(here.dir, 'kms.previous')) ? join(here.dir, 'kms.previous') : here.kms;
-  const resumed = await here.run(['upgrade', '--resume', '--time-limit', '20s'], { kms: runner });
+  const resumed = await here.run(['upgrade', '--resume', '--data', here.data, '--time-limit', '20s'], { kms: runner });
   const passed = step === 'passed';
   assert.equal(resumed.code, passed ? 0 : 1, resumed.stderr);
   await assertWorks(here, passed ? readFileSync(good) : original, step);

@@ -121,7 +121,9 @@ export class SimFiles implements Files {
       append: async (bytes, room = 0, behind = new Uint8Array()) => {
         needInPlace();
         const before = inode.data.subarray(end - behind.length, end);
-        if (Buffer.compare(before, behind) !== 0) throw new FileLost(name, 'somebody else wrote to the file');
+        const after = inode.data.subarray(end, end + 16);
+        if (Buffer.compare(before, behind) !== 0 || after.some((byte) => byte !== 0))
+          throw new FileLost(name, 'somebody else wrote to the file', { isUntouched: true });
         await this.#write(inode, end, bytes, room);
         end += bytes.length;
       },

@@ -45,7 +45,8 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
         await say(cli.io, 'no upgrade was cut off: nothing to do');
         return exitCodes.done;
       }
-      await needMeant(cli, journal);
+      needNamedDirectory(cli, ordersSteps);
+      await ownExecutable();
       return show(cli, await resume(journal, data, await portsOf(cli, journal.executable)));
     });
   }
@@ -54,12 +55,8 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
 
-/** Throws `refused` where a journal says to run anything but this very program, and nobody named the directory. */
-async function needMeant(cli: UpgradeCli, { service, executable }: Journal): Promise<void> {
-  const { previousOf } = await import('../../upgrade/files.ts');
-  if (service.kind === 'none' && [executable, previousOf(executable)].includes(process.execPath)) return;
-  needNamedDirectory(cli, 'has the journal of an upgrade that was cut off, which says what to run');
-}
+/** A journal says what is run, which file is the executable, and which data are put back. */
+const ordersSteps = 'has the journal of an upgrade that was cut off, which says what to run and what to put back';
 
 async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: string): Promise<number> {
   const { parsePublicKey, readRelease } = await import('../../upgrade/release.ts');
@@ -72,7 +69,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   return alone(data, async () => {
     const journal = await readJournal(data);
     if (journal) {
-      await needMeant(cli, journal);
+      needNamedDirectory(cli, ordersSteps);
       const ended = await resume(journal, data, await portsOf(cli, journal.executable));
       await say(cli.io, visible(`an upgrade had been cut off: ${outcomeLine(ended)}`));
       if (ended.outcome === 'upgraded') return show(cli, ended);
