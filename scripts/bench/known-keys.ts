@@ -8,7 +8,7 @@ import { decryptBytes, encryptBytes } from '../../src/client/file-streams.ts';
 import { kemNames } from '../../src/model/kems.ts';
 import { makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { runSlices, type MeasuredSide } from './load.ts';
+import { inTurns, type MeasuredSide } from './load.ts';
 import { cpuSeconds } from './process.ts';
 
 /** @param seconds of each measurement. @param rounds in which each is measured once. */
@@ -36,7 +36,7 @@ export async function measureKnownKeys(seconds: number, rounds: number): Promise
         body: JSON.stringify(body),
         cpu: () => cpuSeconds(served.child.pid),
       }));
-      const [all = [], named = []] = await runSlices(sides, seconds, rounds);
+      const [all = [], named = []] = await inTurns(sides, seconds, rounds);
       const of = (each: readonly MeasuredSide[], field: 'perSecond' | 'cpu') => median(each.map((one) => one[field]));
       const ratio = (field: 'perSecond' | 'cpu') =>
         median(named.map((each, n) => each[field] / (all[n]?.[field] ?? Number.NaN)));

@@ -62,7 +62,7 @@ const warmUp = 5;
  * Each of them in each round, and once before, to warm up; by side, then by round. Every other round goes from the last
  * to the first.
  */
-export async function runSlices(sides: readonly Side[], seconds: number, rounds: number): Promise<MeasuredSide[][]> {
+export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<MeasuredSide[][]> {
   const all: MeasuredSide[][] = sides.map(() => []);
   for (let round = 0; round <= rounds; round++) {
     const order = [...sides.entries()];

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { kms, makeAppliance, serve } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { runSlices, load, type MeasuredSide, mean } from './load.ts';
+import { inTurns, load, type MeasuredSide, mean } from './load.ts';
 import { anonymousMegabytes, type Core, cpuSeconds, residentMegabytes, type Started, start } from './process.ts';
 
 /** Of the bare route. */
@@ -96,7 +96,7 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
       cpu: () => cpuSeconds(child.pid),
     });
     const sides = [side(bare.match + twin, bare), side(server.url + path, server)];
-    const [ofBare = [], ofKms = []] = await runSlices(sides, seconds, rounds);
+    const [ofBare = [], ofKms = []] = await inTurns(sides, seconds, rounds);
     results.set(name, { kms: ofKms, bare: ofBare });
   }
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kms, makeAppliance } from './appliance.ts';
 import { goal, median, row, short } from './figures.ts';
-import { runSlices, type MeasuredSide, mean } from './load.ts';
+import { inTurns, type MeasuredSide, mean } from './load.ts';
 import { cpuSeconds, type Started, start } from './process.ts';
 
 const bao = process.env.BAO ?? 'bao';
@@ -86,7 +86,7 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
         cpu: () => cpuSeconds(child.pid),
       };
     });
-    const measured = await runSlices(loads, seconds, rounds);
+    const measured = await inTurns(loads, seconds, rounds);
     const of = (each: readonly MeasuredSide[], field: 'p50' | 'p99' | 'cpu') => median(each.map((one) => one[field]));
     row(
       name,
