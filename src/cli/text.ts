@@ -1,13 +1,18 @@
 // Text for people: made safe to show on a terminal where it comes from elsewhere, and cut to its width.
 
-/** Controls, line and paragraph separators, byte order mark, and what changes the direction of text or has no width. */
-const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\ufeff\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb]/gu;
+/**
+ * Controls, line and paragraph separators, byte order mark, and what changes the direction of text or has no width, tag
+ * characters among it.
+ */
+const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\ufeff\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** `text` with every character that would not be seen as itself written as an escape, on one line. */
 export function visible(text: string): string {
   return text.replace(unsafe, (character) => {
     const code = character.codePointAt(0) ?? 0;
-    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+    const digits = code.toString(16);
+    if (code > 0xffff) return `\\u{${digits}}`;
+    return code < 0x100 ? `\\x${digits.padStart(2, '0')}` : `\\u${digits.padStart(4, '0')}`;
   });
 }
 

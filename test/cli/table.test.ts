@@ -123,6 +123,7 @@ test('what is one sign to the eye is not cut in two', () => {
 test('no text from elsewhere can touch the terminal', () => {
   assert.equal(visible('a\x1b[2Jb\r\n\t\x7f\x9b'), 'a\\x1b[2Jb\\x0d\\x0a\\x09\\x7f\\x9b');
   assert.equal(visible('\u202egpj.exe\u2028\u200b'), '\\u202egpj.exe\\u2028\\u200b');
+  assert.equal(visible('a\u{e0041}b'), 'a\\u{e0041}b');
   assert.equal(visible('naïve 日本 ✓'), 'naïve 日本 ✓');
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
