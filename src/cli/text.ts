@@ -4,7 +4,8 @@
  * Controls, line and paragraph separators, byte order mark, and what changes the direction of text or has no width, tag
  * characters among it.
  */
-const unsafe = /[\p{Cc}\p{Cs}\u2028\u2029\ufeff\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+const unsafe =
+  /[\p{Cc}\p{Cs}\u2028\u2029\ufeff\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /** `text` with every character that would not be seen as itself written as an escape, on one line. */
 export function visible(text: string): string {
