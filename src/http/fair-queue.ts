@@ -47,15 +47,17 @@ export class FairQueue {
   }
 
   /**
-   * To be awaited before a request is worked on; undefined where it may begin at once. `leave` is to be called when it
-   * is done. Throws `unavailable` where too many wait already, or none of them gets on.
+   * Await this before working on a request; undefined if it may begin at once. Call `leave` when it is done. Throws
+   * `unavailable` if too many wait already, or none of them gets on.
+   * @param callerOf called only if the request has to wait: finding the caller takes a look at the store.
    */
-  enter(tenant: string, caller: string): Promise<void> | undefined {
+  enter(tenant: string, callerOf: () => string): Promise<void> | undefined {
     if (this.#working < this.#limits.atOnce && this.#waiting === 0) {
       this.#working++;
       return undefined;
     }
     const { waiting, ofOneTenant, ofOneCaller, patience } = this.#limits;
+    const caller = callerOf();
     const queue = this.#tenants.get(tenant) ?? { waiting: 0, callers: new Map<string, Set<Waiter>>() };
     const line = queue.callers.get(caller) ?? new Set<Waiter>();
     if (this.#waiting >= waiting || queue.waiting >= ofOneTenant || line.size >= ofOneCaller) {

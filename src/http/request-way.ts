@@ -156,9 +156,8 @@ export class EndpointWay {
     }
     const hasTurn = this.#traits.isQueued && credential !== 'local';
     if (hasTurn) {
-      asker ??= credential && knownAsker(handle, credential, request, this.#appliance.world.now());
       try {
-        const turn = this.#queue.enter(tenant, asker ?? 'unknown');
+        const turn = this.#queue.enter(tenant, () => asker ?? this.#askerOf(known) ?? 'unknown');
         if (turn) await turn;
       } catch (error) {
         return this.#reply({ outcome: { ...refused(error), cause: undefined }, action, tenant }, known);
@@ -201,6 +200,12 @@ export class EndpointWay {
   async #authorizeForCertain(known: KnownRequest): Promise<string | undefined> {
     if (!known.credential || this.#traits.isPublic) return undefined;
     return known.handle.store.transaction((tables) => this.#authorizeByHeaders(tables, known));
+  }
+
+  /** Whose turn the request waits for. */
+  #askerOf({ handle, credential, request }: KnownRequest): string | undefined {
+    if (!credential || credential === 'local') return undefined;
+    return knownAsker(handle, credential, request, this.#appliance.world.now());
   }
 
   #authorizeByHeaders(tables: Tables, known: KnownRequest): string | undefined {

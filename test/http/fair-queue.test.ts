@@ -12,7 +12,7 @@ async function orderOf(queue: FairQueue, names: readonly string[]): Promise<stri
   const order: string[] = [];
   for (const name of names) {
     const [tenant = '', caller = ''] = name.split('.');
-    const turn = queue.enter(tenant, caller);
+    const turn = queue.enter(tenant, () => caller);
     if (turn) turn.then(() => order.push(name));
     else order.push(name);
   }
@@ -25,8 +25,8 @@ async function orderOf(queue: FairQueue, names: readonly string[]): Promise<stri
 
 test('who finds room begins at once', () => {
   const queue = new FairQueue({ ...limits, atOnce: 3 });
-  for (let n = 0; n < 3; n++) assert.equal(queue.enter('a', 'one'), undefined);
-  assert.ok(queue.enter('a', 'one') instanceof Promise);
+  for (let n = 0; n < 3; n++) assert.equal(queue.enter('a', () => 'one'), undefined);
+  assert.ok(queue.enter('a', () => 'one') instanceof Promise);
 });
 
 test('callers have turns, however many requests one of them sent before', async () => {
@@ -46,20 +46,20 @@ test('beyond the bounds of a caller, of a tenant and of all, the newest are refu
   const queue = new FairQueue(limits);
   const entered: string[] = [];
   const enter = (tenant: string, caller: string) =>
-    queue.enter(tenant, caller)?.then(() => void entered.push(`${tenant}.${caller}`));
+    queue.enter(tenant, () => caller)?.then(() => void entered.push(`${tenant}.${caller}`));
   enter('a', 'one');
   for (let n = 0; n < 4; n++) enter('a', 'one');
-  await assert.rejects(queue.enter('a', 'one') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('a', () => 'one') ?? Promise.resolve(), refused);
   for (let n = 0; n < 2; n++) enter('a', 'two');
-  await assert.rejects(queue.enter('a', 'three') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('a', () => 'three') ?? Promise.resolve(), refused);
   for (let n = 0; n < 2; n++) enter('b', 'one');
-  await assert.rejects(queue.enter('c', 'one') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('c', () => 'one') ?? Promise.resolve(), refused);
   for (let n = 0; n < 9; n++) {
     queue.leave();
     await settled();
   }
   assert.equal(entered.length, 8);
-  assert.equal(queue.enter('c', 'one'), undefined);
+  assert.equal(queue.enter('c', () => 'one'), undefined);
 });
 
 test('nobody waits for longer than the patience, and who came later goes on waiting', async () => {
@@ -67,10 +67,10 @@ test('nobody waits for longer than the patience, and who came later goes on wait
   try {
     const clock = mock.method(performance, 'now', () => 0);
     const queue = new FairQueue(limits);
-    queue.enter('a', 'one');
-    const late = queue.enter('a', 'one');
+    queue.enter('a', () => 'one');
+    const late = queue.enter('a', () => 'one');
     clock.mock.mockImplementation(() => 5000);
-    const later = queue.enter('a', 'one');
+    const later = queue.enter('a', () => 'one');
     clock.mock.mockImplementation(() => 10_001);
     mock.timers.tick(1000);
     await assert.rejects(late ?? Promise.resolve(), { code: 'unavailable' });

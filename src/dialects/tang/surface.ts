@@ -47,7 +47,7 @@ export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
           needAddress(limits, request);
           // Read before the turn: a slow body keeps no other request waiting.
           const body = await operation.read(request);
-          const turn = ways.queue.enter(handle.tenant.id, 'tang');
+          const turn = ways.queue.enter(handle.tenant.id, () => 'tang');
           if (turn) await turn;
           const context = { tenant: handle.tenant, world, address: request.remoteAddress };
           const outcome = await operation

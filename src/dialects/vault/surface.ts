@@ -184,8 +184,8 @@ class VaultSurface {
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, action, async () => {
       if (token === undefined) return permissionDenied;
-      const asker = knownAsker(handle, new Bearer(token), request, world.now());
-      const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
+      const asker = () => knownAsker(handle, new Bearer(token), request, world.now()) ?? 'unknown';
+      const turn = queue.enter(handle.tenant.id, asker);
       if (turn) await turn;
       return work({ token, from: request, handle, world }).finally(() => queue.leave());
     });
