@@ -33,8 +33,8 @@ async function applianceDirectory(cli: Cli, { applianceId }: Appliance, kind: Ri
   return id === undefined ? undefined : join(configDirectory(cli.io), kind, id);
 }
 
-/** Where the keys of all appliances were together at first, and are of those that do not tell their ids. */
-function olderPath(cli: Cli, kind: RingKind, ring: string): string {
+/** The path for an appliance that does not tell its id. */
+function unnamedPath(cli: Cli, kind: RingKind, ring: string): string {
   return join(configDirectory(cli.io), kind, fileName(ring));
 }
 
@@ -49,7 +49,7 @@ function fileName(ring: string): string {
  */
 async function newKeyPath(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
   const directory = await applianceDirectory(cli, appliance, kind);
-  if (directory === undefined) return olderPath(cli, kind, ring);
+  if (directory === undefined) return unnamedPath(cli, kind, ring);
   const path = join(directory, fileName(ring));
   if (!(await isThere(path))) return path;
   const tenant = await appliance.tenantId();
@@ -61,16 +61,15 @@ async function newKeyPath(cli: Cli, appliance: Appliance, kind: RingKind, ring: 
  * asked only where a tenant has a file of that name for itself.
  */
 async function keptPaths(cli: Cli, appliance: Appliance, ring: string): Promise<readonly [string, ...string[]]> {
-  const older = olderPath(cli, 'rings', ring);
   const directory = await applianceDirectory(cli, appliance, 'rings');
-  if (directory === undefined) return [older];
+  if (directory === undefined) return [unnamedPath(cli, 'rings', ring)];
   const shared = join(directory, fileName(ring));
   const inTenants = await ofTenants(directory, fileName(ring));
   const tenant = inTenants.length > 0 ? await appliance.tenantId() : undefined;
   const own = join(directory, tenant ?? '', fileName(ring));
   const isShared = await isThere(shared);
   if (tenant !== undefined && inTenants.includes(own)) return isShared ? [own, shared] : [own];
-  return [!isShared && (await isThere(older)) ? older : shared];
+  return [shared];
 }
 
 /** The files of one name in the directories of tenants. */

@@ -273,11 +273,6 @@ export async function purgeExpired(store: Store, now: number): Promise<number> {
 /** Rows that one transaction of it erases; a ring weighs as much as ten keys. */
 const purgedAtOnce = 1000;
 
-/** From when on an older program's store counts the uses of its keys. The appliance notes it, once. */
-export async function noteUsesSince(store: Store, world: Pick<Context['world'], 'now'>): Promise<void> {
-  await store.transaction(({ keyUses }) => keyUses.noteSince(world.now()));
-}
-
 /** How many rings it erased; undefined when there is nothing left to erase. */
 function purgeSome(tables: Tables, until: number): number | undefined {
   const { rings, ringKeys } = tables;

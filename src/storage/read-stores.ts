@@ -53,9 +53,9 @@ interface TenantRow extends Row {
   deleted_at: number | null;
 }
 
-/** What is noted of the tenants; a store that an earlier program wrote has no such table. */
+/** Marks of the tenants; a store whose creation was cut off has no tables. */
 export const marksQuery = (schema: number): string =>
-  schema < 3
+  schema === 0
     ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`
     : 'SELECT dir, sequence, runs, noted_at FROM marks';
 

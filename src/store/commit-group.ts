@@ -9,9 +9,7 @@
 // What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
 // `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
 // record's own line is `<number in alike> <milliseconds after at> <id>`, and behind that the key version where `props`
-// has that alone; one that has other props or a reporter, or that this cannot say, is JSON of itself. Earlier programs
-// wrote `"who"` in place of `"alike"`, without addresses; the first ones wrote each record's canonical line, which is
-// JSON that has a `seq`.
+// has that alone; one that has other props or a reporter, or that this cannot say, is JSON of itself.
 import { utf8 } from '../crypto/bytes.ts';
 import { keyVersionOf } from './activity/kind.ts';
 import type { ActivityInput } from './port.ts';

@@ -66,30 +66,12 @@ const unrepeatable =
   /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
 
 export class State {
-  readonly #library: SqlJs;
   readonly #statements = new Map<string, Statement>();
-  #database: Database;
-  #isBlank: boolean;
+  readonly #database: Database;
   #open = true;
 
   constructor(library: SqlJs, image?: Uint8Array) {
-    this.#library = library;
-    this.#isBlank = image === undefined;
     this.#database = opened(library, image);
-  }
-
-  /** Whether it began with nothing, and nothing that writes was ever prepared. */
-  get isBlank(): boolean {
-    return this.#isBlank;
-  }
-
-  /** Puts the database that `image` holds in the place of a blank one. Its statements are prepared anew. */
-  become(image: Uint8Array): void {
-    if (!this.#isBlank) throw new KmsError('internal', 'a database that is not blank may not become another one');
-    this.#isBlank = false;
-    this.#statements.clear();
-    this.#database.close();
-    this.#database = opened(this.#library, image);
   }
 
   /** The statement for `text`, prepared once. Refuses what a log could not repeat, and more than one statement. */
@@ -104,7 +86,6 @@ export class State {
   }
 
   #prepare(text: string, reads: boolean): Statement {
-    if (!reads) this.#isBlank = false;
     let prepared: Prepared;
     try {
       prepared = this.#database.prepare(text);

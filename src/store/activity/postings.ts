@@ -113,9 +113,8 @@ const columnOf = (page: DataView, count: number, at: (index: number) => number):
 };
 
 /**
- * A page as it is stored since version 3: u32 number of terms, then by how much each term is more than the one before,
- * then each end likewise, the highest bytes of all first; then the
- * positions. Compressed it takes half of what the page itself does.
+ * A page as it is stored: u32 number of terms, then by how much each term is more than the one before, then each end
+ * likewise, the highest bytes of all first; then the positions. Compressed it takes half of what the page itself does.
  */
 export function packPage(page: Uint8Array): Uint8Array {
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);

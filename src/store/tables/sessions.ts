@@ -15,7 +15,7 @@ interface Session {
   readonly endedAt: number | undefined;
   /** To a minute. */
   readonly usedAt: number;
-  /** Where it was used from then; undefined from the machine itself, and where an older program did not note it. */
+  /** Where it was used from then; undefined from the machine itself. */
   readonly address: string | undefined;
 }
 
