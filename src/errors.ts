@@ -92,7 +92,7 @@ export interface FieldProblem {
   readonly message: string;
 }
 
-/** An error whose message names every field; `fields` holds the same messages by field name. */
+/** An error for one or more fields: the message names each, and `fields` holds the same messages by field name. */
 export function fieldsError(code: 'invalid' | 'conflict', problems: readonly FieldProblem[]): KmsError {
   return new KmsError(code, problems.map(({ field, message }) => `${field}: ${message}`).join('; '), {
     fields: Object.fromEntries(problems.map(({ field, message }) => [field, message])),

@@ -14,7 +14,7 @@ export interface RelyingParty {
 }
 
 export interface Passkey {
-  /** The authenticator's id of it, base64url. */
+  /** The credential id that the authenticator gave it, base64url. */
   readonly credentialId: string;
   /** Base64url. */
   readonly publicKey: string;

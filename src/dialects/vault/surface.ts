@@ -245,7 +245,7 @@ function matchTenant({ request, target }: Asked, { tenants }: OpenState): Tenant
     return { handle: tenants.byName(namespace), name: namespace, path: parts };
   }
   const tail = parts.slice(1);
-  // Of three parts the first is the mount, unless this is a list of keys.
+  // The first of three parts is the mount, unless this is a list of keys.
   const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
   const name = parts[0]?.toLowerCase() ?? '';
   const first = mayName ? tenants.byName(name) : undefined;

@@ -35,7 +35,9 @@ interface Holder {
 /** Maximum number of characters kept of an unknown tenant's name. */
 const longestName = 253;
 
-/** The holder of the token, whose request is recorded; undefined if the token is unknown or not usable. */
+/**
+ * The holder of the token; undefined if the token is unknown or not usable. Records the request if the token is known.
+ */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
   const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
