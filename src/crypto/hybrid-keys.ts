@@ -41,7 +41,8 @@ export function seedToPkcs8(seed: Uint8Array): Uint8Array {
 
 /**
  * The 1216 bytes of a public key given as base64 SPKI DER, PEM, JWK, or base64 of the raw bytes. Undefined for anything
- * else, for unusable keys, and for the JWK of a private key, which must not be handed to others.
+ * else, for unusable keys, and for the JWK of a private key, which must not be handed to others. Throws `invalid` for
+ * PEM with two public keys.
  */
 export function parseHybridKey(text: string): Uint8Array | undefined {
   const jwk = jwkOf(text);
@@ -51,7 +52,7 @@ export function parseHybridKey(text: string): Uint8Array | undefined {
 
 /**
  * The seed of a private key given as PEM, base64 PKCS#8 DER, JWK, or an age identity. Undefined for anything else: a
- * bare 32 bytes could just as well be an X25519 key.
+ * bare 32 bytes could just as well be an X25519 key. Throws `invalid` for PEM with two private keys.
  */
 export function parseSeed(text: string): Uint8Array | undefined {
   const jwk = jwkOf(text);

@@ -88,7 +88,7 @@ export function parsePublicKey(text: string): Uint8Array | undefined {
 
 /**
  * The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER, or base64 of the raw bytes. Undefined for anything
- * else.
+ * else. Throws `invalid` for PEM with two private keys.
  */
 export function parsePrivateKey(text: string): Uint8Array | undefined {
   return parseKey(text, 'PRIVATE KEY', pkcs8Prefix);
