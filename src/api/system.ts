@@ -1,6 +1,5 @@
-// The appliance as a whole: liveness and readiness, the API description, its seal, its metrics and backups. All but the
-// last three endpoints need no credential.
-
+// The appliance as a whole: liveness and readiness, the API description, its seal, its metrics and backups. Sealing,
+// metrics and backups need a permission flag; the other endpoints need no credential.
 import { z } from 'zod';
 import { endpoint, errorBody, tooManyTries } from './endpoint.ts';
 import { secretText, timestamp } from './values.ts';
