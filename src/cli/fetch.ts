@@ -69,7 +69,7 @@ async function schemeFault(base: string, cause?: unknown): Promise<KmsError | un
   return new KmsError('unavailable', message, { hint, cause });
 }
 
-/** In milliseconds. */
+/** Milliseconds. */
 const probeTimeout = 2000;
 
 function speaksPlainHttp(url: URL): Promise<boolean> {

@@ -13,7 +13,7 @@ import { readApiKey } from './secrets.ts';
 
 /** A remote appliance with credential and trust settings. */
 export interface Remote {
-  /** Without a trailing slash. */
+  /** Address without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey?: string;
   readonly authorities?: Authorities;

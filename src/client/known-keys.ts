@@ -18,7 +18,7 @@ const mostKept = 100;
 /** An id is a fifth as long as a wrapped key: naming many would cost more than it saves. */
 const mostNamed = 4;
 
-/** By id, least recently used first. */
+/** Keys by id, least recently used first. */
 const kept = new WeakMap<object, Map<string, Known>>();
 
 /** Parts known before asking the appliance, if any. */

@@ -96,7 +96,7 @@ function blockOf(text: string): string {
   throw invalidField('address', 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24');
 }
 
-/** Flags that cover the searched one. An empty list stands for any flag. */
+/** Flags that cover the searched one. An empty list means any flag. */
 function flagsMeant(flag: string | true): string[] {
   return flag === true ? [] : flagsCovering(flag);
 }

@@ -22,7 +22,7 @@ import type { Caller, Context } from './context.ts';
 export type RingSubject =
   /** Named by the caller, lower case, existing or not: the refusal repeats the name. */
   | { readonly kind: 'named'; readonly name: string }
-  /** Behind an id, a hash or a header; no name if there is no such ring. The refusal is the same either way. */
+  /** Given by an id, a hash or a header; no name if there is no such ring. The refusal is the same either way. */
   | { readonly kind: 'hidden'; readonly name: string | undefined }
   /** The request names no ring. A caller with the flag for some ring is let on, to its 400 or 404. */
   | { readonly kind: 'none' };

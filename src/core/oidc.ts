@@ -240,7 +240,7 @@ function newUser(ctx: PublicContext, fields: Parameters<typeof addUser>[1]): Ret
 
 const made = { props: { operation: 'oidc' } } as const;
 
-/** In lower case, without duplicates. */
+/** Flags given by the claims, in lower case, without duplicates. */
 function flagsGiven({ flagsClaim, claimFlags }: Provider, claims: Claims): readonly string[] {
   const claimed = flagsClaim === undefined ? undefined : claimOf(claims, flagsClaim);
   const values = new Set(Array.isArray(claimed) ? claimed : [claimed]);
@@ -279,7 +279,7 @@ function grantByClaims(
   return granted;
 }
 
-/** By its name, or through nested objects along the dots. */
+/** Looks a claim up by its name, or through nested objects along the dots. */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;

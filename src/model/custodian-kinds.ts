@@ -2,7 +2,7 @@
 // place that must handle it.
 import { KmsError } from '../errors.ts';
 
-/** In the order shown to people. */
+/** Ordered as shown to people. */
 export const custodianKinds = [
   // A file outside the data directory.
   'keyfile',

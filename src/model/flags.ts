@@ -132,7 +132,7 @@ export interface Flags {
   lacks(others: Flags): string | undefined;
 }
 
-/** In code points. */
+/** Maximum length of a flag in code points. */
 export const maxFlagLength = 256;
 /** Names in one set. */
 export const maxFlags = 5000;
@@ -208,7 +208,7 @@ const ringResources: ReadonlySet<string> = new Set(['keyring', 'asym', 'transit'
 
 interface FlagParts {
   readonly resource: string;
-  /** Only where the resource has rings. */
+  /** Present only if the resource has rings. */
   readonly ring: string | undefined;
   readonly operation: string;
 }
