@@ -136,8 +136,8 @@ function checkedBase(baseUrl: string): string {
 }
 
 /**
- * Headers of every request. `further` can replace the defaults, but neither the credential nor the type of a body. Throws
- * `invalid`.
+ * Headers of every request. `further` can replace the defaults, but neither the credential nor the type of a body.
+ * Throws `invalid`.
  */
 function headersOf(apiKey: string | undefined, further: Readonly<Record<string, string>> = {}): Headers {
   const headers = new Headers([['accept', 'application/json'], [...plainEncoding]]);
