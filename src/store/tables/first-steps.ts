@@ -1,10 +1,10 @@
 // The first steps of the schema of a tenant's database: rings with their keys and assets, accounts with their API keys,
-// users with their sessions. The steps after them are in migrations.ts, and new ones go there.
+// users with their sessions. Later and new steps belong in migrations.ts.
 export const firstSteps = [
   {
     name: 'rings, keys, assets, accounts, API keys',
     statements: [
-      // `seq` is the order of creation: lists and their cursors go by it.
+      // `seq` is the order of creation, which lists and their cursors use.
       `CREATE TABLE rings (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
@@ -51,7 +51,7 @@ export const firstSteps = [
       `CREATE INDEX assets_by_apikey ON assets (apikey_id, seq)`,
       `CREATE INDEX assets_by_account ON assets (account_id, seq)`,
       `CREATE INDEX assets_by_time ON assets (created_at)`,
-      // The versions before the current one, which older headers signed.
+      // The earlier versions, which older headers signed.
       `CREATE TABLE asset_versions (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         asset_id TEXT NOT NULL REFERENCES assets (id) ON DELETE CASCADE,
@@ -67,9 +67,9 @@ export const firstSteps = [
         parent_id TEXT NOT NULL,
         UNIQUE (asset_id, parent_id)
       )`,
-      // Children of a parent in order of creation, which is the order that a search answers them in.
+      // Children of a parent in order of creation, the order of search results.
       `CREATE INDEX asset_parents_by_parent ON asset_parents (parent_id, asset_seq)`,
-      // Counted as they come and go: counting a million assets at each encrypt would cost more than the encrypt.
+      // Maintained on each change: counting a million assets at each encrypt would cost more than the encrypt.
       `CREATE TABLE counts (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)`,
       `INSERT INTO counts (name, n) VALUES ('assets', 0)`,
       `CREATE TABLE accounts (
@@ -95,7 +95,7 @@ export const firstSteps = [
       )`,
       `CREATE INDEX api_keys_by_account ON api_keys (account_id, seq)`,
       `CREATE INDEX api_keys_by_user ON api_keys (user_id, seq) WHERE user_id IS NOT NULL`,
-      // Which rings a key's true flags name; a wildcard in place of the name stands as '*'.
+      // The rings that a key's true flags name; a wildcard instead of the name is stored as '*'.
       `CREATE TABLE api_key_rings (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         apikey_id TEXT NOT NULL REFERENCES api_keys (id) ON DELETE CASCADE,
@@ -108,7 +108,7 @@ export const firstSteps = [
   {
     name: 'users, sessions, invites, password resets',
     statements: [
-      // The `_key` columns are what is unique and looked up: the text without regard to case. No password hash =
+      // The `_key` columns hold the text without regard to case, which is unique and looked up. No password hash =
       // invited, not completed.
       `CREATE TABLE users (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -126,8 +126,8 @@ export const firstSteps = [
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL
       )`,
-      // Ended and expired sessions stay a while, so that who uses one is known. `chain_started_at` is the login that
-      // the refreshes go back to.
+      // Ended and expired sessions stay a while, so that a later use of one can be attributed. `chain_started_at` is
+      // the time of the login that its refreshes go back to.
       `CREATE TABLE sessions (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         token_hash TEXT NOT NULL UNIQUE,
@@ -138,7 +138,7 @@ export const firstSteps = [
       )`,
       `CREATE INDEX sessions_open ON sessions (user_id) WHERE ended_at IS NULL`,
       `CREATE INDEX sessions_by_expiry ON sessions (expires_at)`,
-      // The newest invite and the newest reset of each user; one that was used or replaced has no row.
+      // The newest invite and the newest reset of each user; a used or replaced token has no row.
       `CREATE TABLE user_tokens (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         kind TEXT NOT NULL CHECK (kind IN ('invite', 'reset')),
@@ -163,22 +163,22 @@ export const firstSteps = [
   {
     name: 'what grows found without passing by what is not asked for',
     statements: [
-      // Deleted rings, and those of the other service, are not gone through to list or count the others.
+      // Spares lists and counts the deleted rings and those of the other service.
       `CREATE INDEX rings_listed ON rings (service, seq) WHERE deleted_at IS NULL`,
-      // The keys that name a ring in the order in which they are listed.
+      // The keys that name a ring, in list order.
       `ALTER TABLE api_key_rings ADD COLUMN apikey_seq INTEGER`,
       `UPDATE api_key_rings SET apikey_seq = (SELECT seq FROM api_keys WHERE id = apikey_id)`,
       `DROP INDEX api_key_rings_by_name`,
       `CREATE INDEX api_key_rings_by_name ON api_key_rings (ring_name, apikey_seq)`,
-      // The ids that an answer about a user lists, in order: 100,000 of them in 20 ms, where the rows took 90.
+      // The key ids in an answer about a user, in order: 100,000 of them take 20 ms, where the rows took 90.
       `DROP INDEX api_keys_by_user`,
       `CREATE INDEX api_keys_by_user ON api_keys (user_id, seq, id) WHERE user_id IS NOT NULL`,
-      // Without those that do not let in.
+      // Only keys and users that can sign in.
       `DROP INDEX api_keys_holding_all`,
       `DROP INDEX users_holding_all`,
       `CREATE INDEX api_keys_holding_all ON api_keys (seq) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
       `CREATE INDEX users_holding_all ON users (seq) WHERE json_extract(flags, '$."*"') = 1 AND password_hash IS NOT NULL`,
-      // Without it, the deletion of an asset looks at the parents of all.
+      // Without this index, deleting an asset reads the parents of all assets.
       `CREATE INDEX asset_parents_by_asset ON asset_parents (asset_seq)`,
     ],
   },
@@ -188,7 +188,7 @@ export const firstSteps = [
       `ALTER TABLE sessions ADD COLUMN id TEXT NOT NULL DEFAULT ''`,
       `ALTER TABLE sessions ADD COLUMN used_at INTEGER NOT NULL DEFAULT 0`,
       `ALTER TABLE sessions ADD COLUMN address TEXT`,
-      // Of those that are there: a ULID of the login's time and, in place of what is random, the row's number.
+      // Existing sessions get a ULID of the login's time, with the row's number instead of random bits.
       `UPDATE sessions SET used_at = chain_started_at, id = 'sess_' || ${ulidTime('chain_started_at')}
         || printf('%016d', seq)`,
     ],
@@ -200,25 +200,25 @@ export const firstSteps = [
       `ALTER TABLE api_keys ADD COLUMN expires_at INTEGER`,
       `ALTER TABLE api_keys ADD COLUMN addresses TEXT NOT NULL DEFAULT '[]'`,
       `ALTER TABLE api_keys ADD COLUMN created_by TEXT`,
-      // Until now a key belonged to the user who made it, and to nobody where a key or the administrator did.
+      // Until now a key belonged to the user who made it, and to no user if a key or the administrator did.
       `UPDATE api_keys SET created_by = user_id WHERE user_id IS NOT NULL`,
-      // A table of its own: writing here forgets nothing of what is remembered of the keys.
+      // A separate table: writing to it does not empty the cache of keys.
       `CREATE TABLE api_key_uses (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         apikey_id TEXT NOT NULL UNIQUE REFERENCES api_keys (id) ON DELETE CASCADE,
         used_at INTEGER NOT NULL
       )`,
-      // By when they end: those that never do, and the others after a time.
+      // Ordered by expiry, to find keys that never expire, and keys that expire after a given time.
       `DROP INDEX api_keys_holding_all`,
       `CREATE INDEX api_keys_holding_all ON api_keys (expires_at) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
       `ALTER TABLE users ADD COLUMN last_login_at INTEGER`,
-      // As far as sessions are remembered.
+      // Only sessions that are still stored count.
       `UPDATE users SET last_login_at = (SELECT MAX(chain_started_at) FROM sessions WHERE user_id = users.id)`,
     ],
   },
 ];
 
-/** The ten characters with which a ULID begins, from the milliseconds in a column. */
+/** SQL for the first ten characters of a ULID, from the milliseconds in a column. */
 function ulidTime(column: string): string {
   const digits = [45, 40, 35, 30, 25, 20, 15, 10, 5, 0].map(
     (shift) => `substr('0123456789abcdefghjkmnpqrstvwxyz', ((${column} >> ${shift}) & 31) + 1, 1)`,

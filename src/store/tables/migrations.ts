@@ -1,6 +1,6 @@
-// The schema of a tenant's database, as the ordered list of steps that made it. A released step never changes; a change
-// of the schema is a new step. Drivers keep the number of steps done in the snapshot and run the missing ones at start,
-// in one transaction.
+// The schema of a tenant's database and of the appliance's own, each as an ordered list of steps. A released step never
+// changes; a change of the schema is a new step. Drivers keep the number of steps done in the snapshot and run the
+// missing ones at start, in one transaction.
 import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
 import { type LoggedStatement, openState, type State } from '../state.ts';
@@ -16,7 +16,7 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'keys that give way by their age, deleted rings listed',
     statements: [
-      // Whole seconds.
+      // In whole seconds.
       `ALTER TABLE rings ADD COLUMN rotate_after INTEGER`,
       `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
     ],
@@ -32,7 +32,7 @@ export const tenantMigrations: readonly Migration[] = [
         used_by TEXT NOT NULL,
         PRIMARY KEY (key_seq, kind)
       ) WITHOUT ROWID`,
-      // By days since 1970, UTC. A day takes the row of the one that was a hundred days before.
+      // By days since 1970, UTC. A day reuses the row of the day a hundred days before.
       `CREATE TABLE key_days (
         key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
         slot INTEGER NOT NULL,
@@ -41,7 +41,7 @@ export const tenantMigrations: readonly Migration[] = [
         decrypts INTEGER NOT NULL,
         PRIMARY KEY (key_seq, slot)
       ) WITHOUT ROWID`,
-      // Of a database with keys in it nobody has counted yet since when.
+      // Only without keys: existing keys may have uses that were not counted.
       `INSERT INTO counts (name, n) SELECT 'uses_since', 0 WHERE NOT EXISTS (SELECT 1 FROM ring_keys)`,
     ],
   },
@@ -67,7 +67,7 @@ export const tenantMigrations: readonly Migration[] = [
         code_hash TEXT NOT NULL,
         UNIQUE (user_id, code_hash)
       )`,
-      // Those that were used, each until it is good for nothing anyhow.
+      // Used challenges, each until it expires.
       `CREATE TABLE passkey_challenges (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         challenge TEXT NOT NULL UNIQUE,
@@ -79,13 +79,13 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'logins by OpenID Connect',
     statements: [
-      // One row at most.
+      // At most one row.
       `CREATE TABLE oidc_providers (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         settings TEXT NOT NULL,
         changed_at INTEGER NOT NULL
       )`,
-      // Who a user is at the provider, and the flags that its claims gave at the last login.
+      // The user's identity at the provider, and the flags that its claims gave at the last login.
       `CREATE TABLE oidc_users (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         user_id TEXT NOT NULL UNIQUE REFERENCES users (id) ON DELETE CASCADE,
@@ -122,7 +122,7 @@ export const tenantMigrations: readonly Migration[] = [
       `CREATE UNIQUE INDEX transit_rings_by_name ON transit_rings (name) WHERE deleted_at IS NULL`,
       `CREATE INDEX transit_rings_listed ON transit_rings (seq) WHERE deleted_at IS NULL`,
       `CREATE INDEX transit_rings_deleted ON transit_rings (deleted_at) WHERE deleted_at IS NOT NULL`,
-      // `epoch` counts the tenant keys: under which one `sealed` is.
+      // `epoch` is the number of the tenant key that `sealed` is under.
       `CREATE TABLE transit_keys (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         id TEXT NOT NULL UNIQUE,
@@ -145,7 +145,7 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'key pairs for Tang clients',
     statements: [
-      // `thumbprint` is of the key that signs, `exchange` of the other one; `epoch` as above.
+      // `thumbprint` is that of the signing key, `exchange` that of the exchange key; `epoch` as above.
       `CREATE TABLE tang_pairs (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         thumbprint TEXT NOT NULL UNIQUE,
@@ -164,11 +164,11 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'rings that change their key pair',
     statements: [
-      // The pairs of a ring are counted from 0: which one the ring has now, and which one a key is wrapped to.
+      // The key pairs of a ring are numbered from 0: the ring's current pair, and the pair that a key is wrapped to.
       `ALTER TABLE rings ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
       `ALTER TABLE ring_keys ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
       `ALTER TABLE ring_keys ADD COLUMN kem TEXT NOT NULL DEFAULT 'x25519'`,
-      // Those before, to which keys of the ring are wrapped.
+      // The ring's earlier pairs, which keys may be wrapped to.
       `CREATE TABLE ring_pairs (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         ring_id TEXT NOT NULL REFERENCES rings (id) ON DELETE CASCADE,
@@ -182,7 +182,7 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'keys that are wrapped anew',
     statements: [
-      // How many rows it has in the table below: how it was wrapped before, of which none is ever dropped.
+      // Number of times the key was wrapped again. The table below keeps its earlier wrappings.
       `ALTER TABLE ring_keys ADD COLUMN rewraps INTEGER NOT NULL DEFAULT 0`,
       `CREATE TABLE earlier_wrappings (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -226,7 +226,7 @@ export const systemMigrations: readonly Migration[] = [
   {
     name: 'marks',
     statements: [
-      // How far each tenant's store was; `dir` as in `tenants`.
+      // The mark of each tenant's store; `dir` as in `tenants`.
       `CREATE TABLE marks (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         dir TEXT NOT NULL UNIQUE,
@@ -239,20 +239,20 @@ export const systemMigrations: readonly Migration[] = [
   {
     name: 'whose logins need a second factor',
     statements: [
-      // Names of flags: users who have one of them.
+      // Names of flags that make a second factor mandatory for the users who have one of them.
       `ALTER TABLE tenants ADD COLUMN second_factor_for TEXT NOT NULL DEFAULT '[]'`,
     ],
   },
   {
     name: 'who may hold the keys of a tenant',
     statements: [
-      // Of rings to come.
+      // Applies to new rings.
       `ALTER TABLE tenants ADD COLUMN custody TEXT NOT NULL DEFAULT 'any'`,
     ],
   },
 ];
 
-/** Refuses a database that a newer program made; `where` names it. */
+/** Refuses a database made by a newer program; `where` names it. */
 export function refuseNewer(version: number, migrations: readonly Migration[], where: string): void {
   if (version <= migrations.length) return;
   throw new KmsError(
@@ -262,7 +262,9 @@ export function refuseNewer(version: number, migrations: readonly Migration[], w
   );
 }
 
-/** Runs the missing steps, and answers what they wrote, valid until the next transaction; undefined without any. */
+/**
+ * Runs the missing steps and returns what they wrote, valid until the next transaction; undefined if none is missing.
+ */
 export function migrate<T extends object>(
   state: State,
   session: Session<T>,
@@ -274,7 +276,7 @@ export function migrate<T extends object>(
   const image = state.isBlank ? blankAfter(texts) : undefined;
   if (image) {
     state.become(image);
-    // One for each text, as a session has it: the log numbers them.
+    // One object per text, as in a session: the log numbers them.
     const byText = new Map(
       texts.map((text): [string, LoggedStatement] => [text, { text, logged: undefined, place: 0 }]),
     );
@@ -292,7 +294,7 @@ function textsFrom(done: number, migrations: readonly Migration[]): string[] {
   return [...statements, `PRAGMA user_version = ${migrations.length}`];
 }
 
-/** The database that all steps make of a blank one, as SQLite's image of it. Answers the same bytes each time. */
+/** The database after all steps on a blank one, as an SQLite image. Always the same bytes. */
 export async function blankImage(wasm: Uint8Array, migrations: readonly Migration[]): Promise<Uint8Array> {
   const state = await openState(wasm);
   try {
@@ -313,9 +315,9 @@ interface Blank {
 let blanks: readonly Blank[] = [];
 
 /**
- * Offers images that `blankImage` made of the same steps. A new store, and one that is read from its first log on,
- * begins with the image: the statements that it stands for would take 20 to 40 ms. The log has them all the same.
- * Undefined for none.
+ * Registers images that `blankImage` made of the same steps; undefined removes them. A new store, and one that is read
+ * from its first log on, starts with the image instead of the statements, which would take 20 to 40 ms. The log has the
+ * statements all the same.
  */
 export function offerBlanks(images: Readonly<Record<'tenant' | 'system', Uint8Array>> | undefined): void {
   blanks = images
@@ -326,7 +328,7 @@ export function offerBlanks(images: Readonly<Record<'tenant' | 'system', Uint8Ar
     : [];
 }
 
-/** What these statements, and no others, make of a blank database; undefined where no image of it was offered. */
+/** The image of a blank database after exactly these statements; undefined if none was offered. */
 export function blankAfter(texts: readonly string[]): Uint8Array | undefined {
   const isThis = (blank: Blank): boolean =>
     blank.texts.length === texts.length && blank.texts.every((text, at) => text === texts[at]);
