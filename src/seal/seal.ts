@@ -47,8 +47,8 @@ export interface Seal {
   /** This seal with only the reading keys of that epoch, which must not be the newest. */
   withRetiredEpoch(dir: string, epoch: number): Seal;
   /**
-   * This seal with another custodian. Throws `conflict` if it has that one already, or if the slot is of an earlier
-   * master key.
+   * This seal with another custodian. Throws `conflict` if it already has that custodian, or if the slot is of an
+   * earlier master key.
    */
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */

@@ -49,7 +49,7 @@ export class Group {
   #texts = '';
   #transactions = '';
   readonly #activity = new GroupActivity();
-  /** By statement number, then by id. */
+  /** Tallies by statement number, then by id. */
   readonly #counts = new Map<number, Map<string, Tally>>();
 
   constructor(numbering: Numbering) {

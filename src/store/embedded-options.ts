@@ -17,7 +17,7 @@ export interface EmbeddedOptions<T extends object> {
   readonly wasm: Uint8Array | ArrayBuffer;
   readonly migrations: readonly Migration[];
   tables(sql: Sql): T;
-  /** Which store must be in the directory; absent = any that the keys open. */
+  /** The uid of the store that must be in the directory; absent = any that the keys open. */
   readonly uid?: Uint8Array;
   /** Runs a checkpoint and returns its result. Default: on this thread. */
   readonly runCheckpoint?: (job: CheckpointJob) => Promise<CheckpointResult>;

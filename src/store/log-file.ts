@@ -56,7 +56,7 @@ interface LogEnd extends LogPlace {
   readonly torn: number;
 }
 
-/** Bytes. */
+/** Bytes read at once. */
 const pieceLength = 256 * 1024;
 
 /** A log file read in pieces, so that a long one takes no more memory than a short one. */

@@ -40,7 +40,7 @@ interface RecordPlace {
 
 /** The position for the next record, and the runs before it. */
 export interface LogPlace extends RecordPlace {
-  /** The newest first. */
+  /** Newest first. */
   readonly runs: readonly Run[];
 }
 

@@ -123,7 +123,7 @@ export class Maintenance<L extends Maintained> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     await this.#needLog(log);
     const through = await log.rotate(dropTo !== undefined);
-    // Nothing new, but files whose hold has ended may have to go.
+    // Nothing new to cover, but files whose hold has ended may have to go.
     if (through <= snapshot.generation) {
       await this.#removeSuperseded();
       return undefined;

@@ -18,7 +18,7 @@ export interface RecoverOptions {
   readonly dir: string;
   readonly keys: StoreKeys;
   readonly wasm: Uint8Array | ArrayBuffer;
-  /** Which store must be in the directory; absent = any that the keys open. */
+  /** The uid of the store that must be in the directory; absent = any that the keys open. */
   readonly uid?: Uint8Array;
   /** Given to refuse a newer schema before any statement runs on it. */
   readonly migrations?: readonly Migration[];

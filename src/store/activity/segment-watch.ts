@@ -125,8 +125,8 @@ export class SegmentWatch implements StoreSegments {
   }
 
   /**
-   * Keeps a fault that a reader met and is told of; returns the error. If it persists, the next look reports it to the
-   * operator.
+   * Keeps a fault that a reader met, and returns the error for that reader. If the fault persists, the next look
+   * reports it to the operator.
    */
   met(error: unknown): unknown {
     if (error instanceof SegmentFault && !this.#faults.has(error.path)) this.#keep(error);

@@ -32,7 +32,10 @@ import {
   wideTerm,
 } from './terms.ts';
 
-/** Ten bits a term up to this size: that tells a thousand keys, or addresses with their networks, from others. */
+/**
+ * Maximum sizes in bytes. Up to them a filter has ten bits a term, which tells a thousand keys, or addresses with their
+ * networks, from others.
+ */
 const bloomBytes = { keys: 2048, actions: 100, rings: 512, props: 1024, addresses: 2048 };
 const blockRecords = 128;
 const blockText = 64 * 1024;

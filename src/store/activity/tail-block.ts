@@ -120,7 +120,7 @@ export class TailBlock {
     return text === '' ? this.#record(at, seq) : parseActivityLine(text);
   }
 
-  /** Adds a record to a segment. */
+  /** Adds the record at a position to a segment. */
   addTo(segment: SegmentMaker, at: number): void {
     const text = this.#textOf(at);
     if (text === '') segment.addAlike(this.#kind(at), this.createdAt(at), this.#ids, at * idLength);

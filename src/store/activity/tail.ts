@@ -89,7 +89,7 @@ export class ActivityTail {
     return most === records ? most : undefined;
   }
 
-  /** The log's lines held here, oldest first; with `count`, only so many of the oldest. */
+  /** The log's lines held here, oldest first; only the oldest `count` if that is given. */
   lines(count = this.#committed): string[] {
     return Array.from({ length: count }, (_, at) => this.#line(at));
   }

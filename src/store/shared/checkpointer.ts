@@ -32,7 +32,7 @@ export interface How {
 
 export class Checkpointer<T extends object> {
   readonly #world: CheckpointerWorld<T>;
-  /** Checkpoints of this node. If another node is writing one, or has, that one counts instead. */
+  /** Checkpoints of this node. If another node is writing or has just written one, that checkpoint is used instead. */
   readonly runs: CheckpointRuns<SharedCheckpoint, How>;
 
   constructor(world: CheckpointerWorld<T>) {

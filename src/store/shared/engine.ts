@@ -28,7 +28,7 @@ export interface TurnStart {
   /** The rows after it in order, at most `rowsInTurn`, and whether there are more. */
   readonly behind: readonly LogRow[];
   readonly hasMore: boolean;
-  /** The version of the rule by which rows are appended to this store; a program with another one must not append. */
+  /** Version of the rule for appending rows to this store; a program that knows another version must not append. */
   readonly protocol: number;
   /** The engine's clock when the turn began, epoch milliseconds; undefined if no row was returned. */
   readonly now: number | undefined;

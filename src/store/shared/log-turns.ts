@@ -346,9 +346,9 @@ export class TurnLoop<T extends object> {
 
   /**
    * Whether the row was committed after all. Only a turn can tell: getting one means that the old one has ended. It
-   * ends with a commit, which waits for a standby: the standby may not have all rows that are visible yet. Undefined if
-   * no turn could be had in time, `waited` milliseconds of which are over, or if the log does not reach back to where
-   * the row would be.
+   * ends with a commit, which waits for a standby, since a row that is visible here may not have reached the standby
+   * yet. Undefined if no turn could be had in time, `waited` milliseconds of which are over, or if the log does not
+   * reach back to where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
     const { lane, limits, elapsed, later } = this.#world;

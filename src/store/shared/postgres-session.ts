@@ -1,6 +1,6 @@
 // The settings of a PostgreSQL session that statements rely on, each set explicitly: a database, a user or a server may
 // have other defaults (ALTER DATABASE … SET, ALTER ROLE … SET, postgresql.conf), meant for other software. One is left
-// as it is: `default_transaction_read_only` forbids all writes, and causes no misreading.
+// alone: `default_transaction_read_only` forbids all writes, and changes no result.
 import type { Client } from 'pg';
 
 /** Settings that the server is too old to know are skipped. */

@@ -23,7 +23,7 @@ export interface Place {
   readonly tag: Uint8Array;
   /** Number of transactions. */
   readonly sequence: number;
-  /** The newest first. */
+  /** Newest first. */
   readonly runs: readonly Run[];
 }
 

@@ -51,7 +51,7 @@ export type TargetPlacesName = `activity-to ${string}`;
 
 /**
  * `url`: where clients reached the appliance when it was last served. `epoch`: the current life of the appliance.
- * `backup`: the last backup restored on trial. `age`: the time by which things age. `ship-to`: the directory that it
+ * `backup`: the last backup restored on trial. `age`: the clock by which data expires. `ship-to`: the directory that it
  * shipped to when it was last served, empty if none.
  */
 type SettingName = 'url' | 'epoch' | 'backup' | 'age' | 'ship-to' | TargetPlacesName;

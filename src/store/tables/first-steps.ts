@@ -173,7 +173,7 @@ export const firstSteps = [
       // The key ids in an answer about a user, in order: 100,000 of them take 20 ms, where the rows took 90.
       `DROP INDEX api_keys_by_user`,
       `CREATE INDEX api_keys_by_user ON api_keys (user_id, seq, id) WHERE user_id IS NOT NULL`,
-      // Only keys and users that can sign in.
+      // Only active keys, and users with a password.
       `DROP INDEX api_keys_holding_all`,
       `DROP INDEX users_holding_all`,
       `CREATE INDEX api_keys_holding_all ON api_keys (seq) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
@@ -200,7 +200,7 @@ export const firstSteps = [
       `ALTER TABLE api_keys ADD COLUMN expires_at INTEGER`,
       `ALTER TABLE api_keys ADD COLUMN addresses TEXT NOT NULL DEFAULT '[]'`,
       `ALTER TABLE api_keys ADD COLUMN created_by TEXT`,
-      // Until now a key belonged to the user who made it, and to no user if a key or the administrator did.
+      // Until now a key belonged to the user who made it, and to no user if a key or the administrator made it.
       `UPDATE api_keys SET created_by = user_id WHERE user_id IS NOT NULL`,
       // A separate table: writing to it does not empty the cache of keys.
       `CREATE TABLE api_key_uses (

@@ -16,7 +16,7 @@ export const tenantMigrations: readonly Migration[] = [
   {
     name: 'keys that give way by their age, deleted rings listed',
     statements: [
-      // In whole seconds.
+      // Whole seconds.
       `ALTER TABLE rings ADD COLUMN rotate_after INTEGER`,
       `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
     ],
