@@ -1,5 +1,5 @@
-// What a log has is run again from the texts of its records (see commit-group.ts): by a start, a checkpoint, and a node
-// that follows others. The lines of activity are read from their bytes where they are as most are.
+// Replays a log from the texts of its records (format: commit-group.ts) for a start, a checkpoint, or a node that
+// follows others. Activity lines in the usual short form are parsed directly from their bytes.
 import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { idLength, keyVersionOf } from './activity/kind.ts';
@@ -21,28 +21,28 @@ interface Payload {
   readonly begins?: boolean;
 }
 
-/** Whoever serves from the state meanwhile, and remembers things of it. */
+/** The store that serves from the state during the replay, and caches parts of it. */
 export interface ReplayWitness {
-  /** A statement of somebody else was run. */
+  /** A statement from another node was run. */
   ran(statement: Statement): void;
-  /** Somebody else counted: keeps the tally, to be run when it likes. */
+  /** Another node counted: keeps the tally and runs it later. */
   tally(statement: Statement, id: string, tally: Tally): void;
 }
 
-/** Takes the records of the activity log that were made durable before. */
+/** Receives the replayed activity records. */
 export interface ReplayedActivity {
   replay(record: ActivityInput): void;
   /** One without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
   replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void;
 }
 
-/** Runs the groups of one log file again. */
+/** Replays the groups of one log file. */
 export class GroupReplayer {
   readonly #state: State;
   readonly #activity: ReplayedActivity;
   readonly #witness: ReplayWitness | undefined;
   #texts: string[] = [];
-  /** What was counted since the last statement of another kind, to be run once. */
+  /** The counts since the last statement of another kind, summed and then run once. */
   readonly #counts = new Map<Statement, Map<string, Tally>>();
 
   constructor(state: State, activity: ReplayedActivity, witness?: ReplayWitness) {
@@ -70,7 +70,7 @@ export class GroupReplayer {
     }
   }
 
-  /** Runs what was counted last. */
+  /** Runs the remaining counts. */
   finish(): void {
     if (this.#counts.size === 0) return;
     this.#state.control('BEGIN');
@@ -98,7 +98,7 @@ export class GroupReplayer {
     this.#counts.clear();
   }
 
-  /** Kept, unless somebody else keeps tallies beside the tables. */
+  /** Sums counts for later, unless a witness keeps tallies beside the tables. */
   #count([number, sum, id, ...latest]: [number, number, string, ...SqlValue[]]): void {
     const statement = this.#statement(number);
     if (this.#witness) {
@@ -141,7 +141,7 @@ export class GroupReplayer {
 const lineFeed = 0x0a;
 const space = 0x20;
 
-/** Where a line ends that begins there. */
+/** The end of the line that begins at `from`. */
 function endOfLine(bytes: Uint8Array, from: number): number {
   const end = bytes.indexOf(lineFeed, from);
   return end < 0 ? bytes.length : end;
@@ -151,7 +151,7 @@ function asRecords([action, keyid, ringname, status, validAction, address]: Alik
   return { action, keyid, ringname, status, validAction, address };
 }
 
-/** A record's line that is as most are: where its id stands, and where the next line begins. */
+/** A line in the short form: the position of its id, and of the next line. */
 interface ShortLine {
   readonly number: number;
   readonly after: number;
@@ -160,14 +160,14 @@ interface ShortLine {
   readonly end: number;
 }
 
-/** Digits that are a number without a thought. */
+/** Longest run of digits that is certainly a safe integer. */
 const mostDigits = 9;
-/** 1 for what `plain` has. */
+/** 1 for each byte that `plain` matches. */
 const isWord = Uint8Array.from({ length: 256 }, (_, code) =>
   code < 128 && plain.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** Undefined for a line that has to be looked at as a text. */
+/** Undefined if the line has to be parsed as text. */
 function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
   const numberEnd = digitsEnd(bytes, from);
   const afterEnd = digitsEnd(bytes, numberEnd + 1);
@@ -186,7 +186,7 @@ function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
   };
 }
 
-/** Where digits end that begin there; -1 where there are none, or too many. */
+/** The end of the digits that begin at `from`; -1 if there are none, or too many. */
 function digitsEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at <= from + mostDigits && isDigit(bytes[at] ?? 0)) at++;

@@ -1,5 +1,5 @@
-// Reads segment files part by part, through a cache of bytes, or whole as links of the chain. Everything that comes out
-// of here has been verified; what does not verify, or is not there, is a fault that names the file.
+// Reads segment files part by part, through a byte-bounded cache, or whole as links of the chain. Everything it returns
+// has been verified; a part that does not verify, or a missing file, is a fault that names the file.
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
@@ -29,7 +29,7 @@ import {
 
 /** Enough for the header and the root of an ordinary segment in one read. */
 const firstRead = 12 * 1024;
-/** Pages that are opened before others get their turn on the event loop. */
+/** Pages opened before yielding to the event loop. */
 const pagesATurn = 8;
 
 interface Entry {
@@ -37,7 +37,7 @@ interface Entry {
   readonly cost: number;
 }
 
-/** What was read from segments, kept within a budget of bytes; what was used longest ago goes first. */
+/** A cache of segment parts within a budget of bytes; evicts the least recently used first. */
 export class ByteCache {
   readonly #budget: number;
   readonly #entries = new Map<string, Entry>();
@@ -51,11 +51,11 @@ export class ByteCache {
     return this.#used;
   }
 
-  /** The value under `name`, which the caller knows the type of by the name. */
+  /** The value under `name`; the caller knows its type from the name. */
   get<T>(name: string): T | undefined {
     const entry = this.#entries.get(name);
     if (!entry) return undefined;
-    // A Map remembers the order of insertion: the first is the one used longest ago.
+    // A Map keeps insertion order, so the first entry is the least recently used.
     this.#entries.delete(name);
     this.#entries.set(name, entry);
     return entry.value as T;
@@ -94,14 +94,12 @@ export interface OpenSegment {
   readonly summary: SegmentSummary;
   readonly header: Uint8Array;
   readonly epoch: number;
-  /**
-   * Of that epoch: held here, so that whoever is in the middle of reading gets to the end when the epoch is retired.
-   */
+  /** The key of that epoch, held here so that a read under way can finish after the epoch is retired. */
   readonly key: Uint8Array;
   readonly root: SegmentRoot;
   /** Position of each block's first record, then the number of records. */
   readonly starts: readonly number[];
-  /** Where each block starts in the file, then each page, then the origins, then the end of the file. */
+  /** Offset of each block in the file, then of each page, then of the origins, then the end of the file. */
   readonly offsets: readonly number[];
 }
 
@@ -134,7 +132,7 @@ export class SegmentReader {
     return segmentPath(this.#source.dir, summary.file);
   }
 
-  /** Looks whether the file is there, as long as it should be, and begins as it should, under a key that is held. */
+  /** Checks that the file exists, has the expected length and header, and is under a key that is held. */
   async look(summary: SegmentSummary): Promise<void> {
     const { files } = this.#source;
     const path = this.path(summary);
@@ -154,13 +152,13 @@ export class SegmentReader {
     const rootEnd = headerLength + header.rootLength;
     if (rootEnd > summary.bytes) throw new SegmentFault(path, 'is cut short');
     if (rootEnd > start.length) start = await this.#io(path, () => files.readAt(path, 0, rootEnd));
-    // Read anew from what was read last: between the two the file may have been replaced.
+    // Decoded again from the last read: the file may have been replaced between the two.
     const opened = this.#root(summary, this.#header(summary, start), start);
     cache.set(summary.file, opened, 256 + opened.root.records.length * 160 + opened.root.pageTerms.length * 24);
     return opened;
   }
 
-  /** Blocks are kept compressed: five times as many fit, and unpacking one takes a few dozen microseconds. */
+  /** Blocks are cached compressed: five times as many fit, and decompressing one takes a few dozen microseconds. */
   block(segment: OpenSegment, index: number): Promise<SegmentBlock> {
     return this.#asItIs(segment, (current) => this.#readBlock(current, index));
   }
@@ -169,9 +167,7 @@ export class SegmentReader {
     return this.#asItIs(segment, (current) => this.#readPage(current, index));
   }
 
-  /**
-   * A segment of an old key may have been replaced by one of the newest since it was opened: then it is opened again.
-   */
+  /** Reads a part. If the segment was resealed under the newest key since it was opened, opens it again first. */
   async #asItIs<R>(segment: OpenSegment, read: (segment: OpenSegment) => Promise<R>): Promise<R> {
     try {
       return await read(segment);
@@ -186,7 +182,7 @@ export class SegmentReader {
     }
   }
 
-  /** Where its records came from; undefined where none has an address. */
+  /** The origins of the segment's records; undefined if none has an address. */
   async origins(segment: OpenSegment): Promise<Origins | undefined> {
     return (await this.#asItIs(segment, (current) => this.#readTexts(current)))?.addresses;
   }
@@ -233,7 +229,7 @@ export class SegmentReader {
     return page;
   }
 
-  /** Reads and verifies a whole file, then gives its blocks one by one. */
+  /** Reads and verifies a whole file, then yields its blocks one by one. */
   async *blocks(summary: SegmentSummary): AsyncGenerator<SegmentBlock> {
     const path = this.path(summary);
     this.#length(summary, await this.#io(path, () => this.#source.files.size(path)));
@@ -331,8 +327,8 @@ function openedPart(
 }
 
 /**
- * The records of a segment in chain order, each hash computed anew and compared wherever a stored one is known. Throws
- * `corrupt` where the file does not verify or the chain breaks.
+ * The records of a segment in chain order, each hash recomputed and compared with any stored one. Throws `corrupt` if
+ * the file does not verify or the chain breaks.
  */
 export async function* readSegmentChain(
   reader: SegmentReader,

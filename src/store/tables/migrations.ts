@@ -47,7 +47,7 @@ export const systemMigrations: readonly Migration[] = [
   },
 ];
 
-/** Refuses a database that a newer program made; `where` names it. */
+/** Refuses a database made by a newer program; `where` names it. */
 export function refuseNewer(version: number, migrations: readonly Migration[], where: string): void {
   if (version <= migrations.length) return;
   throw new KmsError(
@@ -57,7 +57,9 @@ export function refuseNewer(version: number, migrations: readonly Migration[], w
   );
 }
 
-/** Runs the missing steps, and answers what they wrote, valid until the next transaction; undefined without any. */
+/**
+ * Runs the missing steps and returns what they wrote, valid until the next transaction; undefined if none is missing.
+ */
 export function migrate<T extends object>(
   state: State,
   session: Session<T>,
