@@ -53,7 +53,7 @@ export interface Input<E> extends Around {
   readonly path: string;
 }
 
-/** What routes add to the context of the core's operations. */
+/** Additions by routes to the context of the core's operations. */
 export interface AfterCommit {
   /**
    * Runs work that requires the operation to be durable. The answer waits for it; an error that it throws becomes the
