@@ -1,7 +1,6 @@
-// The files of `test/compat/activity-1` to `activity-3` were made by earlier programs and must open for ever: tenant
-// key of epoch 1, records 1 to 305, the first 300 of them in a segment. Those of 1 are as `activity` makes them,
-// without addresses, those of 2 and 3 as `auditedActivity` does. KMS_WRITE_FIXTURE=1 writes the newest where there are
-// none.
+// Files of `test/compat/activity-1` to `activity-3` were made by earlier programs and must open for ever: tenant key of
+// epoch 1, records 1 to 305, the first 300 of them in a segment. Those in activity-1 are made by `activity`, without
+// addresses, those in activity-2 and -3 by `auditedActivity`. KMS_WRITE_FIXTURE=1 writes the newest if it is missing.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
