@@ -143,7 +143,7 @@ test('every kind of connection trusts what the system trusts, and nothing else',
       const { smtpMailer } = await import(${source('appliance/mail.ts')});
       const settings = { host: 'localhost', port: ${logPort}, tls: 'implicit', from: 'a@b.example' };
       const sent = smtpMailer(settings).send({ to: 'c@d.example', subject: 's', text: 't' });
-      // The client would wait for a greeting; by then the connection stands.
+      // It would wait for a greeting, which says that the connection is there.
       const greeted = new Promise((resolve) => setTimeout(resolve, 1500));
       await Promise.race([sent, greeted]);`,
     postgresql: `

@@ -15,7 +15,7 @@ for (const version of ['backup-1']) {
   const fixtures = join(import.meta.dirname, '..', 'compat', version);
 
   test(`${version}: the backup verifies, and it and the shipped directory restore`, async () => {
-    // A key file must be its owner's alone, which a checkout does not keep.
+    // A key file must be readable by its owner only, a mode that a checkout does not keep.
     const keyFile = join(base, `${version}.key`);
     await cp(join(fixtures, 'master-key.txt'), keyFile);
     await chmod(keyFile, 0o600);
@@ -33,20 +33,20 @@ for (const version of ['backup-1']) {
         rings.map(({ name }: { name: string }) => name),
         ['payroll'],
       );
-      // Keys that an older program made have what it did not know of.
+      // Keys from older programs get the defaults of newer properties.
       const keys = await (await appliance.fetchLocal(new Request('http://kms.local/auth/apikey'))).json();
       assert.ok(keys.data.length > 0);
       for (const { name, expiresAt, allowedAddresses, createdBy, lastUsedAt, createdAt } of keys.data) {
         assert.deepEqual([name, expiresAt, allowedAddresses, createdBy, lastUsedAt], ['', null, [], null, null]);
         assert.match(createdAt, /^20\d\d-/);
       }
-      // That its keys were never used is not said of the time before this program.
+      // Unused only since this program started: earlier use was not counted.
       const used = await (
         await appliance.fetchLocal(new Request('http://kms.local/ks/keyrings/payroll/keys?usage=true'))
       ).json();
       assert.ok(used.data.length > 0);
       for (const { usage, kem, publicKey } of used.data) {
-        // One pair was all that a ring could have, and of X25519.
+        // Rings had exactly one pair then, of X25519.
         assert.deepEqual([kem, publicKey], ['x25519', rings[0].publicKey]);
         assert.ok(usage.since === null || usage.since >= started, usage.since);
         assert.deepEqual([usage.lastEncryptAt, usage.lastDecryptAt, usage.days], [null, null, []]);
