@@ -1,5 +1,5 @@
-// What the executable carries so that a start is short: every cache of compiled code in it is used, and new stores
-// begin with the databases that its migrations make.
+// Parts of the executable that shorten a start: V8 uses every code cache in it, and new stores begin with prebuilt
+// databases that equal those made by the migrations.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { sqlWasm } from '../support/wasm.ts';
 import { executable } from './kms.ts';
 
 test("the caches of Node's own modules were told of the flags that it runs under", () => {
-  // Whatever the flags: those that were made under none are the ones that nobody told.
+  // Caches made without flags are those not rewritten yet; there must be none, whatever the flags.
   assert.equal(tellNodesCaches(readFileSync(executable), ['--expose-gc']), 0);
 });
 
