@@ -1,5 +1,5 @@
-// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says
-// so.
+// Data of an older program are backed up before they are migrated; data of a newer one are refused with a line that
+// says so.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -65,7 +65,7 @@ test('the first start of a newer program makes a backup first, and no later star
 test('without room for the backup nothing is changed', async () => {
   const data = await made('full');
   const before = await readdir(join(data, systemDir));
-  // A directory where the file's draft would be.
+  // Puts a directory where the file's draft would go.
   const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
   const world = {
     now: () => clock,
