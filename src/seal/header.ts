@@ -10,8 +10,7 @@ import { proofLength, type Slot, type SlotParam, slotId, wrappedLength } from '.
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
-/** The only version that is read. */
-export const version = 3;
+export const version = 1;
 /** Bytes that wrapping adds: nonce and tag. */
 const wrapping = 24 + 16;
 const wrappedKey = tenantKeyLength + wrapping;
@@ -57,8 +56,9 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
   }
   if (!isJsonObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
   if (typeof fields.version === 'number' && fields.version !== version) {
-    const hint = fields.version > version ? 'it was written by a newer kms: run that one' : 'no released kms wrote it';
-    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, { hint });
+    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, {
+      hint: 'it was written by a newer kms: run that one',
+    });
   }
   const header = readFields(fields);
   const mac = bytesOf(fields.mac, 32);

@@ -35,7 +35,7 @@ export interface Slot extends Holder {
   readonly proof: Uint8Array;
 }
 
-const info = utf8('kms/slot/v3');
+const info = utf8('kms/slot/v1');
 /** Length of the result of `wrapForSlot`: HPKE's encapsulated key, the master key and a tag. */
 export const wrappedLength = xWingEncLength + 32 + 16;
 export const proofLength = 32;
@@ -56,7 +56,7 @@ export function slotIdOf(secret: Uint8Array): string {
 }
 
 export function slotId(publicKey: Uint8Array): string {
-  return fingerprint('kms/slot/v3/fingerprint', publicKey);
+  return fingerprint('kms/slot/v1/fingerprint', publicKey);
 }
 
 /** 16 hex digits that identify a key without revealing anything about it. */
@@ -66,7 +66,7 @@ function fingerprint(label: string, key: Uint8Array): string {
 
 /** The key for a custodian's proofs. */
 export function proofKeyOf(secret: Uint8Array): Uint8Array {
-  return hkdfSha256(secret, 'kms/slot/v3/proof', 32);
+  return hkdfSha256(secret, 'kms/slot/v1/proof', 32);
 }
 
 /** Covers everything in a slot except the wrapped bytes, which hold either the key of this commitment or none. */
@@ -104,7 +104,7 @@ export function unwrapSlot(
 
 /** 32 bytes, X-Wing's private key. */
 function seedOf(secret: Uint8Array): Uint8Array {
-  return hkdfSha256(secret, 'kms/slot/v3/mlkem768-x25519', 32);
+  return hkdfSha256(secret, 'kms/slot/v1/mlkem768-x25519', 32);
 }
 
 function aad(applianceId: string, slotId: string): Uint8Array {

@@ -56,9 +56,9 @@ interface TenantRow extends Row {
   deleted_at: number | null;
 }
 
-/** Query for the tenants' marks; a store of an earlier program has no such table. */
+/** Query for the tenants' marks; a store whose creation was interrupted has no tables. */
 export const marksQuery = (schema: number): string =>
-  schema < 3
+  schema === 0
     ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`
     : 'SELECT dir, sequence, runs, noted_at FROM marks';
 

@@ -8,9 +8,7 @@
 // The fields that most activity records of a group share stand once, in the first line: `"at"`, epoch milliseconds, and
 // `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only if there is one. A record's
 // own line is `<number in alike> <milliseconds after at> <id>`, then the key version if `props` holds only that. A
-// record with other props or a reporter, or one that does not fit this form, is a JSON line of its own. Earlier
-// programs wrote `"who"` instead of `"alike"`, without addresses; the first ones wrote each record's canonical line,
-// which is JSON with a `seq`.
+// record with other props or a reporter, or one that does not fit this form, is a JSON line of its own.
 import { utf8 } from '../crypto/bytes.ts';
 import { keyVersionOf } from './activity/kind.ts';
 import type { ActivityInput } from './port.ts';

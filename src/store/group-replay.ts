@@ -10,7 +10,6 @@ import type { ActivityInput } from './port.ts';
 import type { SqlValue, Tally } from './sql.ts';
 import type { State, Statement } from './state.ts';
 import { corrupt } from './store-files.ts';
-import { blankAfter } from './tables/migrations.ts';
 
 interface Payload {
   readonly from: number;
@@ -19,7 +18,6 @@ interface Payload {
   readonly counts?: [number, number, string, ...SqlValue[]][];
   readonly at?: number;
   readonly alike?: ActivityHead['alike'];
-  readonly who?: ActivityHead['alike'];
   readonly begins?: boolean;
 }
 
@@ -33,8 +31,7 @@ export interface ReplayWitness {
 
 /** Receives the replayed activity records. */
 export interface ReplayedActivity {
-  /** Takes a record, or its canonical line. */
-  replay(record: ActivityInput | string): void;
+  replay(record: ActivityInput): void;
   /** Takes a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
   replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void;
 }
@@ -63,8 +60,7 @@ export class GroupReplayer {
       const { from, sql, tx, counts = [], begins = false, ...activity } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
-      const run = this.#becomeAfter(tx[0]) ? tx.slice(1) : tx;
-      if (run.some((statements) => statements.length > 0)) this.#run(run);
+      if (tx.some((statements) => statements.length > 0)) this.#run(tx);
       for (const count of counts) this.#count(count);
       this.#readRecords(activity, payload, end + 1);
       return { transactions: tx.length, begins };
@@ -95,18 +91,6 @@ export class GroupReplayer {
     this.#state.control('COMMIT');
   }
 
-  /**
-   * If these statements start a blank database and an image of their result exists, loads that instead of running them.
-   * Returns whether it did.
-   */
-  #becomeAfter(statements: readonly [number, ...SqlValue[]][] = []): boolean {
-    if (!this.#state.isBlank || this.#witness) return false;
-    if (statements.some(({ length }) => length > 1)) return false;
-    const image = blankAfter(statements.map(([number]) => this.#texts[number] ?? ''));
-    if (image) this.#state.become(image);
-    return image !== undefined;
-  }
-
   #runCounts(): void {
     for (const [statement, tallies] of this.#counts) {
       for (const [id, { sum, latest }] of tallies) this.#state.run(statement, [sum, id, ...latest]);
@@ -133,7 +117,7 @@ export class GroupReplayer {
     return this.#state.statement(this.#texts[number] ?? '');
   }
 
-  #readRecords({ at = 0, who = [], alike = who }: Partial<Payload>, payload: Uint8Array, start: number): void {
+  #readRecords({ at = 0, alike = [] }: Partial<Payload>, payload: Uint8Array, start: number): void {
     const head = { at, alike };
     const kinds = alike.map(asRecords);
     for (let from = start; from < payload.length; ) {
@@ -219,12 +203,11 @@ function digits(bytes: Uint8Array, from: number, end: number): number {
   return value;
 }
 
-/** The record of a line, or the line itself if it is a canonical one. Throws if it is neither. */
-export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput | string {
+/** The record of a line. Throws if the line is malformed. */
+export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput {
   if (line.startsWith('{')) {
-    const value = JSON.parse(line);
     // Cast: the line was sealed by `GroupActivity.add`.
-    return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
+    return JSON.parse(line) as ActivityInput;
   }
   const [number, after, id, version, ...more] = line.split(' ');
   const found = alike[Number(number)];

@@ -73,7 +73,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tail: snapshot.tail,
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
-    const start = { ...header, runs: manifest.runs ?? [] };
+    const start = { ...header, runs: manifest.runs };
     const replayer = () => new GroupReplayer(state, activity);
     const between = async () => options.rolls && activity.roll();
     const replayed = await replay(options, start, logs, replayer, between);

@@ -30,18 +30,17 @@ const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
 
 interface SnapshotManifest {
-  /** Version 2 if retention dropped activity, which programs that know only version 1 cannot read. */
-  readonly version: 1 | 2;
+  readonly version: 1;
   /** Number of migrations done. */
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
-  /** The newest runs up to the snapshot's end; absent in a snapshot of an earlier program, which kept none. */
-  readonly runs?: readonly Run[];
+  /** The newest runs up to the snapshot's end. */
+  readonly runs: readonly Run[];
   readonly activity: {
     readonly segments: readonly SegmentSummary[];
     readonly head: ChainHead;
-    /** The activity that retention dropped before the segments; only in version 2. */
+    /** Activity before the segments that retention dropped, if any. */
     readonly dropped?: DroppedActivity | undefined;
   };
   readonly tailBytes: number;
@@ -73,8 +72,7 @@ export async function writeSnapshot(
 ): Promise<number> {
   const { files, dir, keys } = context;
   const lines = utf8(tail.length === 0 ? '' : `${tail.join('\n')}\n`);
-  const version = content.activity.dropped ? 2 : 1;
-  const manifest: SnapshotManifest = { version, ...content, tailBytes: lines.length, imageBytes: image.length };
+  const manifest: SnapshotManifest = { version: 1, ...content, tailBytes: lines.length, imageBytes: image.length };
   const json = utf8(JSON.stringify(manifest));
   const lead = new Uint8Array(4);
   new DataView(lead.buffer).setUint32(0, json.length);
@@ -208,7 +206,7 @@ function parseManifest(name: string, text: Uint8Array, length: number): Snapshot
   // Cast: the text was sealed by `writeSnapshot`.
   const manifest = JSON.parse(json) as SnapshotManifest;
   const { version, tailBytes, imageBytes } = manifest;
-  if (![1, 2].includes(version) || end + tailBytes + imageBytes !== length) throw misfit(name);
+  if (version !== 1 || end + tailBytes + imageBytes !== length) throw misfit(name);
   return manifest;
 }
 

@@ -68,30 +68,12 @@ const unrepeatable =
   /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
 
 export class State {
-  readonly #library: SqlJs;
   readonly #statements = new Map<string, Statement>();
-  #database: Database;
-  #isBlank: boolean;
+  readonly #database: Database;
   #open = true;
 
   constructor(library: SqlJs, image?: Uint8Array) {
-    this.#library = library;
-    this.#isBlank = image === undefined;
     this.#database = opened(library, image);
-  }
-
-  /** Whether it began empty, and no statement that writes was ever prepared. */
-  get isBlank(): boolean {
-    return this.#isBlank;
-  }
-
-  /** Replaces a blank database with the one in `image`. Its statements are prepared again. */
-  become(image: Uint8Array): void {
-    if (!this.#isBlank) throw new KmsError('internal', 'a database that is not blank may not become another one');
-    this.#isBlank = false;
-    this.#statements.clear();
-    this.#database.close();
-    this.#database = opened(this.#library, image);
   }
 
   /**
@@ -109,7 +91,6 @@ export class State {
   }
 
   #prepare(text: string, reads: boolean): Statement {
-    if (!reads) this.#isBlank = false;
     let prepared: Prepared;
     try {
       prepared = this.#database.prepare(text);

@@ -4,7 +4,6 @@
 // postings.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import type { AddressSet } from '../../model/addresses.ts';
-import { addressMember } from './record.ts';
 
 export interface Origins {
   /** The first text has number 1. */
@@ -12,9 +11,6 @@ export interface Origins {
   /** By position; 0 if a record has no text, or has it stored with its other fields. */
   readonly numbers: Uint16Array;
 }
-
-/** The part of a line before the address. */
-const before = /^\{"action":"(?:[^"\\]|\\.)*",/;
 
 /** Numbers the texts of one field of a segment's records, and keeps the number for each record in order. */
 export class OriginCollector {
@@ -77,14 +73,6 @@ export function decodeOrigins(bytes: Uint8Array, records: number): Origins | und
     numbers[at] = ((bytes[end + at] ?? 0) << 8) | (bytes[end + records + at] ?? 0);
   }
   return { addresses, numbers };
-}
-
-/** The line at a position with its address, which version 2 stores separately. */
-export function withOrigin(line: string, { addresses, numbers }: Origins, at: number): string {
-  const address = addresses[(numbers[at] ?? 0) - 1];
-  if (address === undefined) return line;
-  const place = before.exec(line)?.[0].length ?? 0;
-  return line.slice(0, place) + addressMember(address) + line.slice(place);
 }
 
 /** The positions of records from these addresses, ascending. */

@@ -6,15 +6,14 @@ import { KmsError } from '../../errors.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { WholeFiles } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
-import { chainHash, hashLength } from './chain.ts';
+import { chainHash } from './chain.ts';
 import { decodeBlock, decodeTexts, type SegmentTexts } from './columns.ts';
 import { inflatePart } from './compression.ts';
-import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
+import type { Origins } from './origins.ts';
 import { unpackPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
-  columnsSince,
   decodeHash,
   decodeHeader,
   headerLength,
@@ -85,10 +84,7 @@ export class ByteCache {
   }
 }
 
-/** Only the addresses before version 3. */
-type KnownTexts = SegmentTexts | Pick<SegmentTexts, 'addresses'>;
-
-function costOf(texts: KnownTexts): number {
+function costOf(texts: SegmentTexts): number {
   const all: readonly Origins[] = Object.values(texts);
   return all.reduce((sum, { numbers, addresses }) => sum + numbers.byteLength + addresses.length * 48, 256);
 }
@@ -97,7 +93,6 @@ function costOf(texts: KnownTexts): number {
 export interface OpenSegment {
   readonly summary: SegmentSummary;
   readonly header: Uint8Array;
-  readonly version: number;
   readonly epoch: number;
   /** The key of that epoch, held here so that a read under way can finish after the epoch is retired. */
   readonly key: Uint8Array;
@@ -203,23 +198,22 @@ export class SegmentReader {
     return this.#block(segment, index, part, await this.#readTexts(segment));
   }
 
-  async #readTexts(segment: OpenSegment): Promise<KnownTexts | undefined> {
-    const { records, pageLengths, originsLength = 0 } = segment.root;
+  async #readTexts(segment: OpenSegment): Promise<SegmentTexts | undefined> {
+    const { records, pageLengths, originsLength } = segment.root;
     if (originsLength === 0) return undefined;
     const { cache } = this.#source;
     const name = `${segment.summary.file} origins`;
-    const known = cache.get<KnownTexts>(name);
+    const known = cache.get<SegmentTexts>(name);
     if (known) return known;
     const texts = this.#texts(segment, await this.#part(segment, records.length + pageLengths.length));
     cache.set(name, texts, costOf(texts));
     return texts;
   }
 
-  #texts(segment: OpenSegment, sealed: Uint8Array): KnownTexts {
+  #texts(segment: OpenSegment, sealed: Uint8Array): SegmentTexts {
     const part = inflatePart(this.#open(segment, 'origins', 0, sealed));
     const records = segment.starts.at(-1) ?? 0;
-    const addresses = segment.version < columnsSince ? decodeOrigins(part, records) : undefined;
-    const texts = addresses ? { addresses } : decodeTexts(part, records);
+    const texts = decodeTexts(part, records);
     if (!texts) throw new SegmentFault(this.path(segment.summary), 'has bad origins');
     return texts;
   }
@@ -230,9 +224,7 @@ export class SegmentReader {
     const known = cache.get<Uint8Array>(name);
     if (known) return known;
     const part = this.#open(segment, 'page', index, await this.#part(segment, segment.root.records.length + index));
-    // A copy: zlib's buffer is larger than the page.
-    const stored = inflatePart(part);
-    const page = segment.version < columnsSince ? new Uint8Array(stored) : unpackPage(stored);
+    const page = unpackPage(inflatePart(part));
     cache.set(name, page, page.length + 256);
     return page;
   }
@@ -280,30 +272,17 @@ export class SegmentReader {
     const part = openedPart(path, key, clear, 'root', 0, bytes.subarray(headerLength, end));
     const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(part)) ?? 'null');
     if (root.hash !== summary.hash) throw new SegmentFault(path, 'is from another history than the snapshot');
-    const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength ?? 0]);
+    const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength]);
     if (offsets.at(-1) !== summary.bytes) throw new SegmentFault(path, 'is cut short');
-    const { version, epoch } = header;
-    return { summary, header: clear, version, epoch, key, root, starts: runningSum(0, root.records), offsets };
+    return { summary, header: clear, epoch: header.epoch, key, root, starts: runningSum(0, root.records), offsets };
   }
 
-  #block(segment: OpenSegment, index: number, part: Uint8Array, texts: KnownTexts | undefined): SegmentBlock {
+  #block(segment: OpenSegment, index: number, part: Uint8Array, texts: SegmentTexts | undefined): SegmentBlock {
     const first = segment.starts[index] ?? 0;
-    if (segment.version >= columnsSince) {
-      const place = { first, seq: segment.summary.firstSeq + first, records: segment.root.records[index] ?? 0 };
-      const decoded = texts && 'keyids' in texts ? decodeBlock(part, place, texts) : undefined;
-      if (decoded) return decoded;
-      throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
-    }
-    const block = inflatePart(part);
-    const lines = fromUtf8(block.subarray(hashLength))?.split('\n');
-    if (!lines || lines.length !== segment.root.records[index])
-      throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
-    const prevHash = new Uint8Array(block.subarray(0, hashLength));
-    const line = (at: number): string => {
-      const stored = lines[at] ?? '';
-      return texts ? withOrigin(stored, texts.addresses, first + at) : stored;
-    };
-    return { prevHash, line, records: lines.length };
+    const place = { first, seq: segment.summary.firstSeq + first, records: segment.root.records[index] ?? 0 };
+    const decoded = texts && decodeBlock(part, place, texts);
+    if (decoded) return decoded;
+    throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
   }
 
   async #part(segment: OpenSegment, index: number): Promise<Uint8Array> {

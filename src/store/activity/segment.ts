@@ -14,9 +14,7 @@ export const headerLength = 52;
 const nonceLength = 24;
 const tagLength = 16;
 const magic = utf8('KMS-ACTV');
-/** Version 1 has no origins; since version 3 records are stored in columns. */
-export const formatVersion = 3;
-export const columnsSince = 3;
+export const formatVersion = 1;
 const partKinds = { root: 1, block: 2, page: 3, origins: 4 } as const;
 
 export type PartKind = keyof typeof partKinds;
@@ -28,7 +26,6 @@ export interface ActivityKeys {
 }
 
 export interface SegmentHeader {
-  readonly version: number;
   readonly epoch: number;
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
@@ -39,9 +36,6 @@ export interface SegmentHeader {
   /** Bytes of the sealed root, which follows the header. */
   readonly rootLength: number;
 }
-
-/** A header of the newest version unless another is given. */
-type NewHeader = Omit<SegmentHeader, 'version'> & Partial<Pick<SegmentHeader, 'version'>>;
 
 export interface SegmentBlock {
   /** Chain hash before the block's first line. */
@@ -63,11 +57,8 @@ export interface SegmentRoot {
   readonly idTo: readonly string[];
   readonly pageTerms: readonly number[];
   readonly pageLengths: readonly number[];
-  /**
-   * Sealed bytes of the origins (since version 3: the texts of several fields); 0 if there are none, absent in version
-   * 1.
-   */
-  readonly originsLength?: number;
+  /** Sealed bytes of the recurring texts; 0 if there are none. */
+  readonly originsLength: number;
 }
 
 /** The part of an id that blocks are found by: of a ULID, the prefix, the time and two more characters. */
@@ -85,11 +76,11 @@ export function segmentPath(dir: string, file: string): string {
 }
 
 /** magic 8 | version u16 | epoch u16 | uid 16 | first seq u64 | records, blocks, pages, root length u32 each. */
-export function encodeHeader({ version = formatVersion, ...header }: NewHeader): Uint8Array {
+export function encodeHeader(header: SegmentHeader): Uint8Array {
   const bytes = new Uint8Array(headerLength);
   const view = new DataView(bytes.buffer);
   bytes.set(magic);
-  view.setUint16(8, version);
+  view.setUint16(8, formatVersion);
   view.setUint16(10, header.epoch);
   bytes.set(header.uid, 12);
   view.setBigUint64(28, BigInt(header.firstSeq));
@@ -106,9 +97,8 @@ export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
   if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is no activity segment';
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint16(8);
-  if (version < 1 || version > formatVersion) return `has format version ${version}, expected at most ${formatVersion}`;
+  if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
   return {
-    version,
     epoch: view.getUint16(10),
     uid: new Uint8Array(bytes.subarray(12, 28)),
     firstSeq: Number(view.getBigUint64(28)),

@@ -125,17 +125,10 @@ export class ActivityTail {
     this.#hashedEnd = Math.min(this.#hashedEnd, kept);
   }
 
-  /** Appends a record of the log, or its line, before anything is staged; returns whether it follows the head. */
-  replay(record: ActivityInput | string): boolean {
-    if (typeof record === 'string') {
-      if (!record.includes(`"seq":${this.firstSeq + this.#committed},`)) return false;
-      this.#append((block) => block.pushLine(record));
-      this.#pendingEnd = this.#count;
-    } else {
-      this.stage(record);
-    }
+  /** Appends a record of the log, before anything is staged. */
+  replay(record: ActivityInput): void {
+    this.stage(record);
     this.#committed = this.#count;
-    return true;
   }
 
   /** Appends a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */

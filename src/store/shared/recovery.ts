@@ -166,7 +166,7 @@ async function replay(
   let place = beginning;
   if (snapshot) {
     const { generation, chain, sequence } = snapshot.header;
-    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs ?? [] };
+    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs };
   }
   const rows: RowBytes[] = [];
   while (place.seq < through) {

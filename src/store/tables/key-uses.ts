@@ -24,8 +24,8 @@ interface DayOfUse {
 }
 
 export interface KeyUsage {
-  /** Epoch milliseconds before which uses are unknown; undefined if that was not recorded. */
-  readonly since: number | undefined;
+  /** Epoch milliseconds of the key's creation; uses are counted from then on. */
+  readonly since: number;
   /** Undefined if there was none since then. */
   readonly lastEncrypt: KeyUse | undefined;
   readonly lastDecrypt: KeyUse | undefined;
@@ -77,9 +77,6 @@ const dayOf = (at: number): number => Math.floor(at / dayLength);
 export type KeyUseTable = ReturnType<typeof keyUseTable>;
 
 export function keyUseTable(sql: Sql) {
-  const usesSince = (): number | undefined =>
-    sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'uses_since'`)?.n;
-
   function lastOf(kind: KeyUseKind, keyId: string, rows: readonly UseRow[]): KeyUse | undefined {
     const counted = sql.counted(countLast, lastId(kind, keyId));
     if (counted) {
@@ -124,25 +121,18 @@ export function keyUseTable(sql: Sql) {
 
     /** The usage of the given keys, by id. */
     ofKeys(keys: readonly RingKey[], now: number): ReadonlyMap<string, KeyUsage> {
-      const since = usesSince();
       const found = new Map<string, KeyUsage>();
       for (const { id, seq, createdAt } of keys) {
         const uses = sql.all<UseRow>('SELECT kind, used_at, used_by FROM key_uses WHERE key_seq = ?', seq);
         const days = sql.all<DayRow>('SELECT day, encrypts, decrypts FROM key_days WHERE key_seq = ?', seq);
         found.set(id, {
-          since: since === undefined ? undefined : Math.max(since, createdAt),
+          since: createdAt,
           lastEncrypt: lastOf('encrypt', id, uses),
           lastDecrypt: lastOf('decrypt', id, uses),
           days: daysOf(id, days, dayOf(now)),
         });
       }
       return found;
-    },
-
-    /** Records, once, that uses are counted since `now` at the latest; older programs did not count. */
-    noteSince(now: number): void {
-      if (usesSince() !== undefined) return;
-      sql.run(`INSERT INTO counts (name, n) VALUES ('uses_since', ?)`, now);
     },
   };
 }

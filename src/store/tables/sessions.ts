@@ -15,7 +15,7 @@ interface Session {
   readonly endedAt: number | undefined;
   /** Accurate to a minute. */
   readonly usedAt: number;
-  /** The address of that use; undefined from the machine itself, or if an older program did not record it. */
+  /** The address of that use; undefined from the machine itself. */
   readonly address: string | undefined;
 }
 
