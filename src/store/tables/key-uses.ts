@@ -26,7 +26,7 @@ interface DayOfUse {
 export interface KeyUsage {
   /** Epoch milliseconds of the key's creation; uses are counted from then on. */
   readonly since: number;
-  /** Undefined if there was none since then. */
+  /** Undefined if there was none. */
   readonly lastEncrypt: KeyUse | undefined;
   readonly lastDecrypt: KeyUse | undefined;
   /** Oldest first, without days that had no use. */
