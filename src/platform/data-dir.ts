@@ -423,7 +423,7 @@ export function settingIn(
   name: 'epoch' | 'ship-to',
 ): string | undefined {
   const [row] = system.rows<{ value: string }>((schema) =>
-    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
+    schema === 0 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
   );
   return row?.value;
 }

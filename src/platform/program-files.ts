@@ -9,7 +9,6 @@ import { Worker } from 'node:worker_threads';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
-import { offerBlanks } from '../store/tables/migrations.ts';
 import { cryptoInUse } from './native-crypto.ts';
 import type { Job, WorkerData } from './threads/jobs.ts';
 
@@ -18,16 +17,9 @@ export function isSingleExecutable(): boolean {
   return sea.isSea();
 }
 
-let offered = false;
-
-/** The content of sql.js's sql-wasm.wasm. Stores that are opened with it begin with the blank databases there are. */
+/** The content of sql.js's sql-wasm.wasm. */
 export async function sqlWasm(): Promise<Uint8Array> {
-  if (sea.isSea()) {
-    const asset = (name: string): Uint8Array => new Uint8Array(sea.getRawAsset(name));
-    if (!offered) offerBlanks({ tenant: asset('tenant.sqlite'), system: asset('system.sqlite') });
-    offered = true;
-    return asset('sql-wasm.wasm');
-  }
+  if (sea.isSea()) return new Uint8Array(sea.getRawAsset('sql-wasm.wasm'));
   return readFile(createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm'));
 }
 

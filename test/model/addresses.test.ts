@@ -1,3 +1,4 @@
+// Addresses and blocks of addresses: canonical forms, and agreement with Node's own rules.
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { describe, it } from 'node:test';
