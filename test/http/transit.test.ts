@@ -1020,6 +1020,37 @@ test('no number of AppRole logins at once gets past the count; what cannot be a 
   );
 });
 
+test('AppRole logins tell neither which tenants there are nor which hosts are one of theirs', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'default', hosts: [] },
+      { name: 'alpha', hosts: ['alpha.test', 'other.test'] },
+    ],
+  });
+  const statusFor = async (headers: Record<string, string>, role = 'r', secret = 'kms_wrong') => {
+    const asked = { token: null, from: '192.0.2.1', headers };
+    return (await v1(a, 'PUT', 'auth/approle/login', { role_id: role, secret_id: secret }, asked)).status;
+  };
+  for (const name of ['alpha', 'beta']) {
+    const statuses = [];
+    for (let n = 0; n < 6; n++) statuses.push(await statusFor({ 'X-Vault-Namespace': name }));
+    assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429], name);
+  }
+  for (const host of ['alpha.test', 'other.test', 'beta.test']) {
+    const statuses = [];
+    for (let n = 0; n < 6; n++) statuses.push(await statusFor({ Host: host }));
+    assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429], host);
+  }
+
+  // Each name of a tenant allows no tries of its own: while one waits, the others answer like a wrong secret.
+  a.advance(3_600_000);
+  const root = a.tenants[1]?.root ?? assert.fail();
+  for (let n = 0; n < 5; n++) assert.equal(await statusFor({ Host: 'alpha.test' }, root.keyid), 400);
+  assert.equal(await statusFor({ Host: 'other.test' }, root.keyid, root.key), 400);
+  a.advance(60_000);
+  assert.equal(await statusFor({ Host: 'other.test' }, root.keyid, root.key), 200);
+});
+
 test('on one of three nodes the first wrong AppRole login counts for all of them', async () => {
   const a = await testAppliance({ people: { nodes: () => 3 } });
   const { keyid, key } = await a.keyWith('transit.*');
