@@ -1,4 +1,4 @@
-// Databases that begin with an image in place of the statements that made it: nobody can tell, on disk or in memory.
+// Databases that start from an image instead of the statements that made it: indistinguishable, on disk and in memory.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { afterEach, test } from 'node:test';
@@ -43,7 +43,7 @@ interface Bare {
   readonly sql: Sql;
 }
 
-/** `seed` decides all that is random, so that the same writes make the same files. */
+/** `seed` determines all randomness, so that the same writes make the same files. */
 function storeOn(files: SimFiles, migrations: readonly Migration[], seed: number): EmbeddedOptions<Bare> {
   const generator = prng(seed);
   return {

@@ -1,9 +1,9 @@
-// The files of `test/compat/store-1` to `store-5` were made by earlier programs and must open for ever: test keys of
-// epoch 1; notes n0 to n8 with as many records of activity; the first four in the snapshot, the others in two logs.
-// Those of 1 have each record of activity as its canonical line, those of 2 share what is alike in a group, those of 3
-// addresses too; those of 4 are without the first three records, which retention dropped; those of 5 were left by a
-// crash, the last log with room behind its records and, in that, with a write of which one sector is missing.
-// KMS_WRITE_FIXTURE=1 writes the newest where there are none.
+// Files of `test/compat/store-1` to `store-5` were made by earlier programs and must open for ever: test keys of epoch
+// 1; notes n0 to n8 with as many activity records; the first four in the snapshot, the others in two logs. In store-1
+// each activity record is its canonical line; in store-2 a group shares common fields, in store-3 addresses too;
+// store-4 lacks the first three records, which retention dropped; store-5 was left by a crash, its last log with
+// preallocated space that contains a write with a sector missing. KMS_WRITE_FIXTURE=1 writes the newest if it is
+// missing.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -64,8 +64,8 @@ async function opens(root: string, head: string, dropped: number): Promise<void>
   await store.close();
 }
 
-// `test/compat/shared-1.json` has the rows and files of a shared store, in base64: notes n0 to n8 with as many records
-// of activity, the first four in the snapshot too.
+// `test/compat/shared-1.json` has the rows and files of a shared store, in base64: notes n0 to n8 with as many activity
+// records, the first four in the snapshot too.
 const shared = fileURLToPath(new URL('../compat/shared-1.json', import.meta.url));
 const sharedId = Buffer.from(sharedUid).toString('hex');
 
