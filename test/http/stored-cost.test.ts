@@ -261,7 +261,7 @@ test('few rows of a page are read, and few written, before whatever else came ha
       assert.ok(body.data.length >= count, url);
     });
     assert.ok(work.done - begin >= 2 * count, `${url}: only ${work.done - begin} rows were counted`);
-    // As many rows as one part of a page, or a 64 KiB piece of an answer, holds.
+    // No more rows than one part of a page, or a 64 KiB piece of an answer, holds.
     assert.ok(most <= 700, `${url}: ${most} rows in one go`);
   }
   // Other requests of the tenant wait for transactions.

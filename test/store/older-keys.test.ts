@@ -1,4 +1,4 @@
-// API keys and users of a store that an older program wrote: what it did not know of them is filled in once, and stays.
+// API keys and users written by an older program: missing properties are filled in once, and stay.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEmbedded } from '../../src/store/embedded.ts';

@@ -1,4 +1,4 @@
-// What a newer program makes of the rows that an older one wrote.
+// Migrations of rows that an older program wrote.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { timeOfId } from '../../src/crypto/ulid.ts';
@@ -16,7 +16,7 @@ const noActivity = {
   commitStaged: () => {},
 };
 
-/** A tenant's database as it was before the step of that name, then `rows`, then all steps. */
+/** A tenant's database with the schema before the named step, then `rows`, then all steps. */
 async function migrated(before: string, ...rows: string[]) {
   const state = await openState(sqlWasm);
   const sql: Sql[] = [];
