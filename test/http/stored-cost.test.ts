@@ -85,7 +85,7 @@ function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   ];
 }
 
-/** Names ring 1 and makes all keys and assets use it. */
+/** Names ring 1 `used`, and lets all API keys of the account name it. */
 const usedByAll = [
   `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
   `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,

@@ -1,5 +1,5 @@
-// Memory is given back when a process that started or worked is idle: once after a start, if no requests come, and four
-// times after work, but not during it.
+// Memory is given back when a process is idle: soon after a start, unless requests come, and four times after work, but
+// not during it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';

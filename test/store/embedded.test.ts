@@ -62,7 +62,7 @@ test('a store that cannot be opened lets go of what it was read with, and opens 
 
 test('transactions that come while one is being synced share the next fsync', async () => {
   const { store, files } = await simStore();
-  // Warms up first: slow code would make the event loop, and so the disk, take a turn in between.
+  // Warms up first: with slow code the event loop would take a turn in between, and the disk with it.
   for (let i = 0; i < 100; i++) await store.transaction((tx) => tx.notes.get('none'));
   const before = { ...files.counts };
   await Promise.all(

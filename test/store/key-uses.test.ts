@@ -66,7 +66,7 @@ const usageOf = (store: Store<Tables>, at = now) =>
     return keyUses.ofKeys(items, at);
   });
 
-/** Row counts of the two tables, as a backup notes them for a restore to check. */
+/** The two tables in a hold, as a backup notes them for a restore to check. */
 async function rowsOf(store: Store<Tables>) {
   const hold = await store.hold?.(true);
   hold?.release();

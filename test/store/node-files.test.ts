@@ -135,7 +135,7 @@ test('a file has room behind what was appended, which is written over and taken 
   await add(3, 200_000, 150_000);
   assert.ok(readFileSync(path).equals(Buffer.concat([all, new Uint8Array(150_000)])));
   assert.equal(file.size, all.length);
-  // Opened again for appending, it starts at the file's length, and the caller has to say where its data end.
+  // Opened again for appending, it starts at the length of the file, preallocation included.
   const other = await files.openAppend('log', false);
   assert.equal(other.size, 350_030);
   await other.close();

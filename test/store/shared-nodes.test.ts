@@ -347,7 +347,7 @@ test('a node refuses a store that is appended to by another rule', async () => {
   const { generator, database } = await simShared();
   const uid = new Uint8Array(16).fill(9);
   const engine = new SimEngine(database);
-  // The same store with another protocol number.
+  // The same store with the next protocol number.
   const create = engine.create.bind(engine);
   engine.create = (store, protocol, first) => create(store, protocol + 1, first);
   await createShared({ engine, uid, keys: testStoreKeys(), random: (length) => generator.bytes(length) });

@@ -55,7 +55,7 @@ export interface ApplianceOptions {
   readonly fairLimits?: FairLimits;
 }
 
-/** An API key, and its endpoint's answer. */
+/** An API key, and its id. */
 export interface TestKey {
   readonly key: string;
   readonly keyid: string;

@@ -296,7 +296,7 @@ class SharedRun {
     if (lost > 0) for (const op of this.#ops) op.mayBeLost = true;
   }
 
-  /** Commits that are never lost: those that make the store itself. */
+  /** The first commits, which make the store itself and are never lost. */
   readonly #base = 3;
 
   #work(job: Promise<void>): void {
