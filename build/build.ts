@@ -16,7 +16,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
-import { blankImage, systemMigrations, tenantMigrations } from '../src/store/tables/migrations.ts';
 import { type Bundles, bundle } from './bundle.ts';
 import { buildClient, packClient } from './client.ts';
 import { asFunction, program, rehearsal, rehearsalFlags, rehearsed, starter, tellNodesCaches } from './code-cache.ts';
@@ -96,7 +95,6 @@ async function makeExecutable(bundles: Bundles, executable: string): Promise<voi
   const assets = {
     [program]: put(program, asFunction(readFileSync(bundles.main, 'utf8'))),
     'sql-wasm.wasm': paths.wasm,
-    ...(await blankDatabases()),
     'worker.js': bundles.worker,
     ...bundles.assets,
   };
@@ -115,15 +113,6 @@ async function makeExecutable(bundles: Bundles, executable: string): Promise<voi
   const answer = spawnSync(output, ['--version'], { encoding: 'utf8' });
   if (answer.status !== 0) throw new Error(`the new executable does not start: ${answer.stderr || answer.signal}`);
   renameSync(output, paths.executable);
-}
-
-/** Database images that a new store, or one read from its first log, starts with. */
-async function blankDatabases(): Promise<Readonly<Record<string, string>>> {
-  const wasm = readFileSync(paths.wasm);
-  return {
-    'tenant.sqlite': put('tenant.sqlite', await blankImage(wasm, tenantMigrations)),
-    'system.sqlite': put('system.sqlite', await blankImage(wasm, systemMigrations)),
-  };
 }
 
 function put(name: string, content: string | Uint8Array): string {

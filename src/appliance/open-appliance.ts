@@ -15,7 +15,7 @@ import type { SharedEvents, SharedStores } from '../cluster/shared-stores.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
+import { purgeExpired } from '../core/keyrings.ts';
 import type { KeySources } from '../custody/key-sources.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from '../custody/seal-keeper.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -374,7 +374,7 @@ async function openServices(
   }
   const { people, close: closePeople } = servedPeople(world, options.people, () => directory.nodes);
   ends.push(closePeople);
-  whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
+  whenFree(() => ends.push(startPurging(data, aging, onEvent)));
   const status = async (): Promise<OpenStatus> => {
     const clock = await aging.doubt();
     return applianceStatus(seal.current, system, tenants, {
@@ -455,14 +455,8 @@ async function openServices(
 const day = 24 * 60 * 60 * 1000;
 
 /** Erases now and once a day what was deleted long enough ago; answers what ends that. */
-function startPurging(
-  { admin, tenants }: OpenData,
-  world: World,
-  aging: Aging,
-  onEvent: ApplianceOptions['onEvent'],
-): End {
+function startPurging({ admin, tenants }: OpenData, aging: Aging, onEvent: ApplianceOptions['onEvent']): End {
   const purge = async (): Promise<void> => {
-    for (const { handle } of tenants.all) await noteUsesSince(handle.store, world);
     const now = await aging.now();
     await admin.purge(now);
     for (const { handle } of tenants.all) await purgeExpired(handle.store, now);

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { genesisHash } from '../../src/store/activity/chain.ts';
 import { BlockMaker, decodeBlock, decodeTexts, TextCollector } from '../../src/store/activity/columns.ts';
-import { decodeOrigins, OriginCollector, positionsFrom, withOrigin } from '../../src/store/activity/origins.ts';
+import { decodeOrigins, OriginCollector, positionsFrom } from '../../src/store/activity/origins.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
 import { SegmentMaker } from '../../src/store/activity/segment-writer.ts';
 import { testWorld } from '../support/context.ts';
@@ -116,13 +116,6 @@ describe('columns', () => {
 });
 
 describe('origins', () => {
-  it('of version 2 go back into their lines', () => {
-    const line = activityLine(activity(1), 1);
-    const origins = { addresses: ['192.0.2.1'], numbers: Uint16Array.from([0, 1]) };
-    assert.equal(withOrigin(line, origins, 0), line);
-    assert.equal(withOrigin(line, origins, 1), activityLine(activity(1, { address: '192.0.2.1' }), 1));
-  });
-
   it('number no more than they can, and no text that a list cannot hold', () => {
     const collector = new OriginCollector(65_540);
     for (let at = 0; at < 65_535; at++) assert.equal(collector.numberOf(`a${at}`), at + 1);

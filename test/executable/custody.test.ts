@@ -150,7 +150,7 @@ test('files of the first release open; what is newer is refused with a line that
   const seal = join(cwd, 'two', 'kms.seal');
   const newer: readonly (readonly [file: string, change: (bytes: Buffer) => Buffer, args: readonly string[]])[] = [
     [log, (bytes) => bytes.fill(2, 9, 10), ['status', '--data', 'one']],
-    [seal, (bytes) => Buffer.from(`${bytes}`.replace('"version": 3', '"version": 9')), ['status', '--data', 'two']],
+    [seal, (bytes) => Buffer.from(`${bytes}`.replace('"version": 1', '"version": 9')), ['status', '--data', 'two']],
     [join(cwd, 'copy'), (bytes) => bytes.fill(2, 9, 10), ['restore', 'copy', '--data', 'three', '--key-file', 'key']],
   ];
   copyFileSync(backup, join(cwd, 'copy'));

@@ -25,7 +25,11 @@ async function orderOf(queue: FairQueue, names: readonly string[]): Promise<stri
 
 test('who finds room begins at once', () => {
   const queue = new FairQueue({ ...limits, atOnce: 3 });
-  for (let n = 0; n < 3; n++) assert.equal(queue.enter('a', () => 'one'), undefined);
+  for (let n = 0; n < 3; n++)
+    assert.equal(
+      queue.enter('a', () => 'one'),
+      undefined,
+    );
   assert.ok(queue.enter('a', () => 'one') instanceof Promise);
 });
 
@@ -59,7 +63,10 @@ test('beyond the bounds of a caller, of a tenant and of all, the newest are refu
     await settled();
   }
   assert.equal(entered.length, 8);
-  assert.equal(queue.enter('c', () => 'one'), undefined);
+  assert.equal(
+    queue.enter('c', () => 'one'),
+    undefined,
+  );
 });
 
 test('nobody waits for longer than the patience, and who came later goes on waiting', async () => {

@@ -40,11 +40,15 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
   return { content, names: [...content.keys()].sort() };
 }
 
-/** The same notes, the first four in the snapshot, as left by a crash in the middle of a write, which is torn. */
-export async function crashedStore(seed = 1): Promise<Content> {
+/**
+ * The same notes, the first four in the snapshot, as a crash leaves them in the middle of a write that is torn.
+ * `dropped`: the last record of activity that retention drops.
+ */
+export async function crashedStore({ seed = 1, dropped = 0 } = {}): Promise<Content> {
   const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
   for (let i = 0; i < 4; i++) await writeNote(store, i);
   await store.checkpoint();
+  if (dropped > 0) await store.dropActivity?.(dropped);
   for (let i = 4; i < 9; i++) await writeNote(store, i);
   const end = store.status().logBytes;
   await writeNote(store, 9, 'x'.repeat(1500));

@@ -1,5 +1,5 @@
-// Tokens of the transit engine's clients: an API key's secret, which they look up, try to renew, or get by AppRole for
-// the key's id and that secret.
+// Tokens of the transit engine's clients. A token is an API key's secret: clients look it up, try to renew it, or get
+// it by an AppRole login with the key's id and that secret.
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer, type Origin } from '../../core/credential.ts';
@@ -10,7 +10,7 @@ import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';
 
-/** A token that came, and to whom. */
+/** A request's token, its origin, and the tenant that it was sent to. */
 export interface TokenAsked {
   readonly token: string | undefined;
   readonly from: Origin;
@@ -18,10 +18,10 @@ export interface TokenAsked {
   readonly world: World;
 }
 
-/** A login to a tenant, or to one that there is not. */
+/** A login to a tenant, which may not exist. */
 interface LoginAsked extends Omit<TokenAsked, 'handle'> {
   readonly handle: TenantHandle | undefined;
-  /** What named a tenant that there is not. */
+  /** The name or host given for a tenant that does not exist. */
   readonly unknownTenant: string;
 }
 
@@ -32,10 +32,12 @@ interface Holder {
   readonly expiresAt: number | undefined;
 }
 
-/** Characters that are remembered of a tenant that there is not. */
+/** Maximum number of characters kept of an unknown tenant's name. */
 const longestName = 253;
 
-/** Who holds the token, which is recorded; undefined where nobody does that is let in. */
+/**
+ * The holder of the token; undefined if the token is unknown or not usable. Records the request if the token is known.
+ */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
   const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
@@ -51,7 +53,7 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
   });
 }
 
-/** What the token's holder may do; undefined where nobody holds it, or may use it. Records nothing. */
+/** Flags of the token's holder; undefined if the token is unknown or not usable. Records nothing. */
 export async function flagsOf({ token, from, handle, world }: TokenAsked): Promise<Flags | undefined> {
   if (token === undefined) return undefined;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
@@ -83,7 +85,7 @@ export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
   });
 }
 
-/** A key without an end is answered as a token that has none. */
+/** A key without an expiry is answered like a token that never expires. */
 export async function renewSelf(asked: TokenAsked): Promise<Told> {
   const holder = await holderOf(asked, 'session.refresh', 200);
   if (!holder) return permissionDenied;
@@ -93,10 +95,10 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
 }
 
 /**
- * By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. At the pace of
- * other logins. Throws `rate-limited`, for whoever comes from there before the body is read.
+ * AppRole login: the role id is the API key's id, the secret id is its secret, and the token is that secret again.
+ * Subject to the same back-off as other logins: throws `rate-limited` before the body is read.
  *
- * A tenant that there is not answers, waits and counts as one without keys, so that nobody learns which there are.
+ * An unknown tenant answers, waits and counts like one without keys, so that tenants cannot be probed for.
  */
 export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
   const { handle, from, unknownTenant } = asked;
@@ -118,7 +120,7 @@ export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () =
   }
 }
 
-/** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
+/** The holder of the role and the secret. A wrong secret for an existing key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, from, world } = asked;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
