@@ -1,6 +1,6 @@
-// The seal of `test/compat/seal-1.json` was made by an earlier program and must open for ever, with each of its
-// custodians: the key file's, which was at hand when the master key was rotated, and the recovery kit's, which was not.
-// KMS_WRITE_FIXTURE=1 writes it if there is none.
+// The seal in `test/compat/seal-1.json` was made by an earlier program and must open for ever, with each of its
+// custodians: the key file, which was available when the master key was rotated, and the recovery kit, which was not.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';

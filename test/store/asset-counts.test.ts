@@ -1,5 +1,5 @@
-// How many assets and stored versions there are is counted as they come and go. The counts are what counting anew would
-// give, after groups of transactions some of which fail, and crashes in the midst of them.
+// The numbers of assets and stored versions are counted as they come and go. The counts equal a recount, after groups
+// of transactions some of which fail, and after crashes within them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEmbedded } from '../../src/store/embedded.ts';

@@ -41,8 +41,8 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
 }
 
 /**
- * The same notes, the first four in the snapshot, as a crash leaves them in the middle of a write that is torn.
- * `dropped`: the last record of activity that retention drops.
+ * The same notes, the first four in the snapshot, as left by a crash in the middle of a write, which is torn.
+ * `dropped`: the last activity record that retention drops.
  */
 export async function crashedStore({ seed = 1, dropped = 0 } = {}): Promise<Content> {
   const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
