@@ -82,7 +82,7 @@ test('few records of a long page are read before whatever else came has its turn
     const most = await work.inOneGo(async () => {
       assert.equal((await log.search({}, { limit: 10_000 })).items.length, 10_000);
     });
-    // As many records as fit into half a mebibyte at a kibibyte extra each; a segment's block holds fewer.
+    // Records that fit into half a mebibyte at a kibibyte extra each; a segment's block holds fewer.
     assert.ok(most <= 512, `${most} ${where} in one go`);
     await checkpoint(log, emptyOn(files));
   }

@@ -191,8 +191,8 @@ for (const { method, path, operation } of operations) {
         (filled, { name, example }) => filled.replace(`{${name}}`, encodeURIComponent(real(String(example)))),
         path,
       );
-    // Leaves out parameters that change another one's meaning, and a list's next cursor: no single request has them
-    // all.
+    // Sends only required parameters and tokens: others change each other's meaning, or, like a cursor, need an earlier
+    // page.
     const query = parameters.filter((each) => each.in === 'query' && (each.required || each.name === 'token'));
     const search = new URLSearchParams(query.map(({ name, example }) => [name, real(String(example))])).toString();
     const example = Object.values(requestBody?.content ?? {})[0]?.example;

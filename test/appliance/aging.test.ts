@@ -90,7 +90,7 @@ test('a clock that stays ahead is believed after 7 days of running, over restart
   clock.wrong = years;
   for (let n = 0; n < 6; n++) {
     const aging = boot();
-    // The error was not time that passed.
+    // Downtime, which does not count as time lived through.
     clock.now += 8 * hour;
     const off = -8 * hour * (n + 1);
     assert.equal(await offAfter(aging, 0), off);

@@ -104,7 +104,7 @@ test('a file system that keeps no modes is refused where others could read, with
       hint: /umask=077.*dir_mode=0700/,
     });
   }
-  // As if mounted with umask=077, where every file may be executable.
+  // Modes as with umask=077, where every file may be executable.
   for (const mode of [0o700, 0o600]) await mounted(mode);
   await mounted(0o755, false);
   assert.deepEqual(await readdir(dir), []);

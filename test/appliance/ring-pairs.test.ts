@@ -137,8 +137,8 @@ test('new keys of tenant and appliance, a restart, and a backup', async () => {
   await whileRestored(file, p.made.keyFile, (ask) => opensAll(ask, sample));
 });
 
-// `test/compat/rings-1` is a backup of an appliance that has these rings, its master key, and what they made.
-// KMS_WRITE_FIXTURE=1 writes it if there is none.
+// `test/compat/rings-1` is a backup of an appliance with these rings, its master key, and the results.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 const fixture = join(import.meta.dirname, '../compat/rings-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);

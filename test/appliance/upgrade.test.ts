@@ -211,7 +211,7 @@ test('root upgrades the service of another user: what is there stays that userâ€
   ): Promise<{ dir: string; data: string; ports: UpgradePorts; used: unknown[] }> => {
     const dir = place();
     const data = join(dir, 'data');
-    // That user can enter the directories.
+    // Lets that user enter the directories.
     for (const above of [base, dir]) chmodSync(above, 0o711);
     const used: unknown[] = [];
     const asked = async (service: unknown): Promise<void> => {

@@ -17,12 +17,12 @@ import { type Migration, systemMigrations } from '../../src/store/tables/migrati
 const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));
 after(() => rm(base, { recursive: true, force: true }));
 
-/** The next program's, as far as its own store goes. */
+/** A migration of the system store in the next program. */
 const later: Migration = { name: 'later', statements: ['CREATE TABLE later (x)'] };
 
-/** Starts the appliance as the next program would, whose own store has one step more. */
+/** Starts the appliance as the next program would, with one more migration of the system store. */
 async function startNext(options: ApplianceOptions): ReturnType<typeof openAppliance> {
-  // Cast: this process has the list of the program that it tests.
+  // Cast: the tested program's list of migrations, in this process.
   const steps = systemMigrations as Migration[];
   steps.push(later);
   return openAppliance(options).finally(() => steps.pop());

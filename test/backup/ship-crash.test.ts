@@ -82,7 +82,7 @@ async function life(seed: number, report: Report): Promise<void> {
     report.crashes++;
     await appliance.close().catch(() => {});
     const last = arrived.at(-1);
-    // As it is now, and as a power failure would leave it.
+    // The disk as it is now, and as a power failure would leave it.
     const copies = [target.restart({ prng: generator })];
     target.crashed = false;
     for (const copy of copies) {

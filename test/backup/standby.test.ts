@@ -484,7 +484,7 @@ test('what has not shown yet is waited for, and is not called complete', async (
   const journal = () => join(p.life(), 'points.kms');
   await until('it arrived', p.hasArrived);
   const standby = await p.offline();
-  // As a network file system may show it: the stop mark already, and not yet the end of the journal.
+  // Simulates a network file system that shows the stop mark already, and not yet the end of the journal.
   let whole = Buffer.alloc(0);
   const hiding = (async () => {
     await until('it stopped', () => existsSync(join(p.life(), 'kms.fence.stopped')));

@@ -163,7 +163,7 @@ test('a public key that changed since the last file is said to be, and taken onc
     assert.equal((await call('PUT', '/ks/config', { ringname: 'turned', config: { publicKey } })).status, 200);
     await open();
     if (user === 'eve') {
-      // Without the right to read the ring, the key is known only once the service answers.
+      // For eve, the change is known only once the service answers.
       await encrypt.click();
       await page.getByRole('alert').filter({ hasText: 'encrypted to another public key of turned before' }).waitFor();
     }

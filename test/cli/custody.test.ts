@@ -548,7 +548,7 @@ test('a secret that is given renews its own proof, although a key file lies at i
   };
   assert.deepEqual(await fresh(), [true, true]);
 
-  // If the given secret does not fit, the one that fits is used.
+  // With a secret that does not fit, the key file opens the data.
   assert.equal((await d.kms('master rotate --passphrase-file wrong.txt')).code, 0);
   assert.deepEqual(await fresh(), [true, false]);
   const rotated = await d.kms('master rotate --passphrase-file pp');

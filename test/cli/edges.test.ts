@@ -495,7 +495,7 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
     assert.match((await d.kms(['keyring', 'list', '--ca-file', 'ca.pem'])).stderr, /--ca-file goes with --server/);
     await writeFile(d.path('ca.pem'), certificate);
     assert.deepEqual((await d.json<{ data: [] }>(list, { env: { KMS_CA_FILE: 'ca.pem' } })).data, []);
-    // As long as a system's own bundle, with one unreadable certificate.
+    // A file as long as a system's own bundle, with one unreadable certificate.
     const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
     await writeFile(d.path('many.pem'), (await authority('other')).cert.repeat(600) + broken + certificate);
     const many = await d.kms([...list, '--ca-file', 'many.pem']);

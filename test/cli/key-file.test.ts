@@ -85,7 +85,7 @@ test('a named pipe is no key file, and nobody waits for it; what a command write
     (await d.kms('keyring list --key-file link')).stderr,
     /link: expected a file with a key, found a named pipe/,
   );
-  // As a shell passes it, by process substitution.
+  // Passed by a shell's process substitution.
   await rename(d.path('kms-data.master.key'), d.path('kept.key'));
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   await writeFile(d.path('typed'), `${process.execPath} ${main} keyring list --key-file <(cat kept.key)\n`);

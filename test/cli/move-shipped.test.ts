@@ -154,7 +154,8 @@ if (!postgres) {
     const wrong = await d.kms([...move, '--key-file', 'wrong.key'], { env });
     assert.notEqual(wrong.code, 0);
     assert.ok(!existsSync(d.path('shipped', readdirSync(d.path('shipped'))[0] ?? '', 'kms.fence')));
-    // As if the run had been cut off after the seal: a move with another node directory through the same shipped copy.
+    // A move with another node directory through the same shipped copy, like a repetition after a run that was cut off
+    // after the seal.
     const moved = await d.kms(move, { env });
     assert.equal(moved.code, 0, moved.stderr);
     const other = await d.kms(['move', '--from', 'shipped', '--data', 'o', '--to', emptyDatabase()], { env });

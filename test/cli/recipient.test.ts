@@ -204,7 +204,7 @@ test('all places that remember the earlier public key are named at once', async 
   ];
   const before = await Promise.all(pins.map((path) => readFile(path, 'utf8')));
   assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
-  // As on another machine, whose pins the upgrade does not update.
+  // Restores the pins, as on another machine, which the upgrade does not update.
   for (const [n, path] of pins.entries()) await writeFile(path, before[n] ?? '');
   const refused = await encrypt('y');
   assert.equal(refused.code, 1);

@@ -296,7 +296,7 @@ test('what is no base64 in a stanza is an error of that stanza alone', async () 
   const [, tag = '', ownHeader = ''] = own.args;
   for (const body of wrongBodies) {
     const ours = (file: number): string => withBody(`recipient-stanza ${file} kms ${own.args.join(' ')}`, body);
-    // That file is not unwrapped, even if another of its stanzas would open it; other files are.
+    // The file is not unwrapped, even if another of its stanzas would open it; other files are.
     const cases: [phase: string, ...said: string[]][] = [
       [ours(0), 'error stanza 0 0'],
       [good(0) + ours(0), 'error stanza 0 1'],

@@ -27,10 +27,10 @@ async function askedOf(id: ClientEndpointId, answer: unknown): Promise<unknown> 
   return method(input);
 }
 
-/** Texts that only a free-text field may hold. */
+/** Texts that are valid as free text, and mostly as nothing else. */
 const wrongTexts = ['', '\n', 'a\nb', 'a\u001b[31m', '../../x', '/etc/passwd', 'a b', 'x\0', '\u202e', '\ud800'];
 const wrongValues = [null, 1.5, -1, {}, [], [1], true, 'x', 1e300];
-/** Values that are valid for some kind of text or value. */
+/** Exceptions: those that are valid for some kind of text or value. */
 const rightFor: Readonly<Record<string, readonly unknown[]>> = {
   boolean: [true],
   caller: ['x'],

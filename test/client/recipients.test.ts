@@ -249,7 +249,7 @@ test('a stolen private key opens nothing alone, and an appliance opens nothing a
   await assert.rejects(openAlone(file, payroll.privateKey), { code: 'refused' });
   const { client: refusing, calls } = appliance([payroll], ['payroll']);
   await assert.rejects(open(file, payroll.privateKey, refusing), { code: 'forbidden' });
-  // The appliance has the share, and the attacker every other private key.
+  // A malicious appliance has the share, and may have every private key but the right one.
   for (const { privateKey } of [vault, backup, generateRingKey()]) {
     await assert.rejects(open(file, privateKey), (error) => faultOf(error) === 'wrong-private-key');
   }

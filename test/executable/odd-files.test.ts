@@ -27,7 +27,7 @@ const pipe: Put = async (path) => {
 const socket: Put = (path) =>
   new Promise((resolve) => {
     const server = createServer().listen(path, () => {
-      // A rename keeps the name when the server closes.
+      // Renamed meanwhile, since closing the server unlinks its path.
       renameSync(path, `${path}.kept`);
       server.close(() => {
         renameSync(`${path}.kept`, path);

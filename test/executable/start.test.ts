@@ -1,4 +1,4 @@
-// Every cache of compiled code that the executable carries, so that a start is short, is used.
+// Code caches in the executable, which shorten a start: those of Node's own modules carry the flags that it runs under.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -267,7 +267,7 @@ test('whatever a user or an account is called, a path can ask for it', async () 
     assert.equal((await a.call('GET', `/auth/users/${part}`)).body.username, name);
   }
   const { id } = (await a.call('POST', '/auth/accounts', { uid: 'a' })).body;
-  // As path segments these would resolve to another path, escaped or not.
+  // In a path these segments would resolve to another path, escaped or not.
   for (const name of ['.', '..']) {
     const person = { username: name, email: 'dot@example.org', firstName: 'a', lastName: 'b' };
     isInvalid(await a.call('POST', '/auth/accounts', { uid: name }), 'uid');

@@ -50,7 +50,7 @@ test('an answer that is made while it is read begins once it is durable, and kee
   const change = (store: Store): Partial<Store> => ({
     transaction: async (fn) => {
       const result = await store.transaction(fn);
-      // As long as a disk takes.
+      // Takes as long as a disk would.
       for (let turns = 0; turns < 10; turns++) await setImmediate();
       if (!isDurable) throw new KmsError('unavailable', 'the store is recovering from a failed write');
       return result;

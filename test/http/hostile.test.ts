@@ -1,6 +1,7 @@
-// No request of a megabyte costs more than 200 ms of the server's processor time (on a slow machine, than 2,000
-// harmless requests), whoever sends it, and no refusal is longer than 64 KiB. Every endpoint with a body is asked, with
-// each kind of hostile JSON in each field, over a socket of a server in a process of its own.
+// Limits on the cost of requests: no request of a megabyte costs more than 200 ms of the server's processor time (on a
+// slow machine, than 2,000 harmless requests), whatever its credential, and no refusal is longer than 64 KiB. Every
+// endpoint with a body is asked, with each kind of hostile JSON in each field, over a socket of a server in a process
+// of its own.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

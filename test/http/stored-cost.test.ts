@@ -85,7 +85,7 @@ function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   ];
 }
 
-/** Names ring 1 and makes all keys and assets use it. */
+/** Names ring 1 `used`, and lets all API keys of the account name it. */
 const usedByAll = [
   `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
   `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
@@ -261,7 +261,7 @@ test('few rows of a page are read, and few written, before whatever else came ha
       assert.ok(body.data.length >= count, url);
     });
     assert.ok(work.done - begin >= 2 * count, `${url}: only ${work.done - begin} rows were counted`);
-    // As many rows as one part of a page, or a 64 KiB piece of an answer, holds.
+    // No more rows than one part of a page, or a 64 KiB piece of an answer, holds.
     assert.ok(most <= 700, `${url}: ${most} rows in one go`);
   }
   // Other requests of the tenant wait for transactions.

@@ -253,7 +253,7 @@ test('a list names all rings, or says that it cannot', async () => {
         transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
       }
     });
-  // As objects they would exceed a page's size limit.
+  // Listed in full they would exceed a page's size limit.
   await add(0, 10_000);
   const { status, body } = await v1(a, 'GET', 'transit/keys?list=true');
   assert.deepEqual([status, new Set(body.data.keys).size], [200, 10_000]);

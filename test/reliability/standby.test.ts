@@ -1,6 +1,6 @@
-// A fault at every step of following and of taking over, on the standby's disk and on the one that is shipped to: done
-// again it takes over with everything that was answered, once, and where the standby's directory can be served, the
-// fence stands that keeps the other from it.
+// A fault at every step of following and of taking over, on the standby's disk and on the shipped one: when repeated,
+// it takes over with everything acknowledged, exactly once, and whenever the standby's directory can be served, the
+// fence that excludes the primary is in place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { confirmStop, type Fenced, needNoFence, raiseFence, readFence, stoppedWith } from '../../src/backup/fence.ts';
@@ -130,9 +130,9 @@ function attemptOn(side: 'data' | 'shipped') {
     const writeUpTo = async (number: number): Promise<void> => {
       while (written < number) written = await appliance.write();
     };
-    /** What the other does once it sees the fence. */
+    /** The former primary's reaction to the fence. */
     const stop = async (shipped: SimFiles): Promise<void> => {
-      // One that a crash left half written is none yet.
+      // A fence that a crash left half written does not count yet.
       const fence = await readFence(fencedAt(shipped)).catch(() => undefined);
       if (!fence) return;
       assert.equal(fence.by, id);
@@ -172,12 +172,12 @@ function attemptOn(side: 'data' | 'shipped') {
     }
     const raised = await readFence(fencedAt(after.shipped));
     assert.ok(raised);
-    // The old one refuses from now on, with the directory in reach or without.
+    // The former primary refuses from now on, whether or not it can reach the directory.
     const opening = { files, shipped: [fencedAt(after.shipped)], takesBack: false };
     await assert.rejects(needNoFence(opening), { code: 'refused', message: /^a standby on second took over at / });
     await assert.rejects(needNoFence({ ...opening, shipped: [] }), { code: 'refused' });
     assert.deepEqual((await needNoFence({ ...opening, takesBack: true }))?.from, raised);
-    // And no third one takes over from it.
+    // A third one can't take over from it either.
     const third = raiseFence(fencedAt(after.shipped), { ...raised, by: 'cd'.repeat(16) }, async () => {});
     await assert.rejects(third, { code: 'refused', message: /^another standby, on second, took over at / });
 

@@ -1,4 +1,4 @@
-// The hold on a data directory: one process at a time, and none after that has died.
+// The lock of a data directory: held by one process at a time, and released when that dies.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
