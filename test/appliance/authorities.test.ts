@@ -143,7 +143,7 @@ test('every kind of connection trusts what the system trusts, and nothing else',
       const { smtpMailer } = await import(${source('appliance/mail.ts')});
       const settings = { host: 'localhost', port: ${logPort}, tls: 'implicit', from: 'a@b.example' };
       const sent = smtpMailer(settings).send({ to: 'c@d.example', subject: 's', text: 't' });
-      // It would wait for a greeting, which says that the connection is there.
+      // It waits for a greeting, so the connection stands by then.
       const greeted = new Promise((resolve) => setTimeout(resolve, 1500));
       await Promise.race([sent, greeted]);`,
     postgresql: `

@@ -14,7 +14,7 @@ import type { Files } from '../../src/store/files.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import type { Prng } from '../support/prng.ts';
+import { type Prng, prng } from '../support/prng.ts';
 import { createSealedAppliance, numbersIn, openSealedAppliance } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { sqlWasm } from '../support/wasm.ts';
@@ -74,14 +74,18 @@ interface Place {
   readonly generator: Prng;
 }
 
-function followerOf({ data, shipped, directory, generator }: Place, proven?: ShippedState): Follower {
+function followerOf(
+  { data, shipped, directory, generator }: Omit<Place, 'shipped'> & { readonly shipped: Files },
+  proven?: ShippedState,
+  source = shipped,
+): Follower {
   const known = parseShippedDirectory(directory);
   assert.ok(known);
   return new Follower(
     {
       directories: async () => [known],
       copies: async () => [known],
-      source: () => shipped,
+      source: () => source,
       copy: (name) => below(data, `${copiesDir}/${name}`),
       async drop(name, which) {
         if (which === 'it') await data.removeDir(`${copiesDir}/${name}`);
@@ -192,6 +196,52 @@ function attemptOn(side: 'data' | 'shipped') {
     return came;
   };
 }
+
+/** The files of `files`, of which the `nth` read finds nothing, and so do all after it unless it fails `once`. */
+function vanishing(files: Files, nth: number, once: boolean): { files: Files; hasFailed(): boolean } {
+  let reads = 0;
+  let failed = 0;
+  const look =
+    <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      reads++;
+      if (once ? reads === nth : reads >= nth) {
+        failed++;
+        throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      }
+      return read(...args);
+    };
+  const vanished: Pick<Files, 'list' | 'exists' | 'size' | 'read' | 'readAt'> = {
+    list: look((dir) => files.list(dir)),
+    exists: (name) => files.exists(name),
+    size: look((name) => files.size(name)),
+    read: look((name) => files.read(name)),
+    readAt: look((name, offset, length) => files.readAt(name, offset, length)),
+  };
+  // Cast: a look changes nothing there.
+  return { files: vanished as Files, hasFailed: () => failed > 0 };
+}
+
+test('a file that is gone when it is to be read, since the appliance ships meanwhile, is looked for again', async () => {
+  const generator = prng(7);
+  const { shipped, seal } = await prepare(generator);
+  const directory = shippedDirectory(seal.applianceId, 1);
+  let nth = 0;
+  for (let hasFailed = true; hasFailed; nth++) {
+    const source = vanishing(shipped, nth + 1, true);
+    const data = new SimFiles({ prng: generator });
+    const follower = followerOf({ data, shipped, directory, generator }, undefined, source.files);
+    await follower.look();
+    assert.equal(follower.proven?.point.at, 2000, `read ${nth}`);
+    hasFailed = source.hasFailed();
+  }
+  assert.ok(nth > 8, `only ${nth} reads`);
+  const gone = vanishing(shipped, 3, false);
+  const data = new SimFiles({ prng: generator });
+  await assert.rejects(followerOf({ data, shipped, directory, generator }, undefined, gone.files).look(), {
+    code: 'ENOENT',
+  });
+});
 
 test('a fault at every step of following and taking over', async (context) => {
   const kinds = ['crash', 'error'] as const;

@@ -15,7 +15,7 @@ async function holder(root: string) {
   const module = new URL('../../src/platform/lock.ts', import.meta.url).href;
   const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
     lockDirectory(${JSON.stringify(root)});
-    // Nobody keeps what was answered: the hold must outlast that.
+    // The result is not kept: the lock must survive garbage collection.
     gc();
     await new Promise((resolve) => setTimeout(resolve, 50));
     gc();
