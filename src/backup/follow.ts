@@ -2,7 +2,7 @@
 // replaces older data before it is proven. Without the master key it can check that all that the journal names is there
 // and nothing went missing; only the key proves who wrote it, and that it opens.
 import { equalBytes } from '../crypto/bytes.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
@@ -75,6 +75,9 @@ const provingShare = 20;
 /** Milliseconds that a state that failed its proof is left alone, unless it changes. */
 const badPause = 60_000;
 
+/** More looks at a journal whose files were gone when they were to be read. */
+const vanishedTries = 4;
+
 export class Follower {
   readonly #deps: FollowDeps;
   #reading: Reading | undefined;
@@ -122,6 +125,17 @@ export class Follower {
    * state that just failed its proof, perhaps through a fault of the copy.
    */
   async look(isUrgent = false): Promise<void> {
+    for (let tries = vanishedTries; ; tries--) {
+      try {
+        return await this.#lookOnce(isUrgent);
+      } catch (error) {
+        // The appliance ships meanwhile, and removes files that the newest line of its journal no longer needs.
+        if (tries === 0 || !isOfMissingFile(error)) throw error;
+      }
+    }
+  }
+
+  async #lookOnce(isUrgent: boolean): Promise<void> {
     const known = this.#reading;
     // Cleared until all of it is copied: it may have to be read again.
     this.#reading = undefined;
@@ -325,6 +339,10 @@ function merged(points: readonly Point[]): Point | undefined {
 
 function lastLine(lines: Uint8Array): Uint8Array {
   return lines.slice(lines.lastIndexOf(0x0a, lines.length - 2) + 1);
+}
+
+function isOfMissingFile(error: unknown): boolean {
+  return systemCode(error) === 'ENOENT' || (error instanceof KmsError && systemCode(error.cause) === 'ENOENT');
 }
 
 /** Transactions in all stores. */

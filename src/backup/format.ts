@@ -218,7 +218,10 @@ export function parseJson(bytes: Uint8Array): unknown {
 /** Small, so that hashing a piece on the serving thread takes about a millisecond. */
 export const pieceLength = 128 * 1024;
 
-/** The first `bytes` bytes of a file, from `from` on. Throws `unavailable` if there are fewer. */
+/**
+ * A file's bytes from `from` up to offset `bytes`. Throws `unavailable` if the file is shorter, `corrupt` if it is
+ * missing.
+ */
 export async function* pieces(
   files: Pick<Files, 'readAt'>,
   name: string,

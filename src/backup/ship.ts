@@ -144,12 +144,12 @@ export class Shipper {
     this.#pruned = 0;
   }
 
-  /** Changes with anything that may need shipping; holds nothing. */
+  /** A summary that changes whenever there may be something to ship; needs no hold on the files. */
   #signatureNow(): string {
     const { system, tenants } = this.#deps;
     return [system, ...tenants.all.map(({ handle }) => handle.store)]
       .map((store) => {
-        // After a second checkpoint in one millisecond, the size of the dropped segments makes the difference.
+        // If two checkpoints fall in one millisecond, dropped segments still change `activityBytes`.
         const { sequence, logBytes, lastCheckpointAt, activityBytes } = store.status();
         return `${sequence}/${logBytes}/${lastCheckpointAt}/${activityBytes}`;
       })

@@ -28,7 +28,7 @@ export interface SpaceStatus {
 
 const usualReserve = 16 * 1024 * 1024;
 const usualFloor = 16 * 1024 * 1024;
-/** Fraction of the disk (one of so many parts) that reserve and floor take at most. */
+/** On a small disk, reserve and floor are limited to one part in this many of it. */
 const share = 16;
 /** Fewer creatable files than this is as bad as no bytes. */
 const fewFiles = 16;

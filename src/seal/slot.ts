@@ -36,7 +36,7 @@ export interface Slot extends Holder {
 }
 
 const info = utf8('kms/slot/v1');
-/** Bytes that `wrapForSlot` makes: what HPKE sends along, the master key and a tag. */
+/** Length of the result of `wrapForSlot`: HPKE's encapsulated key, the master key and a tag. */
 export const wrappedLength = xWingEncLength + 32 + 16;
 export const proofLength = 32;
 

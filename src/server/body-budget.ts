@@ -139,7 +139,7 @@ export class Incoming extends IncomingMessage {
     super._read(size);
     const gathered = this.#gathered;
     if (!gathered) return;
-    // Node resumes an answered request whose body was not read.
+    // Node reads once more from an answered request, whose body is not wanted.
     if (this.readableFlowing === null) return void this.letGo();
     this.#gathered = undefined;
     super.push(gathered.subarray(0, this.#length));

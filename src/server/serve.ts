@@ -115,7 +115,7 @@ interface StandingBy extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'cl
   readonly tookOver: Promise<Serving>;
 }
 
-/** @param from the directory or store that it follows. */
+/** @param from the shipped directory that it follows. */
 export async function standBy({ from, ...options }: ServeOptions & { readonly from: string }): Promise<StandingBy> {
   const server = await openServer(options);
   const { promise, resolve, reject } = Promise.withResolvers<Serving>();

@@ -56,7 +56,7 @@ interface TenantRow extends Row {
   deleted_at: number | null;
 }
 
-/** Marks of the tenants; a store whose creation was cut off has no tables. */
+/** Query for the tenants' marks; a store whose creation was interrupted has no tables. */
 export const marksQuery = (schema: number): string =>
   schema === 0
     ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`

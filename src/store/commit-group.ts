@@ -5,10 +5,10 @@
 // number of the first one in this record. `counts` is left out if nothing was counted; an id is followed by the further
 // parameters of its latest count, if any. `"begins":true` stands in the first record after the store was opened.
 //
-// What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
-// `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
-// record's own line is `<number in alike> <milliseconds after at> <id>`, and behind that the key version where `props`
-// has that alone; one that has other props or a reporter, or that this cannot say, is JSON of itself.
+// The fields that most activity records of a group share stand once, in the first line: `"at"`, epoch milliseconds, and
+// `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only if there is one. A record's
+// own line is `<number in alike> <milliseconds after at> <id>`, then the key version if `props` holds only that. A
+// record with other props or a reporter, or one that does not fit this form, is a JSON line of its own.
 import { utf8 } from '../crypto/bytes.ts';
 import { keyVersionOf } from './activity/kind.ts';
 import type { ActivityInput } from './port.ts';

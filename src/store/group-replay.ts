@@ -32,7 +32,7 @@ export interface ReplayWitness {
 /** Receives the replayed activity records. */
 export interface ReplayedActivity {
   replay(record: ActivityInput): void;
-  /** One without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  /** Takes a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
   replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void;
 }
 
@@ -203,7 +203,7 @@ function digits(bytes: Uint8Array, from: number, end: number): number {
   return value;
 }
 
-/** The record of a line. Throws `corrupt` for anything else. */
+/** The record of a line. Throws if the line is malformed. */
 export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput {
   if (line.startsWith('{')) {
     // Cast: the line was sealed by `GroupActivity.add`.

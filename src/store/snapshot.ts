@@ -31,16 +31,16 @@ const label = utf8('kms/snapshot/chunk/v1');
 
 interface SnapshotManifest {
   readonly version: 1;
-  /** Migrations done. */
+  /** Number of migrations done. */
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
-  /** The newest runs up to its end. */
+  /** The newest runs up to the snapshot's end. */
   readonly runs: readonly Run[];
   readonly activity: {
     readonly segments: readonly SegmentSummary[];
     readonly head: ChainHead;
-    /** Activity before the segments that retention let go of. */
+    /** Activity before the segments that retention dropped, if any. */
     readonly dropped?: DroppedActivity | undefined;
   };
   readonly tailBytes: number;

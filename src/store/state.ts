@@ -76,7 +76,10 @@ export class State {
     this.#database = opened(library, image);
   }
 
-  /** The statement for `text`, prepared once. Refuses what a log could not repeat, and more than one statement. */
+  /**
+   * The statement for `text`, prepared once. Refuses statements that a log could not repeat, and more than one in a
+   * text.
+   */
   statement(text: string): Statement {
     const known = this.#statements.get(text);
     if (known) return known;

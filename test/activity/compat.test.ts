@@ -1,6 +1,6 @@
-// The files of `test/compat/activity-1` were made by an earlier program and must open for ever: tenant key of epoch 1,
+// Files of `test/compat/activity-1` were made by an earlier program and must open for ever: tenant key of epoch 1,
 // records 1 to 305 as `auditedActivity` makes them, the first 300 of them in a segment. KMS_WRITE_FIXTURE=1 writes them
-// if there are none.
+// if they are missing.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { it } from 'node:test';

@@ -1,3 +1,4 @@
+// The activity log in memory: staged records, replay, and checkpoints that move records into segments.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLog, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';

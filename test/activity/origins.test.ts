@@ -1,5 +1,5 @@
-// Records in columns and addresses in closed segments: what goes in comes out to the byte, by which positions addresses
-// are found, and what all of it costs.
+// Records in columns and addresses in closed segments: they are read back byte for byte, addresses are found at the
+// right positions, and their cost is bounded.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -13,7 +13,7 @@ import { testWorld } from '../support/context.ts';
 import { prng } from '../support/prng.ts';
 import { activity, testKeys, uid } from './appliance-log.ts';
 
-/** The lines as they are stored, and as they are read again. */
+/** The encoded lines, and the lines decoded again. */
 function roundTrip(lines: readonly string[]): { bytes: Uint8Array; read: string[] } {
   const all = lines.map((line) => parseActivityLine(line) ?? assert.fail(line));
   const texts = new TextCollector(lines.length);
@@ -164,7 +164,7 @@ describe('origins', () => {
 
 const records = 8192;
 
-/** Bytes of a segment of encrypts and decrypts, each from any of so many addresses. */
+/** Bytes of a segment of encrypts and decrypts, each from one of this many addresses. */
 function sizeOf(addresses: number | undefined): number {
   const clock = { now: 1_790_000_000_000 };
   const world = testWorld(clock, 1);

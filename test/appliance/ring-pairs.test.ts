@@ -1,5 +1,5 @@
-// Keyrings of each kind, those too that changed their key pair, through rekeys, new master keys and backups; and a
-// frozen appliance of the first program that had them. With the private keys that were told, all of it opens.
+// Keyrings of each kind, including those with a changed key pair, through rekeys, new master keys and backups; and a
+// frozen appliance of the first program that had them. The recorded private keys open all of it.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ after(() => rmSync(base, { recursive: true, force: true }));
 
 type Ask = Place['local'];
 
-/** What was encrypted with a key of a ring, and what that key is. */
+/** The result of an encrypt with a ring, and the expected key. */
 interface Made {
   readonly ring: string;
   readonly keyId: string;
@@ -29,12 +29,12 @@ interface Made {
   readonly publicKey: string;
   readonly header: string;
   readonly key: string;
-  /** How it was wrapped before, where it was wrapped anew. */
+  /** Earlier wrappings of a rewrapped key. */
   readonly earlier?: readonly string[];
 }
 
 interface Sample {
-  /** PEM by the ring's name: all that it has had. */
+  /** All private keys that a ring has had, as PEM, by the ring's name. */
   readonly privateKeys: Readonly<Record<string, string>>;
   readonly made: readonly Made[];
 }
@@ -85,7 +85,7 @@ async function sampleOf(ask: Ask): Promise<Sample> {
   const keys = [{ id: item.id, wrapped, iv, replaces }];
   await good('POST', '/ks/rewrap', { ringname: 'rewrapped', publicKey, keys });
   made.push({ ...(made.pop() ?? assert.fail()), kem, publicKey, earlier: [value] });
-  // The earlier one is needed no more.
+  // The earlier key is no longer needed.
   privateKeys.rewrapped = privateKey;
   await encrypt('rewrapped', publicKey);
   return { privateKeys, made };
@@ -137,8 +137,8 @@ test('new keys of tenant and appliance, a restart, and a backup', async () => {
   await whileRestored(file, p.made.keyFile, (ask) => opensAll(ask, sample));
 });
 
-// `test/compat/rings-1` is a backup of an appliance that has these rings, its master key, and what they made.
-// KMS_WRITE_FIXTURE=1 writes it if there is none.
+// `test/compat/rings-1` is a backup of an appliance with these rings, its master key, and the results.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 const fixture = join(import.meta.dirname, '../compat/rings-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);

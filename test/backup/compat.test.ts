@@ -1,5 +1,5 @@
 // Backups and shipped directories of every released format restore for ever. KMS_WRITE_FIXTURE=1 writes those of this
-// version if there are none: an appliance with the keyring payroll, its key file, a backup and a shipped directory.
+// version if they are missing: an appliance with the keyring payroll, its key file, a backup and a shipped directory.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { chmod, cp, mkdtemp, rm } from 'node:fs/promises';
@@ -30,7 +30,7 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixtures)) {
 }
 
 test('the backup verifies, and it and the shipped directory restore', async () => {
-  // A key file must be its owner's alone, which a checkout does not keep.
+  // A key file must be readable by its owner only, a mode that a checkout does not keep.
   const keyFile = join(base, 'master.key');
   await cp(join(fixtures, 'master-key.txt'), keyFile);
   await chmod(keyFile, 0o600);

@@ -1,5 +1,5 @@
-// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says
-// so.
+// Data of an older program are backed up before they are migrated; data of a newer one are refused with a line that
+// says so.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,12 +17,12 @@ import { type Migration, systemMigrations } from '../../src/store/tables/migrati
 const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));
 after(() => rm(base, { recursive: true, force: true }));
 
-/** The next program's, as far as its own store goes. */
+/** A migration of the system store in the next program. */
 const later: Migration = { name: 'later', statements: ['CREATE TABLE later (x)'] };
 
-/** Starts the appliance as the next program would, whose own store has one step more. */
+/** Starts the appliance as the next program would, with one more migration of the system store. */
 async function startNext(options: ApplianceOptions): ReturnType<typeof openAppliance> {
-  // Cast: this process has the list of the program that it tests.
+  // Cast: the tested program's list of migrations, in this process.
   const steps = systemMigrations as Migration[];
   steps.push(later);
   return openAppliance(options).finally(() => steps.pop());
@@ -65,7 +65,7 @@ test('the first start of a newer program makes a backup first, and no later star
 test('without room for the backup nothing is changed', async () => {
   const data = await made('full');
   const before = await readdir(join(data, systemDir));
-  // A directory where the file's draft would be.
+  // Puts a directory where the file's draft would go.
   const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
   const world = {
     now: () => clock,

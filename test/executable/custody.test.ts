@@ -1,5 +1,5 @@
-// Five people keep the master key, three of them open the appliance: with the executable, on its socket and over HTTPS,
-// each for themselves. And copies that come back with a recovery kit alone.
+// Five people hold the master key, and three of them open the appliance: with the executable, on its socket and over
+// HTTPS, each on their own. Also copies that are restored with a recovery kit alone.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';

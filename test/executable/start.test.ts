@@ -1,4 +1,4 @@
-// Every cache of compiled code that the executable carries, so that a start is short, is used.
+// Code caches in the executable, which shorten a start: those of Node's own modules carry the flags that it runs under.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,6 +6,6 @@ import { tellNodesCaches } from '../../build/code-cache.ts';
 import { executable } from './kms.ts';
 
 test("the caches of Node's own modules were told of the flags that it runs under", () => {
-  // Whatever the flags: those that were made under none are the ones that nobody told.
+  // Caches made without flags are those not rewritten yet; there must be none, whatever the flags.
   assert.equal(tellNodesCaches(readFileSync(executable), ['--expose-gc']), 0);
 });

@@ -1,4 +1,4 @@
-// Requests beyond what can be worked on at once: whose turn comes when, and who is refused.
+// Requests beyond the concurrency limit: their order, and which are refused.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { type FairLimits, FairQueue } from '../../src/http/fair-queue.ts';
@@ -7,7 +7,7 @@ import { testAppliance } from '../support/appliance.ts';
 const limits: FairLimits = { atOnce: 1, waiting: 8, ofOneTenant: 6, ofOneCaller: 4, patience: 10_000 };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets callers such as `a.one` (of tenant a) in, one after the other, and answers their order. */
+/** Admits callers such as `a.one` (of tenant a) one after the other, and returns their order. */
 async function orderOf(queue: FairQueue, names: readonly string[]): Promise<string[]> {
   const order: string[] = [];
   for (const name of names) {

@@ -1,5 +1,5 @@
-// The Go of the guide for developers; and Go's crypto/hpke, which opens what is sealed here, slots of a seal among it,
-// and seals what is opened here.
+// The Go programs of the developer guide; and Go's crypto/hpke, which opens messages sealed here, including slots of a
+// seal, and seals messages that are opened here.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// The seal of `test/compat/seal-1.json` was made by an earlier program and must open for ever, with each of its
-// custodians: the key file's, which was at hand when the master key was rotated, and the recovery kit's, which was not.
-// KMS_WRITE_FIXTURE=1 writes it if there is none.
+// The seal in `test/compat/seal-1.json` was made by an earlier program and must open for ever, with each of its
+// custodians: the key file, which was available when the master key was rotated, and the recovery kit, which was not.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -73,7 +73,7 @@ test('it opens with each of its custodians', () => {
       seal.slots.map(({ id }) => id),
       frozen.slots,
     );
-    // Who opens has a proof of the present master key from then on.
+    // A custodian who opens the seal has a proof of the current master key from then on.
     const proofs = seal.slots.map(({ master }) => master);
     assert.deepEqual(proofs, [frozen.master, kind === 'keyfile' ? frozen.former : frozen.master]);
     assert.equal(toHex(seal.keysFor('system').key('log')), frozen.keys.system);
@@ -89,7 +89,7 @@ test('it opens with each of its custodians', () => {
 test('every changed byte is damage, never a wrong key', () => {
   const bytes = utf8(frozen.seal);
   for (const secret of Object.values(frozen.secrets)) {
-    // Some of them: those of a wrapped key take a decapsulation each.
+    // A sample of the bytes: those of a wrapped key cost a decapsulation each.
     for (let at = 0; at < bytes.length; at += 23) {
       const changed = bytes.slice();
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));

@@ -1,5 +1,5 @@
-// How many assets and stored versions there are is counted as they come and go. The counts are what counting anew would
-// give, after groups of transactions some of which fail, and crashes in the midst of them.
+// The numbers of assets and stored versions are counted as they come and go. The counts equal a recount, after groups
+// of transactions some of which fail, and after crashes within them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createEmbedded } from '../../src/store/embedded.ts';
@@ -37,7 +37,7 @@ async function newFiles(generator: Prng): Promise<SimFiles> {
   return files;
 }
 
-/** Makes, updates and deletes a few; throws at its end now and then. */
+/** Makes, updates and deletes a few assets; sometimes throws at the end. */
 function work(tx: Transaction, generator: Prng, number: number): void {
   for (let i = generator.int(4); i >= 0; i--) {
     const { found } = tx.assets.look(assetSearch({}), undefined, 1 + generator.int(8));
@@ -61,7 +61,7 @@ function work(tx: Transaction, generator: Prng, number: number): void {
           if (generator.chance(0.2)) throw new Error('taken back');
         });
       } catch {
-        // What it did was taken back.
+        // Its changes were undone.
       }
     } else for (const _ of tx.assets.erase(last.id));
   }

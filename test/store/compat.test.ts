@@ -1,7 +1,7 @@
-// The files of `test/compat/store-1` were made by an earlier program and must open for ever: test keys of epoch 1;
-// notes n0 to n8 with as many records of activity, of which retention dropped the first three; the first four in the
-// snapshot, the others in a log that a crash left, with room behind its records and, in that, a write of which one
-// sector is missing. KMS_WRITE_FIXTURE=1 writes them if there are none.
+// Files of `test/compat/store-1` were made by an earlier program and must open for ever: test keys of epoch 1; notes n0
+// to n8 with as many activity records, the first three of which retention dropped; the first four notes in the
+// snapshot, the others in a log left by a crash, with preallocated space that contains a write with a sector missing.
+// KMS_WRITE_FIXTURE=1 writes them if they are missing.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -52,8 +52,8 @@ test('the store opens, and goes on', async () => {
   await store.close();
 });
 
-// `test/compat/shared-1.json` has the rows and files of a shared store, in base64: notes n0 to n8 with as many records
-// of activity, the first four in the snapshot too.
+// `test/compat/shared-1.json` has the rows and files of a shared store, in base64: notes n0 to n8 with as many activity
+// records, the first four in the snapshot too.
 const shared = fileURLToPath(new URL('../compat/shared-1.json', import.meta.url));
 const sharedId = Buffer.from(sharedUid).toString('hex');
 

@@ -1,5 +1,5 @@
-// Uses of keys are as durable as the requests that they are: no crash, restart or checkpoint loses one that was
-// answered or makes one up. They take no more room however long a key is used, and go with their ring.
+// Uses of keys are as durable as their requests: no crash, restart or checkpoint loses an acknowledged one or adds one.
+// They take bounded space however long a key is used, and are deleted with their ring.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { purgeExpired } from '../../src/core/keyrings.ts';
@@ -66,7 +66,7 @@ const usageOf = (store: Store<Tables>, at = now) =>
     return keyUses.ofKeys(items, at);
   });
 
-/** Rows of the two tables, as a backup notes them and a restore has to find them. */
+/** The two tables in a hold, as a backup notes them for a restore to check. */
 async function rowsOf(store: Store<Tables>) {
   const hold = await store.hold?.(true);
   hold?.release();

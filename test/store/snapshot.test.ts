@@ -1,4 +1,4 @@
-// Snapshots of several chunks: what goes in comes out, and no chunk can be left out, moved, repeated or added.
+// Snapshots of several chunks: content is read back unchanged, and no chunk can be left out, moved, repeated or added.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concatBytes } from '../../src/crypto/bytes.ts';

@@ -167,7 +167,7 @@ class VaultSurface {
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, 'session.create', async () => {
       if (refusal !== undefined) return problem(400, refusal);
-      const login = { token, from: request, handle, unknownTenant: name, world };
+      const login = { token, from: request, handle, named: name, world };
       return logIn(login, open.people.appRoleBackoff, async () => objectOf(await readBytes(request)));
     });
   }

@@ -21,8 +21,8 @@ export interface TokenAsked {
 /** A login to a tenant, which may not exist. */
 interface LoginAsked extends Omit<TokenAsked, 'handle'> {
   readonly handle: TenantHandle | undefined;
-  /** The name or host given for a tenant that does not exist. */
-  readonly unknownTenant: string;
+  /** The name or host that the request gave for the tenant. */
+  readonly named: string;
 }
 
 interface Holder {
@@ -98,25 +98,31 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
  * AppRole login: the role id is the API key's id, the secret id is its secret, and the token is that secret again.
  * Subject to the same back-off as other logins: throws `rate-limited` before the body is read.
  *
- * An unknown tenant answers, waits and counts like one without keys, so that tenants cannot be probed for.
+ * Tries are counted by the name that they give for the tenant, and an unknown tenant answers, waits and counts like one
+ * without keys, so that tenants and their hosts cannot be probed for. Tries under other names of the tenant make this one
+ * fail like a wrong secret.
  */
 export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
-  const { handle, from, unknownTenant } = asked;
-  const tenant = handle?.tenant.id ?? `none ${unknownTenant.slice(0, longestName)}`;
-  const origin = { tenant, address: from.remoteAddress ?? 'local' };
+  const { handle, from, named } = asked;
+  const address = from.remoteAddress ?? 'local';
+  const origin = { tenant: `named ${named.slice(0, longestName)}`, address };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
   const { role_id: role, secret_id: secret } = await read();
   const wrong = problem(400, 'invalid role or secret ID');
   if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
   const turn = await backoff.begin({ ...origin, name: role });
+  const own = handle && backoff.take({ tenant: handle.tenant.id, address, userId: role });
   try {
-    const holder = handle && (await holderOfRole({ ...asked, handle }, role, secret));
-    if (holder) turn.succeeded();
-    else turn.failed();
+    const holder = own && (await holderOfRole({ ...asked, handle }, role, secret));
+    for (const each of [turn, own]) {
+      if (holder) each?.succeeded();
+      else each?.failed();
+    }
     return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;
   } finally {
     turn.abandoned();
+    own?.abandoned();
   }
 }
 

@@ -38,7 +38,7 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
         const proven = await finishLogin(placeOf(input, provider), body);
         return (ctx) => {
           const answer = loginByClaims(ctx, { provider, proven, lifetimes });
-          // Only here: a user whom the provider knows but the tenant does not has not succeeded.
+          // Only here: a login accepted by the provider but unknown to the tenant is no success.
           backoff.forgive(origin);
           return answer;
         };

@@ -142,7 +142,7 @@ export class ActivityLog {
     this.#tail.discard(toCount);
   }
 
-  /** Adds a record that was made durable before. */
+  /** Adds a record that was made durable earlier. */
   replay(record: ActivityInput): void {
     this.#needNoneStaged();
     this.#tail.replay(record);

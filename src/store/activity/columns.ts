@@ -1,6 +1,5 @@
-// Columns are how version 3 of a segment stores its records: field by field instead of line by line. Of an ordinary
-// record only the 10 random bytes of its id do not compress. A line that the columns cannot reproduce byte for byte is
-// stored as it is.
+// Columns are how a segment stores its records: field by field instead of line by line. Of an ordinary record only the
+// 10 random bytes of its id do not compress. A line that the columns cannot reproduce byte for byte is stored as it is.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 import type { ActivityRecord } from '../port.ts';

@@ -12,7 +12,7 @@ export interface Origins {
   readonly numbers: Uint16Array;
 }
 
-/** Numbers the texts of one field of a segment's records, and keeps the number of each record in their order. */
+/** Numbers the texts of one field of a segment's records, and keeps the number for each record in order. */
 export class OriginCollector {
   readonly #texts = new Map<string, number>();
   readonly #numbers: Uint16Array;
@@ -75,7 +75,7 @@ export function decodeOrigins(bytes: Uint8Array, records: number): Origins | und
   return { addresses, numbers };
 }
 
-/** The positions that came from there, ascending. */
+/** The positions of records from these addresses, ascending. */
 export function positionsFrom({ addresses, numbers }: Origins, wanted: AddressSet): number[] {
   const isWanted = [false, ...addresses.map(wanted.has)];
   const positions: number[] = [];

@@ -113,9 +113,8 @@ const columnOf = (page: DataView, count: number, at: (index: number) => number):
 };
 
 /**
- * Encodes a page for the file: u32 number of terms, then the difference of each term from the previous one, then of
- * each end likewise, the highest bytes of all first; then the positions. It compresses to half the size of the plain
- * page.
+ * Encodes a page for storage: u32 number of terms, then the difference of each term from the previous one, then of each
+ * end likewise, the highest bytes of all first; then the positions. It compresses to half the size of the plain page.
  */
 export function packPage(page: Uint8Array): Uint8Array {
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);

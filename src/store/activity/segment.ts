@@ -57,7 +57,7 @@ export interface SegmentRoot {
   readonly idTo: readonly string[];
   readonly pageTerms: readonly number[];
   readonly pageLengths: readonly number[];
-  /** Sealed bytes of the texts that repeat; 0 if there are none. */
+  /** Sealed bytes of the recurring texts; 0 if there are none. */
   readonly originsLength: number;
 }
 

@@ -21,7 +21,7 @@ export interface ApiKey {
   readonly flagsText: string;
   readonly props: JsonObject;
   readonly createdAt: number;
-  /** The creator's id; undefined if an older program did not record it. */
+  /** The creator's id; undefined if it was not recorded. */
   readonly createdBy: string | undefined;
   readonly updatedAt: number;
   /** Accurate to a minute; undefined before the first use. */

@@ -24,7 +24,7 @@ interface DayOfUse {
 }
 
 export interface KeyUsage {
-  /** When the key was made, in epoch milliseconds: uses are counted from then on. */
+  /** Epoch milliseconds of the key's creation; uses are counted from then on. */
   readonly since: number;
   /** Undefined if there was none. */
   readonly lastEncrypt: KeyUse | undefined;

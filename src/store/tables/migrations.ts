@@ -35,7 +35,7 @@ export const systemMigrations: readonly Migration[] = [
       )`,
       `CREATE UNIQUE INDEX tenants_by_name ON tenants (name) WHERE deleted_at IS NULL`,
       `CREATE TABLE settings (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL)`,
-      // How far each tenant's store was; `dir` as in `tenants`.
+      // The mark of each tenant's store; `dir` as in `tenants`.
       `CREATE TABLE marks (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         dir TEXT NOT NULL UNIQUE,

@@ -15,7 +15,7 @@ interface Session {
   readonly endedAt: number | undefined;
   /** Accurate to a minute. */
   readonly usedAt: number;
-  /** Where it was used from then; undefined from the machine itself. */
+  /** The address of that use; undefined from the machine itself. */
   readonly address: string | undefined;
 }
 

@@ -33,7 +33,7 @@ export const tenantSchema: readonly string[] = [
   // Listing and counting one service's rings skips deleted ones and those of the other service.
   `CREATE INDEX rings_listed ON rings (service, seq) WHERE deleted_at IS NULL`,
   `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
-  // Earlier key pairs, as long as a key of the ring is wrapped to them.
+  // Earlier key pairs of a ring, which its keys may be wrapped to.
   `CREATE TABLE ring_pairs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     ring_id TEXT NOT NULL REFERENCES rings (id) ON DELETE CASCADE,
@@ -59,7 +59,7 @@ export const tenantSchema: readonly string[] = [
     created_at INTEGER NOT NULL
   )`,
   `CREATE INDEX ring_keys_by_ring ON ring_keys (ring_id, seq)`,
-  // Earlier wrappings of a key; none is ever dropped.
+  // Earlier wrappings of a key. A wrapping only leaves the table to become the current one again.
   `CREATE TABLE earlier_wrappings (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
@@ -78,7 +78,7 @@ export const tenantSchema: readonly string[] = [
     used_by TEXT NOT NULL,
     PRIMARY KEY (key_seq, kind)
   ) WITHOUT ROWID`,
-  // Uses by day since 1970, UTC. A day takes the row of the day a hundred days before.
+  // Uses by day since 1970, UTC. A day reuses the row of the day a hundred days before.
   `CREATE TABLE key_days (
     key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
     slot INTEGER NOT NULL,
@@ -118,9 +118,9 @@ export const tenantSchema: readonly string[] = [
     parent_id TEXT NOT NULL,
     UNIQUE (asset_id, parent_id)
   )`,
-  // Children of a parent in order of creation, the order of a search's answers.
+  // Children of a parent in order of creation, the order of search results.
   `CREATE INDEX asset_parents_by_parent ON asset_parents (parent_id, asset_seq)`,
-  // Without it, deleting an asset looks at the parents of all.
+  // Without this index, deleting an asset reads the parents of all assets.
   `CREATE INDEX asset_parents_by_asset ON asset_parents (asset_seq)`,
   // Kept up to date, since counting a million assets at each encrypt would cost more than the encrypt.
   `CREATE TABLE counts (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, n INTEGER NOT NULL)`,
@@ -151,10 +151,9 @@ export const tenantSchema: readonly string[] = [
     updated_at INTEGER NOT NULL
   )`,
   `CREATE INDEX api_keys_by_account ON api_keys (account_id, seq)`,
-  // Covers the ids that an answer about a user lists: 100,000 of them take 20 ms, read from the rows 90.
+  // Covers the key ids in an answer about a user: 100,000 of them take 20 ms, where the rows took 90.
   `CREATE INDEX api_keys_by_user ON api_keys (user_id, seq, id) WHERE user_id IS NOT NULL`,
-  // Keys that may do everything and are active, by when they end. Nearly always a row or two, however many keys there
-  // are.
+  // Active keys that may do everything, by expiry. Nearly always a row or two, however many keys there are.
   `CREATE INDEX api_keys_holding_all ON api_keys (expires_at) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
   // Rings that a key's true flags name; '*' stands for a wildcard instead of a name.
   `CREATE TABLE api_key_rings (
@@ -164,7 +163,7 @@ export const tenantSchema: readonly string[] = [
     ring_name TEXT NOT NULL,
     UNIQUE (apikey_id, ring_name)
   )`,
-  // Keys that name a ring, in the order in which they are listed.
+  // Keys that name a ring, in list order.
   `CREATE INDEX api_key_rings_by_name ON api_key_rings (ring_name, apikey_seq)`,
   // A table of its own, since a write to api_keys empties the cache of keys.
   `CREATE TABLE api_key_uses (
@@ -193,8 +192,8 @@ export const tenantSchema: readonly string[] = [
   )`,
   `CREATE INDEX users_holding_all ON users (seq)
     WHERE json_extract(flags, '$."*"') = 1 AND password_hash IS NOT NULL`,
-  // Ended and expired sessions stay a while, so that a late use of one is still attributed. `chain_started_at` is the
-  // login that the refreshes go back to.
+  // Ended and expired sessions stay a while, so that a late use of one can still be attributed. `chain_started_at` is
+  // the time of the login that the refreshes go back to.
   `CREATE TABLE sessions (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL,
@@ -210,7 +209,7 @@ export const tenantSchema: readonly string[] = [
   `CREATE INDEX sessions_open ON sessions (user_id) WHERE ended_at IS NULL`,
   `CREATE INDEX sessions_by_expiry ON sessions (expires_at)`,
   `CREATE INDEX sessions_by_user ON sessions (user_id, seq)`,
-  // The newest invite and the newest reset of each user; one that was used or replaced has no row.
+  // The newest invite and the newest reset of each user; a used or replaced token has no row.
   `CREATE TABLE user_tokens (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL CHECK (kind IN ('invite', 'reset')),
@@ -245,13 +244,13 @@ export const tenantSchema: readonly string[] = [
     expires_at INTEGER NOT NULL
   )`,
   `CREATE INDEX passkey_challenges_by_expiry ON passkey_challenges (expires_at)`,
-  // One row at most.
+  // At most one row.
   `CREATE TABLE oidc_providers (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     settings TEXT NOT NULL,
     changed_at INTEGER NOT NULL
   )`,
-  // A user's name at the provider, and the flags that its claims gave at the last login.
+  // A user's identity at the provider, and the flags that its claims gave at the last login.
   `CREATE TABLE oidc_users (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     user_id TEXT NOT NULL UNIQUE REFERENCES users (id) ON DELETE CASCADE,
@@ -293,7 +292,7 @@ export const tenantSchema: readonly string[] = [
     UNIQUE (ring_id, version)
   )`,
   `CREATE INDEX transit_keys_by_epoch ON transit_keys (epoch)`,
-  // Key pairs for Tang clients: `thumbprint` names the key that signs, `exchange` the other one.
+  // Key pairs for Tang clients: `thumbprint` is that of the signing key, `exchange` that of the exchange key.
   `CREATE TABLE tang_pairs (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     thumbprint TEXT NOT NULL UNIQUE,

@@ -90,7 +90,7 @@ export const hpke: Client = {
   },
 };
 
-/** A command that writes the password NAME, as `kms decrypt` does, and the environment in which it can. */
+/** A command that prints the password NAME by `kms decrypt`, and the environment that it needs. */
 async function passwordCommand(desk: Desk, name: string) {
   const ring = `passwords-${name}`;
   await desk.kms('keyring', 'create', ring, '--private-key-out', desk.path(`${ring}.key`));
