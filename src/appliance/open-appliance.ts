@@ -45,19 +45,48 @@ import type { NotedMark } from '../store/tables/marks.ts';
 import { Metrics, type MetricsSettings } from '../telemetry/metrics/metrics.ts';
 import { Retention, type RetentionSettings } from '../telemetry/retention.ts';
 import { openStreaming, type StreamingSettings } from '../telemetry/streaming/streaming.ts';
-import { type PeopleSettings, servedPeople } from './mail.ts';
+import { type PeopleSettings, ServedPeople } from './mail.ts';
 import { masterHandlers } from './master-handlers.ts';
 import { Rekeying } from './rekey.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-handlers.ts';
 
-export interface ApplianceOptions {
+/** The part of a configuration that may change while the appliance is open; of `copies` the schedule alone. */
+export interface LiveConfig {
+  /** Bytes of a request's body. */
+  readonly bodyLimit?: number | undefined;
+  /** Lifetimes of sessions, invites and resets, and the mail server. */
+  readonly people?: PeopleSettings | undefined;
+  /** Scheduled backups and shipping. */
+  readonly copies?: CopySettings | undefined;
+  /** Where activity is streamed to. */
+  readonly streaming?: StreamingSettings | undefined;
+  /** For how long activity is kept; for ever when absent. */
+  readonly retention?: RetentionSettings | undefined;
+  /** What it is served with, for doctor to look at. */
+  readonly certificates?: CertificateFiles | undefined;
+  /** Blocks of addresses that may ask as clients of Tang, where those are not the usual ones. */
+  readonly tangAllow?: readonly string[] | undefined;
+}
+
+/** Everything that a configuration says of an appliance itself. */
+export interface ApplianceConfig extends LiveConfig {
   /** The data directory; with `store` that of this node. */
   readonly data: string;
   /** The database of an appliance that several nodes share. */
   readonly store?: StoreSource | undefined;
   readonly keyFile?: string | undefined;
+  /** How keys are wrapped of rings whose makers don't say; `x25519` when absent. */
+  readonly defaultKem?: Kem | undefined;
+  readonly metrics?: MetricsSettings | undefined;
+  /** Tenants by name, and `system`, that go on this once although their files are older than they were. */
+  readonly acceptOlder?: readonly string[] | undefined;
+  /** Serves it this once although a standby took over. */
+  readonly takeBack?: boolean | undefined;
+}
+
+export interface ApplianceOptions extends ApplianceConfig {
   /** Where else the master key may come from. */
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** Where clients reach it; asked anew for each use, since a port may be chosen late. */
@@ -66,27 +95,6 @@ export interface ApplianceOptions {
   readonly address?: string;
   readonly logger?: Logger;
   readonly onEvent?: (event: ApplianceEvent) => void;
-  /** Bytes of a request's body. */
-  readonly bodyLimit?: number | undefined;
-  /** Lifetimes of sessions, invites and resets, and the mail server. */
-  readonly people?: PeopleSettings | undefined;
-  /** How keys are wrapped of rings whose makers don't say; `x25519` when absent. */
-  readonly defaultKem?: Kem | undefined;
-  /** Scheduled backups and shipping. */
-  readonly copies?: CopySettings | undefined;
-  /** Where activity is streamed to. */
-  readonly streaming?: StreamingSettings | undefined;
-  /** For how long activity is kept; for ever when absent. */
-  readonly retention?: RetentionSettings | undefined;
-  readonly metrics?: MetricsSettings | undefined;
-  /** What it is served with, for doctor to look at. */
-  readonly certificates?: CertificateFiles | undefined;
-  /** Blocks of addresses that may ask as clients of Tang, where those are not the usual ones. */
-  readonly tangAllow?: readonly string[] | undefined;
-  /** Tenants by name, and `system`, that go on this once although their files are older than they were. */
-  readonly acceptOlder?: readonly string[] | undefined;
-  /** Serves it this once although a standby took over. */
-  readonly takeBack?: boolean | undefined;
   /** How the room on the disk is watched; looked at once when absent. */
   readonly space?: SpaceSettings | undefined;
   /** How the closed segments of the activity logs are looked after while it is served. */
@@ -131,6 +139,8 @@ export interface Unsealed extends OpenState {
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
   record(activity: ApplianceActivity): Promise<void>;
+  /** Goes on with other settings; one at a time. A backup that is under way is finished first. */
+  reconfigure(config: LiveConfig): Promise<void>;
   /** Ends what may take long and changes nothing: it is to be closed. */
   giveUp(): void;
   /** Waits for what is under way, makes it durable, wipes the keys and lets go of the files. */
@@ -318,7 +328,8 @@ async function openServices(
   { directory, world, sealing, stopping, serves }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
-  const { onEvent, certificates = {}, tangAllow = [] } = options;
+  const { onEvent } = options;
+  let config: LiveConfig = options;
   const { node } = directory;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
@@ -351,10 +362,9 @@ async function openServices(
   const aging = new Aging({ system, tenants, world, uptime, mustWait, onEvent: serves ? onEvent : undefined });
   aging.start();
   ends.push(() => aging.close());
-  const retention =
-    options.retention && new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
-  if (retention) whenFree(() => retention.start());
-  ends.push(() => retention?.close());
+  const retention = new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
+  whenFree(() => retention.start());
+  ends.push(() => retention.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
@@ -372,8 +382,8 @@ async function openServices(
     verifier.start();
     ends.push(() => verifier?.close());
   }
-  const { people, close: closePeople } = servedPeople(world, options.people, () => directory.nodes);
-  ends.push(closePeople);
+  const people = new ServedPeople(world, options.people, () => directory.nodes);
+  ends.push(() => people.close());
   whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
   const status = async (): Promise<OpenStatus> => {
     const clock = await aging.doubt();
@@ -382,9 +392,20 @@ async function openServices(
       ...(node && { shared: await node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
-      ...(retention && { activityRetention: retention.status }),
+      ...(retention.status && { activityRetention: retention.status }),
       disk: space.status(),
     });
+  };
+  const changes = new SerialQueue();
+  ends.push(() => changes.idle());
+  const reconfigure = async (next: LiveConfig): Promise<void> => {
+    // It is closed with what it has.
+    if (closing.signal.aborted) return;
+    config = next;
+    people.settings = next.people ?? {};
+    retention.settings = next.retention;
+    await streaming.change(next.streaming);
+    await copies.reschedule(next.copies?.scheduled);
   };
   // Each holds a copy of all stores.
   const examinations = new SerialQueue();
@@ -394,7 +415,9 @@ async function openServices(
     get baseUrl() {
       return baseUrl();
     },
-    people,
+    get people() {
+      return people.current;
+    },
     meter: metrics.meter,
     local: {
       applianceStatus: status,
@@ -406,8 +429,8 @@ async function openServices(
             verifier,
             copies,
             streaming,
-            certificates,
-            tangAllow,
+            certificates: config.certificates ?? {},
+            tangAllow: config.tangAllow ?? [],
             now: world.now,
             closing: closing.signal,
             node,
@@ -432,7 +455,7 @@ async function openServices(
         store: store.status(),
         copies: copies.status(),
         streams: streaming.status(),
-        retention: retention?.status,
+        retention: retention.status,
         space: space.status(),
         nodes: node?.nodes?.count,
       }),
@@ -444,6 +467,7 @@ async function openServices(
     copies,
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
+    reconfigure: (next) => changes.run(() => reconfigure(next)),
     giveUp,
     close: () => {
       giveUp();

@@ -166,9 +166,6 @@ export interface ScheduleSettings {
   readonly keep: number;
 }
 
-export const defaultSchedule = '0 3 * * *';
-export const defaultKeep = 7;
-
 /** Behind the name of a backup that was not found to restore yet. */
 const untried = '.unverified';
 const whole = '.kms-backup';

@@ -1,6 +1,7 @@
 // Everything about copies of the appliance while it is open: backups on request and on schedule, shipping, and what
 // health checks, `kms status` and metrics tell of them.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Backups } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
@@ -41,6 +42,8 @@ export interface Copies {
   startBackup(): void;
   /** Makes a scheduled backup now, where there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
+  /** Goes on with another schedule, or with none, once a backup that is under way is finished. */
+  reschedule(settings: CopySettings['scheduled']): Promise<void>;
   /** Another node may have begun a new epoch. */
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -65,8 +68,10 @@ export async function openCopies(
   let epoch = await readEpoch();
   const keeper = new BackupKeeper(deps);
   await keeper.open();
-  const schedule =
-    settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onEvent);
+  const scheduleOf = (scheduled: CopySettings['scheduled']): BackupSchedule | undefined =>
+    scheduled && new BackupSchedule(keeper, scheduled, seal.current.applianceId, onEvent);
+  let { scheduled } = settings;
+  let schedule = scheduleOf(scheduled);
   const shipping =
     settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onEvent);
   let isFree = false;
@@ -114,6 +119,13 @@ export async function openCopies(
     },
     startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
+    async reschedule(next) {
+      if (isDeepStrictEqual(scheduled, next)) return;
+      await schedule?.close();
+      scheduled = next;
+      schedule = scheduleOf(next);
+      if (isFree) schedule?.start();
+    },
     async close() {
       watch?.close();
       // Closing ships the last of it.

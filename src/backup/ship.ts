@@ -218,9 +218,6 @@ export async function livesShippedTo(to: ForeignFiles, seal: Seal): Promise<read
   return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
 }
 
-export const defaultShipEvery = 5000;
-export const defaultShipWindow = 24 * 60 * 60 * 1000;
-
 /** For what is left at the end, in milliseconds. */
 const closeTimeout = 15_000;
 

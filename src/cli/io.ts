@@ -37,7 +37,7 @@ export interface Io {
 }
 
 /** A file name as it was typed, from the directory in which it was. Throws `usage` for one that is not UTF-8. */
-export function pathFrom(io: Io, name: string): string {
+export function pathFrom(io: Pick<Io, 'cwd'>, name: string): string {
   // The platform puts this character in place of bytes that are no UTF-8: another file would be meant.
   if (name.includes('\ufffd')) {
     throw new KmsError('usage', `expected a path in UTF-8 without the character U+FFFD, got "${name}"`, {

@@ -362,6 +362,23 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
   });
 }
 
+/** Throws `refused` where others can write to the file `path`, which says what this process does. */
+export function refuseWritable(path: string, info: Owned, me = identity()): void {
+  // Volumes of containers may belong to another user who gives them to a group of this process.
+  if (exposureOf(info, me) === 'own-group') return;
+  if (info.uid !== 0 && info.uid !== me.uid) {
+    throw new KmsError('refused', `${path}: belongs to another user, who could change it`, {
+      hint: `see that it says what you mean, then make it your own: chown ${me.uid} ${path}`,
+    });
+  }
+  const exposure = exposureOf({ ...info, mode: info.mode & 0o022 }, me);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  const who = exposure === 'group' ? 'its group' : 'everybody on this machine';
+  throw new KmsError('refused', `${path}: ${who} can write to it (mode ${modeText(info.mode)})`, {
+    hint: `see that it says what you mean, then run: chmod go-w ${path}`,
+  });
+}
+
 /** Of a process that was started for it, as a shell's `<(…)` is. */
 const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
 

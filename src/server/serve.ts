@@ -5,7 +5,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
-import type { ApplianceOptions } from '../appliance/open-appliance.ts';
+import type { ApplianceConfig, ApplianceOptions } from '../appliance/open-appliance.ts';
 import { hasTakenOver, Standby } from '../backup/standby.ts';
 import { standbyAnswers } from '../backup/standby-answers.ts';
 import type { KeySources } from '../custody/key-sources.ts';
@@ -29,7 +29,6 @@ import {
   type HttpLimits,
   httpServer,
   type RequestOrigin,
-  replaceCertificate,
   takeForwardedHost,
 } from './http-server.ts';
 import { giveMemoryBack } from './idle-memory.ts';
@@ -40,27 +39,31 @@ import {
   listening,
   openSocket,
   portOf,
-  readTls,
   takePort,
   warnOfCertificate,
 } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
+import { Reloader, type Reread } from './reload.ts';
 
-/** The data directory is initialised first when it is missing, empty or unfinished. */
-export interface ServeOptions
-  extends ListenOptions,
-    Omit<ApplianceOptions, 'baseUrl' | 'logger' | 'onEvent' | 'certificates' | 'unseals' | 'world'> {
+/** Everything that can be configured; its parts go whole to whom they are for. */
+export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit; absent = nowhere. */
   readonly transitListen?: string | undefined;
   /** `HOST:PORT` for clients of Tang; absent = nowhere. */
   readonly tangListen?: string | undefined;
   /** Of the first tenant, when the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
-  /** Against slow clients, where the usual ones do not fit. */
-  readonly limits?: Partial<HttpLimits> | undefined;
   readonly logLevel?: string | undefined;
   /** Who does the primitives that cost something; `node` where that is not said. */
   readonly crypto?: CryptoChoice | undefined;
+}
+
+/** The data directory is initialised first when it is missing, empty or unfinished. */
+export interface ServeOptions
+  extends ServeConfig,
+    Pick<ApplianceOptions, 'sources' | 'space' | 'segments' | 'held' | 'onWaiting' | 'stopping' | 'uptime'> {
+  /** Against slow clients, where the usual ones do not fit. */
+  readonly limits?: Partial<HttpLimits> | undefined;
   /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
 }
@@ -90,6 +93,11 @@ export interface Serving {
    * changes nothing.
    */
   reloadTls(): Promise<boolean>;
+  /**
+   * Goes on with what `read` answers, as far as that can change while it serves, certificates too. What cannot be read
+   * changes nothing. The log says what was done; the answer is whether anything could.
+   */
+  reload(read: () => Promise<Reread>): Promise<boolean>;
   /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
   close(): Promise<void>;
 }
@@ -179,10 +187,12 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const maxConnections = connectionsFor(ofProcess, Math.max(1, listeners.length));
   const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
   const network = networkServer(gate, where, shared);
-  const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
+  const transitWhere =
+    options.transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
   const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
   const tangWhere = await tangListening(options);
-  const tang = tangWhere && networkServer(gate, tangWhere, shared, { surface: 'tang', tangClients: tangWhere.allowed });
+  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
   const networks: Server[] = [];
   try {
     for (const [server, place] of [
@@ -223,7 +233,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     // V8's helper may wait for that, and the end of the process for the helper (appliance/threads/ending.ts).
     globalThis.gc?.();
   });
-  const reload = (): Promise<boolean> => reloadTls(networks, options, logger);
+  const reloader = new Reloader({ networks, logger, tang: tangOrigin }, options);
+  const reloadTls = () => reloader.certificate();
   const begin = async (): Promise<Serving> => {
     const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
     if (!options.store && (await dataDirState(data)) !== 'whole') {
@@ -265,7 +276,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       },
       sealed,
       held: hold?.refusal,
-      reloadTls: reload,
+      reloadTls,
+      reload: (read) => reloader.configuration(read, (config) => started.reconfigure(config)),
       close,
     };
   };
@@ -273,7 +285,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     address,
     url,
     onEvent,
-    reloadTls: reload,
+    reloadTls,
     close,
     begin: () =>
       begin().catch((error: unknown) => {
@@ -339,19 +351,6 @@ function networkServer(
 
 /** By the names of surfaces. */
 const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
-
-async function reloadTls(servers: readonly Server[], options: ListenOptions, logger: Logger): Promise<boolean> {
-  try {
-    const certificate = await readTls(options);
-    if (!certificate) return false;
-    for (const server of servers) replaceCertificate(server, certificate);
-    logger.info({ file: options.tlsCert }, 'the certificate was read again');
-    warnOfCertificate(certificate, options, logger);
-  } catch (err) {
-    logger.error({ err }, 'the certificate could not be read again; the one in use stays');
-  }
-  return true;
-}
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {
   logger[level](cause === undefined ? {} : { err: cause }, message);

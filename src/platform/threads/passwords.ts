@@ -34,7 +34,7 @@ export interface PasswordWorkerOptions {
 }
 
 /** Hashes passwords as the core has it done. */
-interface PasswordWorker {
+export interface PasswordWorker {
   hash(password: string): Promise<string>;
   verify(stored: string, password: string): Promise<boolean>;
   /** Ends the thread; what waits is refused. */
