@@ -105,18 +105,7 @@ export async function openCopies(
     local: copyHandlers(keeper, status),
     stream: () => keeper.stream(),
     details: () => detailsOf(status(), seal.current.applianceId),
-    backups: () => {
-      const { lastVerified } = keeper;
-      return {
-        configured: null,
-        running: false,
-        lastFailure: null,
-        ...schedule?.status(),
-        lastVerified: lastVerified
-          ? { at: lastVerified.madeAt, file: lastVerified.file ?? '', bytes: lastVerified.bytes }
-          : null,
-      };
-    },
+    backups: () => backupsOf(keeper, schedule),
     startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
     async reschedule(next) {
@@ -133,6 +122,18 @@ export async function openCopies(
       await schedule?.close();
       await shipping?.close();
     },
+  };
+}
+
+function backupsOf({ lastVerified }: BackupKeeper, schedule: BackupSchedule | undefined): Backups {
+  return {
+    configured: null,
+    running: false,
+    lastFailure: null,
+    ...schedule?.status(),
+    lastVerified: lastVerified
+      ? { at: lastVerified.madeAt, file: lastVerified.file ?? '', bytes: lastVerified.bytes }
+      : null,
   };
 }
 

@@ -182,34 +182,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   if (where.tls) warnOfCertificate(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
-  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const listeners = [options.listen, options.transitListen, options.tangListen].filter((each) => each !== undefined);
-  const maxConnections = connectionsFor(ofProcess, Math.max(1, listeners.length));
-  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
-  const network = networkServer(gate, where, shared);
-  const transitWhere =
-    options.transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
-  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
-  const tangWhere = await tangListening(options);
-  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
-  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
-  const networks: Server[] = [];
-  try {
-    for (const [server, place] of [
-      [network, where] as const,
-      [transit, transitWhere] as const,
-      [tang, tangWhere] as const,
-    ]) {
-      if (!server || !place) continue;
-      await takePort(server, place);
-      networks.push(server);
-    }
-  } catch (error) {
-    await Promise.all(networks.map((network) => endServer(network)));
-    throw error;
-  }
-  const address = where.addressOf(portOf(network));
-  const url = where.urlOf(portOf(network));
+  const listeners = await openListeners(options, where, gate, ofProcess);
+  const { networks, address, url } = listeners;
   const socket = httpServer(gate.handle, {
     origin: () => ({ local: true }),
     // A command of the administrator may take as long as it takes.
@@ -233,20 +207,11 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     // V8's helper may wait for that, and the end of the process for the helper (appliance/threads/ending.ts).
     globalThis.gc?.();
   });
-  const reloader = new Reloader({ networks, logger, tang: tangOrigin }, options);
+  const reloader = new Reloader({ networks, logger, tang: listeners.tang }, options);
   const reloadTls = () => reloader.certificate();
   const begin = async (): Promise<Serving> => {
     const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
-    if (!options.store && (await dataDirState(data)) !== 'whole') {
-      const made = await initAppliance({
-        data,
-        keyFile: options.keyFile,
-        hosts: options.hosts,
-        ...(options.sources?.env && { env: options.sources.env }),
-      });
-      await options.onInitialised?.(made);
-    }
-    if (!options.store) await needPrivateDirectory(data);
+    if (!options.store) await needData(data, options);
     const own = {
       logger,
       baseUrl: () => url,
@@ -268,8 +233,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     return {
       address,
       url,
-      transitAddress: transit && transitWhere.addressOf(portOf(transit)),
-      tangAddress: tang && tangWhere.addressOf(portOf(tang)),
+      transitAddress: listeners.transitAddress,
+      tangAddress: listeners.tangAddress,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         return started.opened;
@@ -299,6 +264,60 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   };
 }
 
+/** The network's listeners, each on its port. */
+async function openListeners(
+  options: ServeOptions,
+  where: Listening,
+  gate: Gate,
+  ofProcess: ReturnType<typeof processLimits>,
+) {
+  const { transitListen, tangListen } = options;
+  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
+  const given = [options.listen, transitListen, tangListen].filter((each) => each !== undefined);
+  const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
+  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
+  const network = networkServer(gate, where, shared);
+  const transitWhere =
+    transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
+  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
+  const tangWhere = await tangListening(options);
+  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
+  const networks: Server[] = [];
+  try {
+    for (const [server, place] of [
+      [network, where] as const,
+      [transit, transitWhere] as const,
+      [tang, tangWhere] as const,
+    ]) {
+      if (!server || !place) continue;
+      await takePort(server, place);
+      networks.push(server);
+    }
+  } catch (error) {
+    await Promise.all(networks.map((network) => endServer(network)));
+    throw error;
+  }
+  return {
+    networks,
+    tang: tangOrigin,
+    address: where.addressOf(portOf(network)),
+    url: where.urlOf(portOf(network)),
+    transitAddress: transit && transitWhere.addressOf(portOf(transit)),
+    tangAddress: tang && tangWhere.addressOf(portOf(tang)),
+  };
+}
+
+/** Makes the appliance where there is none yet; its directory must be private. */
+async function needData(data: string, options: ServeOptions): Promise<void> {
+  if ((await dataDirState(data)) !== 'whole') {
+    const { keyFile, hosts, sources, onInitialised } = options;
+    const made = await initAppliance({ data, keyFile, hosts, ...(sources?.env && { env: sources.env }) });
+    await onInitialised?.(made);
+  }
+  await needPrivateDirectory(data);
+}
+
 async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | undefined> {
   const [only, another] = (await opened.status()).tenants;
   if (!only || another || only.counts.users > 0) return undefined;
@@ -322,7 +341,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
     if (tangAllow === undefined) return undefined;
     throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
   }
-  const where = await listening({ listen: tangListen, behindProxy: true });
+  const where = await listening({ listen: tangListen, behindProxy: true }, '--tang-listen');
   return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
 }
 
