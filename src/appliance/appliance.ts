@@ -204,10 +204,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
     return this.#options.bodyLimit ?? defaultBodyLimit;
   }
 
-  /** Goes on with other settings, now if it is open, and whenever it is opened. */
+  /** Applies new settings: at once while it is open, and each time it is opened later. */
   async reconfigure(config: LiveConfig): Promise<void> {
     let changed: Promise<void> | undefined;
-    // Between openings, each of which goes by one configuration. Sealing waits for nothing that a change waits for.
+    // In the queue, so that no opening is under way. The change itself is awaited outside: it must not delay a seal.
     await this.#queue.run(async () => {
       const { shipping } = this.#options.copies ?? {};
       this.#options = { ...this.#options, ...config, copies: { ...config.copies, shipping } };

@@ -34,7 +34,7 @@ export class ServedPeople {
     return this.#current;
   }
 
-  /** Requests go by the settings that are there when they come. */
+  /** New settings count for requests that come later. */
   set settings({ lifetimes, mail }: PeopleSettings) {
     const { mailer: _, ...others } = this.#current;
     this.#current = {

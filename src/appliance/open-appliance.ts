@@ -52,7 +52,7 @@ import { activityDetails, applianceStatus, diskDetails, readiness } from './stat
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-handlers.ts';
 
-/** The part of a configuration that may change while the appliance is open; of `copies` the schedule alone. */
+/** Configuration that may change while the appliance is open. In `copies` that is the schedule alone. */
 export interface LiveConfig {
   /** Bytes of a request's body. */
   readonly bodyLimit?: number | undefined;
@@ -70,7 +70,7 @@ export interface LiveConfig {
   readonly tangAllow?: readonly string[] | undefined;
 }
 
-/** Everything that a configuration says of an appliance itself. */
+/** Configuration of an appliance, without that of its server. */
 export interface ApplianceConfig extends LiveConfig {
   /** The data directory; with `store` that of this node. */
   readonly data: string;
@@ -139,7 +139,7 @@ export interface Unsealed extends OpenState {
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
   record(activity: ApplianceActivity): Promise<void>;
-  /** Goes on with other settings; one at a time. A backup that is under way is finished first. */
+  /** Applies new settings, one change at a time. Waits for a running backup. */
   reconfigure(config: LiveConfig): Promise<void>;
   /** Ends what may take long and changes nothing: it is to be closed. */
   giveUp(): void;
@@ -399,7 +399,7 @@ async function openServices(
   const changes = new SerialQueue();
   ends.push(() => changes.idle());
   const reconfigure = async (next: LiveConfig): Promise<void> => {
-    // It is closed with what it has.
+    // Closing already: nothing must start again.
     if (closing.signal.aborted) return;
     config = next;
     people.settings = next.people ?? {};

@@ -42,7 +42,7 @@ export interface Copies {
   startBackup(): void;
   /** Makes a scheduled backup now, where there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
-  /** Goes on with another schedule, or with none, once a backup that is under way is finished. */
+  /** Replaces or ends the schedule, after a running backup has finished. */
   reschedule(settings: CopySettings['scheduled']): Promise<void>;
   /** Another node may have begun a new epoch. */
   refresh(): Promise<void>;

@@ -26,7 +26,7 @@ export interface Session {
 /** Options that a file gives, for those that neither the command line nor the environment gives. */
 export interface OptionFile {
   readonly path: string;
-  /** By the options' names on the command line: text, texts or whether a switch is on, and the line in the file. */
+  /** Values (text, texts or a boolean) with their lines, by the options' names on the command line. */
   readonly given: ReadonlyMap<string, { readonly value: unknown; readonly line: number }>;
 }
 
@@ -55,17 +55,17 @@ export class Cli<out V = object> {
     return this.#kinds[name].read(given, { name, io: this.base(name), seeHelp: this.seeHelp });
   }
 
-  /** Throws `usage` for what was typed, or stands in the file, and is wrong, before anything is opened or done. */
+  /** Throws `usage` for wrong values, typed or in the file, before anything is opened or done. */
   checkTyped(): void {
     for (const name in this.#kinds) if (!name.startsWith('-') || this.isChosen(name)) this.get(name);
   }
 
-  /** Where relative paths begin that the option gives: the directory of the file, for those of the file. */
+  /** Base for relative paths in the option: the directory of the file if the file gives it. */
   base(option: keyof V & string): Pick<Io, 'cwd'> {
     return this.#file && this.#isFromFile(option) ? { cwd: dirname(this.#file.path) } : this.io;
   }
 
-  /** Whether the option was given for this command alone: on the command line or in the file. */
+  /** Whether the option is typed or in the file, not merely in the environment. */
   isChosen(option: keyof V & string): boolean {
     return this.isTyped(option) || this.#isFromFile(option);
   }
@@ -75,8 +75,8 @@ export class Cli<out V = object> {
   }
 
   /**
-   * An error about options as those find them who wrote the file: with the file's name and line, and the options by
-   * their names there.
+   * Rewrites an error about options that the file gives: its name and line come first, and options have their names in
+   * the file.
    */
   inFile(error: unknown): unknown {
     const file = this.#file;
@@ -95,7 +95,7 @@ export class Cli<out V = object> {
     return this.#command.isTyped(option);
   }
 
-  /** Whether one option wins over another: positive where it does, 0 where both come from the same, or from nowhere. */
+  /** Compares the sources of two options: positive if the first one wins, 0 if both come from the same source. */
   outranks(option: keyof V & string, other: keyof V & string): number {
     const rank = (name: keyof V & string): number => {
       if (this.#isFromFile(name)) return 1;
@@ -128,7 +128,7 @@ export class Cli<out V = object> {
     return new KmsError('usage', message, { hint: this.seeHelp });
   }
 
-  /** Refuses those of these options that were chosen: without `needed` they would do nothing. */
+  /** Refuses any of these options if typed or in the file: without `needed` they would do nothing. */
   refuseWithout(needed: string, options: readonly (keyof V & string)[]): void {
     for (const option of options) {
       if (this.isChosen(option)) throw this.wrong(`${option} goes with ${needed}`);

@@ -1,5 +1,5 @@
-// The configuration file of `kms serve`: YAML 1.2 (core schema) or JSON with options by their names in camel case. It
-// reads what the file says and where; each option's kind decides whether that makes sense, as for what is typed.
+// The configuration file of `kms serve`: YAML 1.2 (core schema) or JSON, with options in camel case. Values and their
+// lines are read here; each option's kind then checks its value as if it had been typed.
 import type { Stats } from 'node:fs';
 import type { Scalar, YAMLError } from 'yaml';
 import { KmsError } from '../errors.ts';
@@ -8,6 +8,7 @@ import type { OptionFile } from './command.ts';
 import { readSmallFile, textIn } from './files.ts';
 import { type Kind, settingName } from './grammar/declaration.ts';
 import { settings } from './grammar/serving.ts';
+import { visible } from './text.ts';
 
 /** Throws `usage` for anything but known options with values, `refused` for a file that others can write to. */
 export async function readConfigFile(path: string, seeHelp: string): Promise<OptionFile> {
@@ -27,20 +28,21 @@ export async function readConfigFile(path: string, seeHelp: string): Promise<Opt
   return { path, given };
 }
 
+/** Addresses of several hosts are no URLs for the platform. */
 function holdsPassword(text: string): boolean {
-  return URL.canParse(text) && new URL(text).password !== '';
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]*:[^/?#]+@/i.test(text);
 }
 
 type Yaml = typeof import('yaml');
 
-/** Everything that is said of one option: what it is called where it stands, and its value. */
+/** One entry of the file; `value` is a node of the library. */
 interface Entry {
   readonly name: string;
   readonly line: number;
   readonly value: unknown;
 }
 
-/** The library is loaded where there is a file: no other command waits for it. */
+/** The library is loaded here, so that no other command waits for it. */
 async function optionsIn(text: string, path: string, seeHelp: string): Promise<OptionFile['given']> {
   const yaml = await import('yaml');
   const wrong = (line: number, problem: string): KmsError =>
@@ -49,9 +51,9 @@ async function optionsIn(text: string, path: string, seeHelp: string): Promise<O
   for (const { name, line, value } of entriesOf(text, yaml, wrong)) {
     const setting = settings.get(name);
     if (!setting) {
-      // The names of the command line are known here, too.
+      // A name in kebab case gets a suggestion, too.
       const near = nearest(settingName(`--${name}`), [...settings.keys()]);
-      throw wrong(line, `unknown option '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`);
+      throw wrong(line, `unknown option '${visible(name)}'${near === undefined ? '' : `; did you mean ${near}?`}`);
     }
     const read = readNode(value, setting.kind, yaml);
     if ('problem' in read) throw wrong(line, `${name}: ${read.problem}`);
@@ -69,7 +71,7 @@ function entriesOf(text: string, yaml: Yaml, wrong: (line: number, problem: stri
   const [error] = [...document.errors, ...document.warnings];
   if (error) throw wrong(lineAt(error.pos), problemOf(error, text));
   const { contents } = document;
-  // Comments alone are no options, either.
+  // An empty file, or one with comments alone.
   if (contents === null || (isScalar(contents) && contents.value === null)) return [];
   if (!isMap(contents)) throw wrong(lineAt(contents.range), 'expected options, each as NAME: VALUE');
   return contents.items.map(({ key, value }) => {
@@ -79,7 +81,7 @@ function entriesOf(text: string, yaml: Yaml, wrong: (line: number, problem: stri
   });
 }
 
-/** The value in the form in which kinds read what is typed: text, a list of texts, or whether a switch is on. */
+/** The value in the form that kinds read: text, a list of texts, or a boolean. */
 function readNode(
   node: unknown,
   kind: Kind<unknown>,
@@ -99,7 +101,7 @@ function readNode(
     : { value: texts };
 }
 
-/** A number as it was written: the option says what it may look like. Nothing that is typed has a control in it. */
+/** Text, or a number as written, so that the option judges its form. Control characters are refused. */
 function textOf({ value, source }: Scalar): string | undefined {
   if (typeof value === 'number') return source ?? String(value);
   return typeof value === 'string' && value.isWellFormed() && !/\p{Cc}/u.test(value) ? value : undefined;
@@ -111,7 +113,7 @@ function shown(node: unknown, value: unknown): string {
   return typeof value === 'boolean' ? String(value) : 'something else';
 }
 
-/** The problem without what the file says there, which may be a secret; a name that is given twice is none. */
+/** The problem in words that quote no value, which may be secret. */
 function problemOf({ code, message, pos: [start] }: YAMLError, text: string): string {
   if (code === 'DUPLICATE_KEY') return `${/^["']?([\w-]*)/.exec(text.slice(start))?.[1]} is given twice`;
   if (code === 'MULTIPLE_DOCS') return 'expected one document, found several';

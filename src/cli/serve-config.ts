@@ -1,5 +1,5 @@
-// Reads the configuration of a server: everything that `grammar/serving.ts` declares, from flags, environment and file,
-// checked, and handed on whole. Of one that is read again it says what is different.
+// Reads the configuration of a server from flags, environment and file, as `grammar/serving.ts` declares it, and checks
+// it. Compares configurations to tell which changes need a restart.
 import { isDeepStrictEqual } from 'node:util';
 import type { PeopleSettings } from '../appliance/mail.ts';
 import type { CopySettings } from '../backup/service.ts';
@@ -37,7 +37,7 @@ export async function withConfigFile(cli: ServeCli): Promise<ServeCli> {
   return configured;
 }
 
-/** Everything that the server is told, by the names of the settings; related ones as one object for their service. */
+/** Reads and checks the whole configuration of `kms serve`. */
 export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
   refuseShared(cli);
   const { host, transitListen, acceptOlder, takeBack } = valuesOf(cli, serve);
@@ -50,7 +50,7 @@ export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
   });
 }
 
-/** The same for a standby that may take over. */
+/** Reads and checks the part that a standby has in common with it. */
 export async function standbyConfig(cli: ServingCli): Promise<ServeConfig> {
   const { tangAllow, metricsRings, ...values } = valuesOf(cli, serving);
   if (values.tangListen === undefined) cli.refuseWithout('--tang-listen', ['--tang-allow']);
@@ -74,17 +74,17 @@ type BySettingName<V> = { readonly [N in keyof V as N extends `--${infer S}` ? C
 function valuesOf<V>(cli: Cli<NoInfer<V>>, kinds: Kinds<V>): BySettingName<V> {
   const values: Record<string, unknown> = {};
   for (const option in kinds) values[settingName(option)] = cli.get(option);
-  // `settingName` does to names at run time what the type does.
+  // Cast: `settingName` renames options as the type does.
   return values as BySettingName<V>;
 }
 
-/** Settings by their names that differ: those that a server takes while it serves, and those that need a restart. */
+/** Names of changed settings: those that a running server takes, and those that need a restart. */
 interface Changes {
   readonly live: readonly string[];
   readonly restart: readonly string[];
 }
 
-/** Changes from `last`, which was read before, and for those that need a restart from `first`, with which it began. */
+/** Compares live settings with `last`, read before, and all others with `first`, which the server started with. */
 export function changesBetween(first: ServeCli, last: ServeCli, next: ServeCli): Changes {
   const live: string[] = [];
   const restart: string[] = [];
@@ -106,7 +106,7 @@ function isIn<K extends object>(kinds: K, option: string): option is keyof K & s
   return option in kinds;
 }
 
-/** Hosts as tenants have them, before anything is made. */
+/** Checks host names before anything is made. */
 export async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<readonly string[]> {
   if (hosts.length === 0) return hosts;
   const { hostList } = await import('../storage/served-tenants.ts');
@@ -117,7 +117,7 @@ export async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<re
   }
 }
 
-/** Port 0 picks another each time. */
+/** Port 0 is exempt: it picks a different port each time. */
 function refuseShared(cli: ServeCli): void {
   const taken = new Map<string, string>();
   for (const option of ['--listen', '--transit-listen', '--tang-listen'] as const) {
@@ -242,7 +242,7 @@ async function mailSettings(cli: ServingCli): Promise<PeopleSettings['mail']> {
   }
 }
 
-/** The one that wins; of two from the environment, that in the file. */
+/** The address that wins. If both options come from the environment, that is the file. */
 async function smtpUrl(cli: ServingCli): Promise<string | undefined> {
   const [url, file] = [cli.get('--smtp-url'), cli.get('--smtp-url-file')];
   const rank = cli.outranks('--smtp-url', '--smtp-url-file');

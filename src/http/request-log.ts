@@ -30,7 +30,7 @@ export function logged<Found>(
   serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,
 ): Handler<Found> {
   const { logger } = appliance;
-  // Another level may be set meanwhile.
+  // Asked each time: a reload may change the level.
   const tellsAll = (): boolean => logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
   const countOf = counted === undefined ? undefined : countedBy(counted);
   return async (request, found) => {

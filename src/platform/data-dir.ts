@@ -362,9 +362,9 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
   });
 }
 
-/** Throws `refused` where others can write to the file `path`, which says what this process does. */
+/** Throws `refused` if others can write to the file `path`, which controls this process. */
 export function refuseWritable(path: string, info: Owned, me = identity()): void {
-  // Volumes of containers may belong to another user who gives them to a group of this process.
+  // Volumes of containers may belong to another user and be shared through a group of this process.
   if (exposureOf(info, me) === 'own-group') return;
   if (info.uid !== 0 && info.uid !== me.uid) {
     throw new KmsError('refused', `${path}: belongs to another user, who could change it`, {

@@ -1,5 +1,5 @@
-// Reloader is how a server goes on with another certificate, or another configuration as far as that can change while
-// it serves. All that can be wrong is found before anything changes, and the log says what was done.
+// Reloader gives a running server a new certificate or configuration. It checks everything before it changes anything,
+// and logs what it did.
 import type { Server } from 'node:http';
 import type { LiveConfig } from '../appliance/open-appliance.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
@@ -8,7 +8,7 @@ import { type Certificate, type RequestOrigin, replaceCertificate } from './http
 import { type ListenOptions, readTls, warnOfCertificate } from './listen.ts';
 import type { Logger } from './log.ts';
 
-/** Everything that a server may take while it serves. */
+/** Configuration that a running server can change. */
 interface LiveServerConfig extends LiveConfig, Pick<ListenOptions, 'tlsCert' | 'tlsKey'> {
   readonly logLevel?: string | undefined;
 }
@@ -16,7 +16,7 @@ interface LiveServerConfig extends LiveConfig, Pick<ListenOptions, 'tlsCert' | '
 /** A configuration that was read again, and the names of its settings that changed. */
 export interface Reread {
   readonly config: LiveServerConfig;
-  /** Those that are to be taken now. */
+  /** Names of settings to apply now. */
   readonly live: readonly string[];
   readonly restart: readonly string[];
 }
@@ -26,13 +26,13 @@ type Reconfigure = (config: LiveConfig) => Promise<void>;
 interface Reloaded {
   readonly networks: readonly Server[];
   readonly logger: Logger;
-  /** The clients of Tang that are let in are named in it. */
+  /** Origin of Tang requests; a reload replaces the allowed clients in it. */
   readonly tang: { tangClients: RequestOrigin['tangClients'] };
 }
 
 export class Reloader {
   readonly #server: Reloaded;
-  /** The files of the certificate in use; none for a server without TLS, which stays one. */
+  /** Files of the certificate in use; empty without TLS, which a reload cannot switch on. */
   #tls: Pick<ListenOptions, 'tlsCert' | 'tlsKey'>;
   #last: Promise<unknown> = Promise.resolve();
 
@@ -54,8 +54,8 @@ export class Reloader {
   }
 
   /**
-   * Goes on with what `read` answers, one after the other; `reconfigure` hands on what the appliance takes of it.
-   * Answers whether anything could change.
+   * Applies what `read` returns, one call at a time; `reconfigure` gets the appliance's part. Returns false if nothing
+   * was applied.
    */
   configuration(read: () => Promise<Reread>, reconfigure: Reconfigure): Promise<boolean> {
     const done = this.#last.then(() => this.#configuration(read, reconfigure));
@@ -91,7 +91,7 @@ export class Reloader {
       failure = error;
     });
     const { logLevel = logger.level } = config;
-    // The line is written where the level that was or the one that comes lets it.
+    // The line is written if either the old or the new level allows it.
     if (!logger.isLevelEnabled('info')) logger.level = logLevel;
     if (failure === undefined) logger.info({ applied: live, restart }, sentence(live, restart));
     else logger.error({ err: failure }, 'the configuration was read again, and not all of it could be applied');

@@ -45,7 +45,7 @@ import {
 import { createLog, type Logger } from './log.ts';
 import { Reloader, type Reread } from './reload.ts';
 
-/** Everything that can be configured; its parts go whole to whom they are for. */
+/** Configuration of a server and its appliance. Each service gets its own part as one object. */
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit; absent = nowhere. */
   readonly transitListen?: string | undefined;
@@ -94,8 +94,8 @@ export interface Serving {
    */
   reloadTls(): Promise<boolean>;
   /**
-   * Goes on with what `read` answers, as far as that can change while it serves, certificates too. What cannot be read
-   * changes nothing. The log says what was done; the answer is whether anything could.
+   * Applies the configuration that `read` returns, as far as a running server can, and rereads the certificate. If
+   * either cannot be read nothing changes. The log says what was done. Returns false if nothing was applied.
    */
   reload(read: () => Promise<Reread>): Promise<boolean>;
   /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */

@@ -56,7 +56,7 @@ export class Retention {
     this.#settings = settings;
   }
 
-  /** The next look, which goes by them, is soon. */
+  /** New settings are applied within a minute. */
   set settings(settings: RetentionSettings | undefined) {
     this.#settings = settings;
     this.#waiting.clear();

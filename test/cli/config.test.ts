@@ -121,11 +121,12 @@ test('JSON is fine, and so are comments alone, anchors and lists', async () => {
   for (const nothing of ['', '# bodyLimit: 8192\n', 'null', '{}', '---\n']) assert.equal(await limit(nothing), 1048576);
 });
 
-/** What a file is refused for, with `FILE` for its name. */
+/** Wrong files with the error for each; `FILE` stands for the name. */
 const wrong: readonly (readonly [text: string, stderr: string])[] = [
   ['backupkeep: 3', "FILE:1: unknown option 'backupkeep'; did you mean backupKeep?"],
   ['\n# one\ntls-cert: x', "FILE:3: unknown option 'tls-cert'; did you mean tlsCert?"],
   ['server: https://kms.example', "FILE:1: unknown option 'server'"],
+  ['"a\\tb\\e[1m": c', "FILE:1: unknown option 'a\\x09b\\x1b[1m'"],
   ['config: other.yaml', "FILE:1: unknown option 'config'"],
   ['backupKeep: 3\nbackupKeep: 4', 'FILE:2: backupKeep is given twice'],
   ['{"listen": "a:1", "listen": "a:2"}', 'FILE:1: listen is given twice'],
@@ -214,6 +215,7 @@ test('a file with a password in it is refused while others can read it', async (
   for (const [name, url] of [
     ['smtpUrl', 'smtp://kms:hunter2@mail.example'],
     ['store', 'postgres://kms:hunter2@127.0.0.1:1/kms'],
+    ['store', 'postgres://kms:hunter2@127.0.0.1:1,127.0.0.1:2/kms'],
   ]) {
     await writeFile(file, `smtpFrom: kms@kms.example\n${name}: ${url}\n`, { mode: 0o644 });
     await chmod(file, 0o644);

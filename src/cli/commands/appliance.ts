@@ -110,7 +110,7 @@ async function serveWith(cli: ServeCli, typed: ServeCli): Promise<void> {
     },
   });
   try {
-    // On a terminal, without anything to read again, a hang-up is the terminal's end.
+    // On a terminal a hang-up means that it was closed, unless there is something to reread.
     const isReread = config.tlsCert !== undefined || cli.get('--config') !== undefined || !cli.io.stdin.isTTY;
     if (isReread) cli.io.onHangup?.(rereading(cli, typed, serving));
     await sayWhere(cli, serving);

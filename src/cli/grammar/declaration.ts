@@ -48,11 +48,11 @@ export interface Kind<T> {
   readonly completes?: Completes;
   /** Heading in the help. */
   readonly group?: string;
-  /** The value where none is given, as it would be typed. */
+  /** The default, as it would be typed. */
   readonly usual?: string;
   /**
-   * Whether a server takes another value while it serves. `replaced`: only one in place of another, since to begin or
-   * to end with it needs a restart.
+   * Whether a running server takes a new value. `replaced`: a value can replace another, but setting the first one or
+   * removing it needs a restart.
    */
   readonly isLive?: boolean | 'replaced';
   /** `given` is what was typed or in the environment: text, texts, whether a switch is on, or undefined. */
@@ -92,7 +92,7 @@ export function group<V>(heading: string, kinds: Kinds<V>): Kinds<V> {
   return mapped(kinds, (kind) => ({ ...kind, group: heading }));
 }
 
-/** The same options, which a server takes while it serves, too. */
+/** The same options, marked as ones that a running server takes. */
 export function live<V>(kinds: Kinds<V>, isLive: true | 'replaced' = true): Kinds<V> {
   return mapped(kinds, (kind) => ({ ...kind, isLive }));
 }

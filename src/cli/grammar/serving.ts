@@ -1,5 +1,5 @@
-// How an appliance is served, declared once: each option with its kind, default and help, and whether a server takes
-// another value while it serves. Flags, environment and configuration file are all read by this.
+// Every option of `kms serve`, declared once: its kind, default, help and heading, and whether a running server takes a
+// new value. Flags, environment and configuration file are all read by this declaration.
 import { kemNames } from '../../model/kems.ts';
 import {
   atLeast,
@@ -22,10 +22,10 @@ import {
 } from './declaration.ts';
 import { globals } from './option-sets.ts';
 
-/** What encrypts that name 100 known keys, hybrid public keys and long passwords need, in bytes, and some room. */
+/** Bytes: enough for an encrypt with 100 known keys, for hybrid public keys and for long passwords. */
 const leastBodyLimit = 4096;
 
-/** Options of whatever serves, at once or as a standby that took over. */
+/** Options shared by `serve` and `standby`. */
 export const serving = {
   ...group('Network', {
     '--listen': usually('127.0.0.1:8080', text('HOST:PORT', 'where to listen; port 0 picks one')),
@@ -191,7 +191,7 @@ interface Setting {
   readonly kind: Kind<unknown>;
 }
 
-/** Everything that a configuration file may have, by the names there. */
+/** All settings of a configuration file, by their names in it. */
 export const settings: ReadonlyMap<string, Setting> = new Map([
   ...settingsOf(serve),
   ...settingsOf(group('Data', ofFile)),

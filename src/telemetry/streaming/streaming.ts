@@ -40,7 +40,7 @@ export interface Streaming {
   status(): readonly StreamStatus[];
   /** The last record of a tenant that has arrived at every target; without a target there is no such limit. */
   arrived(tenant: string): number;
-  /** Goes on with other settings, unless they are the same: each target where it was. */
+  /** Applies new settings if they differ. A target that stays continues where it was. */
   change(settings: StreamingSettings | undefined): Promise<void>;
   close(): Promise<void>;
 }
@@ -61,9 +61,9 @@ export async function openStreaming(deps: StreamingDeps, settings: StreamingSett
     async change(next) {
       if (isCurrent && isDeepStrictEqual(current, next)) return;
       isCurrent = false;
-      // Two at once would send the same records to one target, and note how far each is for both.
+      // Closed first: two streams to one target would send its records twice.
       await close();
-      // Where this fails, the ended ones still say what has arrived: retention drops nothing else.
+      // If this fails the closed ones stay: retention still asks them what has arrived.
       streams = await streamsOf(deps, next);
       current = next;
       isCurrent = true;
