@@ -9,7 +9,7 @@ export function effort(part: number, whole: number): number {
   return isWhole ? whole : part;
 }
 
-/** Of a list, every `nth` in the gate, the first and the last among them. */
+/** Every `nth` of a list in the gate, the first and the last among them. */
 export function partOf<T>(all: readonly T[], nth: number): readonly T[] {
   return isWhole ? all : all.filter((_, at) => at % nth === 0 || at === all.length - 1);
 }
