@@ -1,5 +1,5 @@
-// The shapes by which the client checks answers, made from the declarations of the endpoints: `node
-// build/answer-shapes.ts` writes src/client/answer-shapes.ts, and a test holds that the two agree.
+// Answer shapes that the client checks responses against, derived from the endpoint declarations. `node
+// build/answer-shapes.ts` writes src/client/answer-shapes.ts; a test keeps the two in agreement.
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,11 +11,11 @@ import { textKinds } from '../src/client/answers.ts';
 
 interface Shapes {
   readonly answerShapes: Readonly<Record<string, string>>;
-  /** What several answers have in them, or nests in one, by name. */
+  /** Objects that several answers share or nest, by name. */
   readonly things: Readonly<Record<string, string>>;
 }
 
-/** What the description says of a value. */
+/** The parts of a schema's description that decide how a text is checked. */
 interface Described {
   readonly pattern?: string;
   readonly format?: string;
@@ -36,7 +36,7 @@ export function shapesOfAnswers(): Shapes {
 
 function fieldsOf(schema: z.ZodObject, name: string, things: Map<string, string>): string {
   const fields = Object.entries(schema.shape).map(([field, each]) => {
-    let inner = definitionOf(each as z.ZodType); // a shape holds schemas alone
+    let inner = definitionOf(each as z.ZodType); // an object's shape holds only schemas
     let [optional, list, nullable] = ['', '', ''];
     let about: Described = {};
     for (;;) {
@@ -54,7 +54,7 @@ function fieldsOf(schema: z.ZodObject, name: string, things: Map<string, string>
 }
 
 function definitionOf(schema: z.ZodType) {
-  return { schema, def: schema._zod.def as z.core.$ZodTypes['_zod']['def'] }; // one of the kinds that there are
+  return { schema, def: schema._zod.def as z.core.$ZodTypes['_zod']['def'] }; // narrowed to zod's known kinds
 }
 
 function kindOf(
@@ -91,7 +91,7 @@ function kindOf(
   }
 }
 
-/** By what the description says of it. */
+/** The kind of text check, derived from the schema's description. */
 function textKind({ pattern, format }: Described): string {
   if (format !== undefined) return { 'date-time': 'time', date: 'day', uri: 'uri' }[format] ?? unknown(format);
   if (pattern === undefined) return 'text';
@@ -123,12 +123,11 @@ if (import.meta.main) {
     Object.entries(shapes)
       .map(([name, shape]) => `${name}: ${lines(shape)},\n`)
       .join('');
-  const text = `// What each method of the client is answered, as the declarations of the endpoints have it: made by
-// build/answer-shapes.ts. A field is a name and a kind of answers.ts, or a thing; \`?\` may be absent, \`[]\` is a list,
-// \`|null\` may be null.
+  const text = `// Shapes of the answers to the client's methods, from the endpoints' declarations; made by build/answer-shapes.ts. A
+// field is a name and a kind of answers.ts, or a nested object; \`?\` may be absent, \`[]\` is a list, \`|null\` may be null.
 import type { ClientEndpointId } from '../api/paths.ts';
 
-/** What several answers have in them, or nests in one. */
+/** Objects used in several answers, or nested in one. */
 export const things: Readonly<Record<string, string>> = {
 ${table(things)}};
 
@@ -139,7 +138,7 @@ ${table(answerShapes)}};
   execFileSync(process.execPath, ['node_modules/@biomejs/biome/bin/biome', 'format', '--write', file]);
 }
 
-/** A literal whose lines have at most so many characters. */
+/** A template literal whose lines stay within `most` characters. */
 function lines(shape: string, most = 108): string {
   const rows: string[] = [];
   for (const field of shape.split(' ')) {

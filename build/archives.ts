@@ -1,10 +1,10 @@
-// Archives with fixed metadata, so that the same files give the same bytes: tar (POSIX ustar), ar as Debian's packages
-// have it, gzip. Everything belongs to root and has one time.
+// Archives with fixed metadata, so that the same files give the same bytes: tar (POSIX ustar), ar as Debian packages
+// use it, and gzip. Every entry belongs to root and has the same time.
 import { gzipSync } from 'node:zlib';
 
-/** What an archive holds: a file, or a directory where there are no bytes. */
+/** An entry of an archive: a file, or a directory if `bytes` is absent. */
 export interface Entry {
-  /** Without a slash before it or behind. */
+  /** No leading or trailing slash. */
   readonly path: string;
   readonly mode: number;
   readonly bytes?: Uint8Array;
@@ -12,7 +12,7 @@ export interface Entry {
 
 const block = 512;
 
-/** `time` in seconds since 1970; `prefix` stands before each path. */
+/** Packs the entries. `time` is in seconds since 1970; `prefix` is prepended to each path. */
 export function tar(entries: readonly Entry[], time: number, prefix = ''): Buffer {
   const parts = entries.flatMap(({ path, mode, bytes }) => {
     const name = `${prefix}${path}${bytes ? '' : '/'}`;
@@ -52,7 +52,7 @@ export function ar(members: readonly (readonly [name: string, bytes: Uint8Array]
   return Buffer.concat([Buffer.from('!<arch>\n'), ...parts]);
 }
 
-/** Without a name and a time in it. */
+/** Compresses without a name or a time in the header. */
 export function gzip(bytes: Uint8Array): Buffer {
   return gzipSync(bytes, { level: 9 });
 }

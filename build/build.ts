@@ -1,5 +1,5 @@
-// Makes dist/kms, dist/client and the package of it: bundles the sources, puts them with their assets into a copy of
-// the Node that runs this script, and checks that the result starts. Run by scripts/build.
+// Builds dist/kms, dist/client and the client's package: bundles the sources, injects them and their assets into a copy
+// of the Node that runs this script, and checks that the result starts. Run by scripts/build.
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -16,7 +16,6 @@ import {
   writeSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
-import { blankImage, systemMigrations, tenantMigrations } from '../src/store/tables/migrations.ts';
 import { type Bundles, bundle } from './bundle.ts';
 import { buildClient, packClient } from './client.ts';
 import { asFunction, program, rehearsal, rehearsalFlags, rehearsed, starter, tellNodesCaches } from './code-cache.ts';
@@ -48,8 +47,8 @@ function isCurrent(digest: string): boolean {
 }
 
 /**
- * A copy of this Node that is smaller and asks less of the system, where that can be done and the copy still runs; else
- * this Node itself.
+ * A stripped copy of this Node that needs fewer system libraries, or this Node itself if the copy can't be made or
+ * doesn't run.
  */
 function runtime(): string {
   const copy = join(paths.work, `node-${process.version}-${process.arch}`);
@@ -73,22 +72,22 @@ const execArgv = [
   '--no-warnings',
   // No signal starts a debugger.
   '--disable-sigusr1',
-  // Little survives a collection of young memory: more room and no helpers make fewer and cheaper ones. With 32 the
-  // process keeps 30 MB more, and as much of buffers that nobody needs any more.
+  // Little survives a scavenge: a larger young generation without helper threads makes collections fewer and cheaper.
+  // With 32 the process keeps 30 MB more, and as much again in buffers that are no longer needed.
   '--max-semi-space-size=16',
   '--no-parallel-scavenge',
-  // V8 makes objects in old memory where many survived once. There a request's objects keep all that they know alive
-  // until old memory is collected, and each collection of young memory takes up to four times as long.
+  // V8 pretenures allocation sites whose objects once survived. Here that would keep all a request's objects alive
+  // until old memory is collected, and each scavenge would take up to four times as long.
   '--no-allocation-site-pretenuring',
-  // Each helper of the compiler and the collector keeps some MB of its own; on few cores more of them bring nothing.
+  // Each helper thread of the compiler and the collector costs some MB; on few cores more of them gain nothing.
   '--v8-pool-size=1',
-  // SQLite's functions are compiled well when they have worked for a while, not at each start: that takes 35 to 70 ms of
-  // a processor, and 8 MB that the compiler's thread keeps. Each call counts as much as the function is long.
+  // SQLite's functions are optimised once they have run for a while, not at every start: that takes 35 to 70 ms of a
+  // processor, and 8 MB that the compiler's thread keeps. Each call counts as much as the function is long.
   '--wasm-tiering-budget=2000000000',
-  // A start makes 20 MB that last. Without this, V8 looks for garbage among the first 17, and with 32 at the end of the
-  // start, in 13 to 24 ms.
+  // A start allocates 20 MB that stay. Without this, V8 collects within the first 17 MB, and with 32 at the end of the
+  // start, which takes 13 to 24 ms.
   '--initial-old-space-size=64',
-  // For src/server/idle-memory.ts.
+  // Needed by src/server/idle-memory.ts.
   '--expose-gc',
 ];
 
@@ -96,7 +95,6 @@ async function makeExecutable(bundles: Bundles, executable: string): Promise<voi
   const assets = {
     [program]: put(program, asFunction(readFileSync(bundles.main, 'utf8'))),
     'sql-wasm.wasm': paths.wasm,
-    ...(await blankDatabases()),
     'worker.js': bundles.worker,
     ...bundles.assets,
   };
@@ -117,22 +115,13 @@ async function makeExecutable(bundles: Bundles, executable: string): Promise<voi
   renameSync(output, paths.executable);
 }
 
-/** What a new store begins with, and one that is read from its first log on. */
-async function blankDatabases(): Promise<Readonly<Record<string, string>>> {
-  const wasm = readFileSync(paths.wasm);
-  return {
-    'tenant.sqlite': put('tenant.sqlite', await blankImage(wasm, tenantMigrations)),
-    'system.sqlite': put('system.sqlite', await blankImage(wasm, systemMigrations)),
-  };
-}
-
 function put(name: string, content: string | Uint8Array): string {
   const file = join(paths.work, name);
   writeFileSync(file, content);
   return file;
 }
 
-/** Answers the path of a new executable that begins with the script `main` and runs with `flags`. */
+/** Returns the path of a new executable that begins with the script `main` and runs with `flags`. */
 function inject(
   executable: string,
   main: string,
@@ -141,7 +130,7 @@ function inject(
 ): string {
   const output = `${main}-${process.pid}`;
   const sea = {
-    // Its name is in the executable, and must not say where that was built.
+    // A relative path: this name ends up in the executable and must not reveal where it was built.
     main: relative(paths.work, main),
     mainFormat: 'commonjs',
     executable,
@@ -159,8 +148,8 @@ function inject(
 }
 
 /**
- * What is written at once, the kernel caches in large units, and whoever runs the file has them in its memory whole: 40
- * MB more than it uses.
+ * Writes in small pieces. A file written at once is cached by the kernel in large units, and a process running it then
+ * maps them whole: 40 MB more than it uses.
  */
 function writeInPieces(path: string, bytes: Uint8Array): void {
   const piece = 64 * 1024;

@@ -1,5 +1,5 @@
-// What is in the executable: the program itself and the code of its worker threads, each one file without imports but
-// Node's own, the console's files, the API description, and whose work all of it is.
+// Contents of the executable: the program and its worker threads, each bundled into one file that imports only Node's
+// own modules; the console's files; the API description; and the licences and SBOM.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { thirdParties } from './third-party.ts';
 export interface Bundles {
   readonly main: string;
   readonly worker: string;
-  /** Files by the names of their assets. */
+  /** Files by asset name. */
   readonly assets: Readonly<Record<string, string>>;
 }
 
@@ -36,13 +36,13 @@ export async function bundle(): Promise<Bundles> {
 }
 
 export interface Attribution {
-  /** JSON: name, version, license and its text of everything that is somebody else's. */
+  /** JSON: name, version, license and license text of every third-party component. */
   readonly thirdParties: string;
   /** CycloneDX JSON. */
   readonly sbom: string;
 }
 
-/** For a program that runs from its sources; `src/platform/program-files.ts` knows it by its shape. */
+/** Attribution for a program that runs from its sources; `src/platform/program-files.ts` recognises it by its shape. */
 export async function attributionOfSources(): Promise<Attribution> {
   mkdirSync(paths.work, { recursive: true });
   const file = join(paths.work, `attribution-${process.pid}.cjs`);
@@ -102,8 +102,8 @@ function consoleAssets({ script, style, icon }: ConsoleSources): Readonly<Record
 }
 
 /**
- * The library between server and routes asks whether a request came over HTTP/2, which its server here does not speak;
- * Node's own would be loaded at each start, in 5 to 8 ms. Code of the project loads it where it is used.
+ * The Hono server adapter asks whether a request came over HTTP/2, which this server does not speak; loading node:http2
+ * would cost 5 to 8 ms at each start. The project's own code loads it where it is used.
  */
 const withoutHttp2: Plugin = {
   name: 'without-http2',
@@ -117,10 +117,10 @@ const withoutHttp2: Plugin = {
   },
 };
 
-/** Node's own modules that the usual start has no use for, and would load in 15 to 20 ms. */
+/** Node's own modules that a usual start does not need, and that would take 15 to 20 ms to load. */
 const late = ['child_process', 'cluster', 'dns', 'https', 'readline', 'tls', 'vm', 'worker_threads', 'zlib'];
 
-/** They are loaded when something of them is used. */
+/** Loads each of these modules on first use. */
 const lateModules: Plugin = {
   name: 'late-modules',
   setup({ onResolve, onLoad }) {
@@ -138,7 +138,7 @@ const lateModules: Plugin = {
   },
 };
 
-/** The messages of the schemas' library in all languages but English: 300 kB, and some milliseconds of each start. */
+/** Drops zod's messages in all languages but English: 300 kB, and some milliseconds of each start. */
 const withoutLocales: Plugin = {
   name: 'without-locales',
   setup({ onLoad }) {
@@ -147,7 +147,7 @@ const withoutLocales: Plugin = {
   },
 };
 
-/** Answers the names of all files that are in it, from the project's root. */
+/** Returns the names of all files in the bundle, relative to the project's root. */
 async function bundleOne(entry: string, outfile: string): Promise<readonly string[]> {
   const { metafile } = await build({
     absWorkingDir: paths.root,
@@ -160,12 +160,12 @@ async function bundleOne(entry: string, outfile: string): Promise<readonly strin
     target: 'node26',
     legalComments: 'none',
     minifySyntax: true,
-    // Names stay, for traces. Without comments the text is ASCII, and so a third of the memory that it was.
+    // Identifiers stay, for stack traces. Without comments the text is ASCII, which takes a third of the memory.
     minifyWhitespace: true,
     lineLimit: 160,
     jsx: 'automatic',
     jsxImportSource: 'hono/jsx',
-    // Code that is loaded when used is in the same file; Node's own modules are required, since a compiled script
+    // Code that is loaded on demand stays in the same file; Node's own modules are required, since a compiled script
     // cannot `import()`.
     supported: { 'dynamic-import': false },
     define: { 'import.meta.url': 'undefined' },

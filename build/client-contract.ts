@@ -1,6 +1,5 @@
-// The types of the client's methods written out in full, from the declarations of the endpoints: what a program that
-// uses the package reads in its editor, without the schemas behind it. They stand in the place of what the compiler
-// makes of src/client/methods.ts.
+// Types of the client's methods written out in full, from the endpoint declarations, so that a user of the package sees
+// them in the editor without the schemas behind them. They replace the compiler's output for src/client/methods.ts.
 import type { z } from 'zod';
 import { account } from '../src/api/accounts.ts';
 import { activity } from '../src/api/activity.ts';
@@ -32,7 +31,7 @@ const named: Readonly<Record<string, z.ZodObject>> = {
   SafeApiKey: safeApiKey,
   User: user,
 };
-/** By definition, which a schema and its copy with another description share. */
+/** Keyed by definition, which a schema shares with a copy of it that has another description. */
 const names = new Map(Object.entries(named).map(([name, schema]) => [schema.def, name]));
 
 /** The text of methods.d.ts. */
@@ -84,7 +83,7 @@ function who(access: Access): string {
 function block(shape: Readonly<Record<string, unknown>>, indent: string): string {
   const inner = `${indent}  `;
   const lines = Object.entries(shape).map(([name, each]) => {
-    const schema = each as z.ZodType; // a shape holds schemas alone
+    const schema = each as z.ZodType; // an object's shape holds only schemas
     const description = schema.meta()?.description ?? optionalInner(schema).meta()?.description;
     const mark = schema.def.type === 'optional' ? '?' : '';
     const doc = description === undefined ? '' : comment([description], inner);
@@ -98,7 +97,7 @@ function optionalInner(schema: z.ZodType): z.ZodType {
   return def.type === 'optional' ? (def.innerType as z.ZodType) : schema; // made by zod itself
 }
 
-/** As one of the kinds that there are. */
+/** The schema's definition, typed as a union of zod's known kinds. */
 function definitionOf(schema: z.ZodType) {
   return schema._zod.def as z.core.$ZodTypes['_zod']['def'];
 }
@@ -107,9 +106,9 @@ function typeOf(schema: z.ZodType, indent: string): string {
   const name = names.get(schema.def as z.ZodObject['def']);
   if (name !== undefined) return name;
   const { type, enum: values, additionalProperties, items } = schema.meta() ?? {};
-  // Given as what it stands for; sent as text.
+  // Typed as the number it stands for, although it is sent as text.
   if (type === 'integer') return 'number';
-  // Looked at by hand, so that a long one costs no more than its bound.
+  // Such lists are validated by hand, so that a long one costs no more than its limit.
   if (type === 'array') return `${listedType(items)}[]`;
   if (Array.isArray(values) && values.length > 0 && values.every(isTruth)) return 'boolean';
   const def = definitionOf(schema);
@@ -157,7 +156,7 @@ function parenthesised(type: string): string {
   return type.includes(' | ') && !type.startsWith('{') ? `(${type})` : type;
 }
 
-/** Of a list that is looked at by hand: objects of simple fields, or texts. */
+/** The element type of a list that is validated by hand: objects of simple fields, or texts. */
 function listedType(items: unknown): string {
   const { properties, required = [] } = (items ?? {}) as {
     readonly properties?: Readonly<Record<string, { readonly type: string }>>;

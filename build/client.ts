@@ -1,6 +1,6 @@
-// Makes dist/client, the client library as a package: a module for Node and browsers without an import, a small one beside
-// it that not every program needs, their types, and the licences of what is in them; and the file that npm installs, with the same in it. Both are complete in
-// themselves, so that they can be carried to where there is no network.
+// Builds dist/client, the client library as a package: a module for Node and browsers without imports, a small optional
+// one beside it, their types, and the licences of everything in them. Also packs the same into the file that npm
+// installs. Both are self-contained, so that they can be carried to where there is no network.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
@@ -12,18 +12,18 @@ import { paths } from './paths.ts';
 import { packagesIn } from './third-party.ts';
 
 /**
- * What the module's size stays under, in bytes: 16 kB of them are ML-KEM-768 and SHA-3, which hybrid keyrings need, and
- * 12 kB the shapes by which answers are checked.
+ * Upper limit of the module's size, in bytes. ML-KEM-768 and SHA-3, which hybrid keyrings need, take 16 kB of it; the
+ * shapes that answers are checked against take 12 kB.
  */
 export const sizeLimit = 83_000;
 
-/** What programs import it by. In no registry has it that name: it is installed from its file. */
+/** The name that programs import. No registry has it: the package is installed from its file. */
 export const clientName = '@kms-appliance/client';
 
-/** By the name of its file. */
+/** Entry points by module name. */
 const clientModules = { index: paths.clientEntry, rollback: paths.clientRollback };
 
-/** Whatever was in `directory` before is gone. */
+/** Builds into `directory`, replacing anything that was there. */
 export async function buildClient(directory: string): Promise<void> {
   const draft = `${directory}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
@@ -41,7 +41,7 @@ export async function buildClient(directory: string): Promise<void> {
   }
 }
 
-/** Answers the names of all files that are in it, from the project's root. */
+/** Returns the names of all files in the bundles, relative to the project's root. */
 async function bundleClient(outdir: string): Promise<readonly string[]> {
   const { metafile } = await build({
     absWorkingDir: paths.root,
@@ -60,7 +60,10 @@ async function bundleClient(outdir: string): Promise<readonly string[]> {
   return Object.keys(metafile.inputs);
 }
 
-/** What the compiler makes of the entry and all that it names, but for the methods, which need no schemas then. */
+/**
+ * Emits the compiler's declarations of the entry points and all they refer to. Methods are replaced, so that the types
+ * need no schemas.
+ */
 function declareClient(directory: string): void {
   const work = join(directory, '.work');
   const source = join(paths.root, 'src');
@@ -118,7 +121,7 @@ function packageJson() {
       './rollback': { types: './rollback.d.ts', default: './rollback.js' },
       './package.json': './package.json',
     },
-    // For what resolves modules as Node 10 did, and knows no exports.
+    // For resolvers of Node 10's time, which ignore `exports`.
     main: './index.js',
     types: './index.d.ts',
   };
@@ -130,7 +133,10 @@ function licensesOf(inputs: readonly string[]): string {
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Packs the package in `directory` as `npm pack` would; answers the file in `target`. Earlier versions are gone. */
+/**
+ * Packs the package in `directory` as `npm pack` would and returns the name of the file in `target`. Earlier versions
+ * are deleted.
+ */
 export function packClient(directory: string, target: string): string {
   for (const name of readdirSync(target)) if (isPackage(name)) rmSync(join(target, name));
   const entries = readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -149,7 +155,7 @@ function isPackage(name: string): boolean {
 
 const block = 512;
 
-/** An entry of a tar archive (POSIX ustar): of nobody, for everybody to read, and without a time. */
+/** An entry of a tar archive (POSIX ustar): no owner, readable by everyone, with npm's fixed time. */
 function entry(name: string, content: Buffer): Buffer[] {
   if (name.length > 100) throw new Error(`a name of at most 100 characters was expected, got ${name}`);
   const header = Buffer.alloc(block);
@@ -160,11 +166,11 @@ function entry(name: string, content: Buffer): Buffer[] {
   octal(0, 108, 8);
   octal(0, 116, 8);
   octal(content.length, 124, 12);
-  // The time that npm gives all that it packs: zip archives know none before 1980.
+  // The time that npm gives every file it packs: zip archives can't express any before 1980.
   octal(499_162_500, 136, 12);
   header.write('0', 156, 'latin1');
   header.write('ustar\x0000', 257, 'latin1');
-  // The sum is made with blanks in its own place.
+  // The checksum is computed with its own field filled with blanks.
   header.fill(' ', 148, 156);
   octal(
     header.reduce((sum, byte) => sum + byte, 0),

@@ -1,20 +1,20 @@
-// V8's cache of compiled code, without which a start takes half as long again. One that is made before a program runs
-// holds what is outside of its functions alone, and each start compiles the rest; so these are made after a run, and
-// hold the functions that it called: one those that load a server, one those that load a command.
+// V8's code cache, without which a start takes half as long again. A cache made before a program runs holds only
+// top-level code, and each start compiles the rest; so these are made after a run and include the functions that it
+// called: one cache for commands that load a server, one for the others.
 //
-// A build has to give the same bytes again. So the runs do nothing that depends on time or chance: what they are asked
-// for is refused once all is loaded. A cache names the flags that it was made under and is not used under others, so it
-// is told that those were the executable's. Programs that use it have random seeds for the hashes of strings, as with
-// any cache: V8 hashes them anew.
+// A build must be reproducible, so the runs do nothing that depends on time or chance: they are given arguments that
+// are refused once everything is loaded. A cache names the flags that it was made under and is rejected under others,
+// so its flag hash is replaced by that of the executable's flags. Programs that use it still hash strings with a random
+// seed, as with any cache: V8 hashes them again.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-/** The names of assets. */
+/** Asset names. */
 export const program = 'kms.js';
 const ofServer = 'server.cache';
 const ofCommand = 'command.cache';
 
-/** A bundle as `starter` and `rehearsal` have it: a function of what a script is given. */
+/** Wraps a bundle as `starter` and `rehearsal` expect it: a function of a script's arguments. */
 export function asFunction(bundle: string): string {
   return `(function (require, __filename, __dirname) {${bundle}\n})`;
 }
@@ -29,7 +29,10 @@ const script = new Script(getAsset('${program}', 'utf8'), { filename: '${program
 script.runInThisContext()(require, __filename, __dirname);
 `;
 
-/** What an executable for `rehearsed` begins with. Its environment names the file that the cache goes to. */
+/**
+ * The first script of an executable for `rehearsed`. Its environment variable names the file that the cache is written
+ * to.
+ */
 export const rehearsal = `'use strict';
 const { getAsset } = require('node:sea');
 const { Script } = require('node:vm');
@@ -39,8 +42,8 @@ script.runInThisContext()(require, __filename, __dirname);
 `;
 
 /**
- * With which it runs, besides those that the program has. Nothing is forgotten or compiled any better, and nothing is
- * collected: memory that is used again leaves its traces in gaps of what is cached.
+ * V8 flags of the rehearsal, besides the program's own. They prevent bytecode flushing, optimisation and garbage
+ * collection: reused memory would leave traces in gaps of the cache.
  */
 export const rehearsalFlags = [
   '--hash-seed=1',
@@ -53,15 +56,15 @@ export const rehearsalFlags = [
   '--no-opt',
 ];
 
-/** What is asked for, and the exit code. */
+/** Arguments of each run and the exit code that it must end with. */
 const runs = [
   { cache: ofServer, args: ['serve', '--listen', 'nowhere'], code: 2 },
   { cache: ofCommand, args: ['keyring', 'list'], code: 3 },
 ] as const;
 
 /**
- * Lets it run, and answers the caches as assets of an executable that runs with `flags` and has `text` for its program.
- * Throws where that would not use them.
+ * Runs the executable and returns the caches as assets for an executable that runs with `flags` and has `text` as its
+ * program. Throws if V8 would reject one.
  */
 export function rehearsed(executable: string, flags: readonly string[], text: string): [name: string, cache: Buffer][] {
   const usual = cacheUnder(flags);
@@ -78,13 +81,13 @@ export function rehearsed(executable: string, flags: readonly string[], text: st
   });
 }
 
-/** Where a cache has the hash of its flags: behind magic number, version and the source's length, four bytes each. */
+/** Offset of the flag hash in a cache: after magic number, version and source length, four bytes each. */
 const flagsAt = 12;
 
 /**
- * Node's own modules have caches too, in the runtime itself, made under no flags: under others each start compiled them
- * anew, in 40 to 50 ms. So they are told that they were made under `flags`, in place; none of what the executable runs
- * with changes what they say. Answers how many they are.
+ * Node's own modules have code caches in the runtime itself, made under no flags; under others each start would compile
+ * them again, in 40 to 50 ms. This rewrites their flag hash to that of `flags`, in place; no flag of the executable
+ * changes the code in them. Returns the number of caches.
  */
 export function tellNodesCaches(executable: Buffer, flags: readonly string[]): number {
   const [bare, usual] = [cacheUnder([]), cacheUnder(flags)];
@@ -99,7 +102,7 @@ export function tellNodesCaches(executable: Buffer, flags: readonly string[]): n
   return told;
 }
 
-/** `cache`, told that it was made as `other` was. */
+/** Gives `cache` the flag hash of `other`, in place. */
 function toldOf(cache: Buffer, other: Buffer): Buffer {
   if (!cache.subarray(0, 8).equals(other.subarray(0, 8))) throw new Error('two caches of one V8 begin differently');
   other.copy(cache, flagsAt, flagsAt, flagsAt + 4);

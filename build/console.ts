@@ -1,5 +1,5 @@
-// The console's files: its script as one module without imports, its style sheet and its icon. For the executable they
-// become assets; a server that runs from the sources makes them when they are first asked for.
+// Builds the console's files: its script as one module without imports, its style sheet and its icon. For the
+// executable they become assets; a server that runs from the sources builds them on first request.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type BuildOptions, build } from 'esbuild';
@@ -12,7 +12,7 @@ export interface ConsoleSources {
 }
 
 export interface ConsoleBundle extends ConsoleSources {
-  /** The names of all files that are in it, from the project's root. */
+  /** Names of all files in the bundle, relative to the project's root. */
   readonly inputs: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export async function bundleConsole(): Promise<ConsoleBundle> {
   return { script: script.text, style: style.text, icon, inputs: [...script.inputs, ...style.inputs] };
 }
 
-/** How scripts and styles of pages are bundled. */
+/** Bundler options for scripts and styles of pages. */
 export const forPages = {
   bundle: true,
   write: false,

@@ -1,20 +1,20 @@
-// The Debian package: what is where in it, what its scripts do, and what it says of itself. It is written here without
-// dpkg, so that it can be made anywhere.
+// The Debian package: its file layout, its maintainer scripts and its control file. Written without dpkg, so that it
+// can be made on any system.
 import { createHash } from 'node:crypto';
 import { ar, type Entry, gzip, tar } from './archives.ts';
 
-/** What goes into the packages, by what it is. */
+/** Contents of the packages. */
 export interface Parts {
   readonly version: string;
-  /** As Node has it. */
+  /** Node's name of the architecture. */
   readonly arch: string;
   readonly executable: Uint8Array;
   readonly unit: string;
-  /** The same for a standby. */
+  /** The systemd unit of a standby. */
   readonly standbyUnit: string;
   readonly manual: string;
   readonly completions: { readonly bash: string; readonly zsh: string; readonly fish: string };
-  /** Everybody's whose work is in the executable. */
+  /** Licences of everything in the executable. */
   readonly licenses: string;
   readonly sbom: string;
   readonly changelog: string;
@@ -23,7 +23,7 @@ export interface Parts {
 export interface DebianOptions {
   /** Seconds since 1970. */
   readonly time: number;
-  /** Of the package, where the same version is packaged again. */
+  /** Debian revision, counted up when the same version is packaged again. */
   readonly revision: number;
   /** Name and address. */
   readonly maintainer: string;
@@ -35,7 +35,7 @@ export function debianPackage(parts: Parts, options: DebianOptions): { readonly 
   const arch = architectures[parts.arch];
   if (arch === undefined) throw new Error(`there is no Debian for ${parts.arch} that this is made for`);
   const { time, revision, maintainer } = options;
-  // A version before another sorts before it with a tilde.
+  // In Debian's order a tilde sorts before everything, so that a pre-release sorts before its release.
   const version = `${parts.version.replace('-', '~')}-${revision}`;
   const files = installed(parts, version, options);
   const size = Math.ceil(files.reduce((sum, { bytes }) => sum + (bytes?.length ?? 0), 0) / 1024);
@@ -109,7 +109,9 @@ function withDirectories(files: readonly Entry[]): Entry[] {
   return [...all.values()];
 }
 
-/** glibc as new as what Node is built for; user and directories are made by the programs of passwd. */
+/**
+ * The control file. Depends on glibc at least as new as Node is built for, and on passwd, whose programs make the user.
+ */
 function controlText(version: string, arch: string, size: number, maintainer: string): string {
   return `Package: kms
 Version: ${version}
@@ -146,7 +148,10 @@ License: various
  texts are in licenses.gz beside this file, and shown by "kms licenses".
 `;
 
-/** The user and the directories; then what to do next, or a running service with the new executable. */
+/**
+ * Makes the user and the directories; then prints the next steps, or restarts a running service with the new
+ * executable.
+ */
 const postinst = `#!/bin/sh
 set -e
 
@@ -184,7 +189,7 @@ if [ -d /run/systemd/system ]; then
 fi
 `;
 
-/** Keys and data are the administrator's: not even a purge deletes them, and it says so. */
+/** Keys and data belong to the administrator: not even a purge deletes them, and it says so. */
 const postrm = `#!/bin/sh
 set -e
 

@@ -1,5 +1,5 @@
-// The API description's files: the OpenAPI document, the pages made from it, and their style sheet, script and icon.
-// For the executable they become assets; a server that runs from the sources makes them when they are first asked for.
+// Builds the API description's files: the OpenAPI document, the pages made from it, and their style sheet, script and
+// icon. For the executable they become assets; a server that runs from the sources builds them on first request.
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { build } from 'esbuild';
@@ -12,9 +12,9 @@ import { paths } from './paths.ts';
 export interface DescriptionSources {
   /** OpenAPI 3.1, JSON. */
   readonly document: string;
-  /** HTML, of the page that leads to the others. */
+  /** HTML of the index page. */
   readonly page: string;
-  /** HTML by the names of the pages. */
+  /** HTML of the other pages, by name. */
   readonly pages: Readonly<Record<string, string>>;
   readonly style: string;
   readonly script: string;

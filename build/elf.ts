@@ -1,5 +1,5 @@
-// What the build reads of an ELF file (64 bit, little-endian): its segments, its dynamic section, and where an address
-// lies in the file.
+// Reads the parts of an ELF file (64 bit, little-endian) that the build patches: its segments, its dynamic section, and
+// the file offset of an address.
 
 export interface Segment {
   readonly type: number;
@@ -7,7 +7,7 @@ export interface Segment {
   readonly offset: number;
   readonly address: number;
   readonly fileSize: number;
-  /** Where in the file this entry of the program header table stands. */
+  /** File offset of this entry in the program header table. */
   readonly entry: number;
 }
 
@@ -26,16 +26,16 @@ export const tags = {
 export interface Elf {
   readonly bytes: Buffer;
   readonly segments: readonly Segment[];
-  /** Entries of the dynamic section, with their place in the file. */
+  /** Entries of the dynamic section, with their file offsets. */
   readonly dynamic: readonly { readonly tag: number; readonly value: number; readonly at: number }[];
   offsetOf(address: number): number;
   /** The value of a tag that occurs once. */
   value(tag: number): number;
-  /** A name of the dynamic string table. */
+  /** A string of the dynamic string table. */
   nameAt(index: number): string;
 }
 
-/** Undefined for what is no program for x86-64 at fixed addresses. */
+/** Returns undefined unless the file is a program for x86-64 at fixed addresses. */
 export function readElf(bytes: Buffer): Elf | undefined {
   const fixed = 2;
   const amd64 = 62;

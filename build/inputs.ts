@@ -1,4 +1,4 @@
-// One digest over all that the executable is made of, so that a build of what is current is skipped.
+// One digest over all inputs of the executable, so that a build is skipped if nothing has changed.
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';

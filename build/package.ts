@@ -1,5 +1,5 @@
-// Makes dist/packages of dist/kms: what is handed out, with checksums and signatures. Two runs over the same executable
-// give the same bytes. Run by scripts/package.
+// Packages dist/kms for distribution, as dist/packages, with checksums and signatures. The same executable gives the
+// same bytes again. Run by scripts/package.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -22,12 +22,12 @@ import { paths } from './paths.ts';
 const say = (line: string): void => void process.stderr.write(`kms: ${line}\n`);
 
 interface PackageOptions extends DebianOptions {
-  /** Without one nothing is signed. */
+  /** Nothing is signed if absent. */
   readonly key?: SigningKey | undefined;
   readonly compose: string;
 }
 
-/** All files of a release by their names. */
+/** All files of a release, by name. */
 export function packages(parts: Parts, options: PackageOptions): ReadonlyMap<string, Uint8Array> {
   const { time, key, compose } = options;
   const stem = `kms-${parts.version}-linux-${parts.arch}`;
@@ -56,7 +56,7 @@ function inside(entries: readonly Entry[], dir: string): Entry[] {
   return entries.map((entry) => ({ ...entry, path: `${dir}/${entry.path}` }));
 }
 
-/** Of the tarball. */
+/** Entries of the tarball. */
 function contentOf(parts: Parts): readonly (Entry & { readonly bytes: Uint8Array })[] {
   const text = (path: string, content: string) => ({ path, mode: 0o644, bytes: Buffer.from(content) });
   return [
@@ -88,7 +88,7 @@ function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** As the executable itself has them. */
+/** Contents of the packages; the executable itself prints those that it carries. */
 function partsOf(executable: string): Parts {
   const says = (...args: string[]): string => execFileSync(executable, args, { encoding: 'utf8', maxBuffer: 1 << 26 });
   const file = (name: string): string => readFileSync(join(paths.root, name), 'utf8');
@@ -106,7 +106,9 @@ function partsOf(executable: string): Parts {
   };
 }
 
-/** SOURCE_DATE_EPOCH, else of the last commit, else the first day that every archive can say. */
+/**
+ * SOURCE_DATE_EPOCH, else the time of the last commit, else the earliest time that every archive format can express.
+ */
 function sourceTime(env: NodeJS.ProcessEnv): number {
   const given = env.SOURCE_DATE_EPOCH;
   if (given !== undefined && !/^\d{1,10}$/.test(given)) {
@@ -117,22 +119,23 @@ function sourceTime(env: NodeJS.ProcessEnv): number {
 }
 
 /**
- * Whoever makes the package, as Debian's own tools have it. Else the project: by no address of anybody, but one in a
- * domain that is kept for such use (RFC 2606 §3), since lintian wants a name and a domain that can be
- * (`bogus-mail-host`).
+ * The packager, from the variables that Debian's own tools read. By default the project, at a domain reserved for such
+ * use (RFC 2606 §3) instead of a real address, since lintian wants a name and a plausible domain (`bogus-mail-host`).
  */
 export function maintainerOf({ DEBFULLNAME, DEBEMAIL }: NodeJS.ProcessEnv): string {
   return `${DEBFULLNAME || 'kms maintainers'} <${DEBEMAIL || 'noreply@kms.example.org'}>`;
 }
 
-/** From the file that is named, or from the variable itself. */
+/** Reads the key from the named file, or from the variable itself. */
 function signingKey(file: string | undefined, env: NodeJS.ProcessEnv): SigningKey | undefined {
   const name = file ?? env.KMS_SIGNING_KEY_FILE;
   if (name) return parseSigningKey(readFileSync(name, 'utf8'), name);
   return env.KMS_SIGNING_KEY ? parseSigningKey(env.KMS_SIGNING_KEY, 'KMS_SIGNING_KEY') : undefined;
 }
 
-/** A secret key without a password in `file`, the public key beside it; what is there is not overwritten. */
+/**
+ * Writes a secret key without a password to `file` and the public key beside it. Refuses to overwrite existing files.
+ */
 function makeKey(file: string): void {
   const seed = randomBytes(32);
   const pair = formatKeyPair({ id: randomBytes(8), seed, key: ed25519PublicKey(seed) });

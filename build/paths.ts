@@ -1,4 +1,4 @@
-// Where the build finds things and puts them.
+// Input and output paths of the build.
 import { fileURLToPath } from 'node:url';
 import { version } from '../src/version.ts';
 

@@ -1,5 +1,5 @@
-// The list of what is in the executable (SBOM) as CycloneDX JSON: https://cyclonedx.org/docs/1.6/json/. It has no time
-// and no serial number, so that the same sources give the same bytes.
+// The software bill of materials (SBOM) of the executable as CycloneDX JSON: https://cyclonedx.org/docs/1.6/json/. It
+// has no time and no serial number, so that the same sources give the same bytes.
 import { Enums, Models, Serialize, Spec } from '@cyclonedx/cyclonedx-library';
 import { version } from '../src/version.ts';
 import type { ThirdParty } from './third-party.ts';

@@ -1,6 +1,5 @@
 // The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line
-// counts what passed and failed; the exit code says whether all did. Arguments name test files, and then only those
-// run.
+// counts passed and failed tests; the exit code says whether all passed. With arguments it runs only those test files.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -9,12 +8,12 @@ import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { paths } from './paths.ts';
 
-/** Variables that tests themselves go by; of others that start alike the program would make options. */
+/** Variables that the tests themselves read; the program would take others with these prefixes for options. */
 const ofTests =
   /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|INTEROP$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
-/** What they compiled is kept for the next ones: stripping types is much of what a short test, or a command, takes. */
+/** Compile cache shared by all runs: stripping types is a large part of a short test's, or a command's, time. */
 const compiled = join(paths.root, 'node_modules/.cache/tests');
-/** Those that take longest begin first, or they would end alone. */
+/** The slowest files start first, or they would run alone at the end. */
 const longest: readonly string[] = [
   'test/appliance/upgrade.',
   'test/docs/guides.',
@@ -27,12 +26,12 @@ const longest: readonly string[] = [
   'test/executable/nodes.',
   'test/executable/guide-nodes.',
 ];
-/** Milliseconds that one test may take. */
+/** Time limit of one test, in milliseconds. */
 const longestTest = 600_000;
-/** What else the program, or the runtime, looks at, and a contributor may have set for other things. */
+/** Variables that the program or the runtime reads, and that a contributor may have set for other purposes. */
 const notForTests = /^(?:KMS_|XDG_|LC_|LANG|NODE_OPTIONS$|NO_COLOR$|FORCE_COLOR$|CREDENTIALS_DIRECTORY$)/;
 
-/** Tests that need a program which may not be here. */
+/** Tests that need a program which may not be installed. */
 const needy: readonly { dir: string; program: string; variable?: string; usually: string }[] = [
   { dir: 'test/browser/', program: 'Chromium', variable: 'KMS_CHROMIUM', usually: '/usr/bin/chromium' },
   { dir: 'test/rsyslog/', program: 'rsyslog', variable: 'KMS_RSYSLOGD', usually: '/usr/sbin/rsyslogd' },
@@ -70,7 +69,7 @@ function check(name: string, command: readonly string[]): void {
   count(status === 0);
 }
 
-/** The tests of the built executable are run by .ci/run, after building it. */
+/** All test files but those of the built executable: .ci/run builds it and runs them. */
 function testFiles(): string[] {
   const lacking = needy.filter(({ variable = '', usually }) => !existsSync(process.env[variable] || usually));
   for (const { dir, program, variable } of lacking) {
@@ -91,12 +90,12 @@ async function runTests(files: readonly string[]): Promise<void> {
     files: [...files.filter(isLong), ...files.filter((file) => !isLong(file))],
     cwd: paths.root,
     env: { ...environment(), NODE_COMPILE_CACHE: compiled },
-    // One more than can run, for the times that one waits.
+    // One more than the cores, to fill the time that one waits.
     concurrency: Math.max(2, availableParallelism()) + 1,
     timeout: longestTest,
     signal: stuck.signal,
   });
-  // That limit does not end a file which blocks, or whose tests are over and which something keeps alive.
+  // The timeout does not end a file that blocks, or one that something keeps alive after its tests are over.
   const silence = setTimeout(() => stuck.abort(new Error('nothing was reported any more')), longestTest + 60_000);
   events.on('data', () => silence.refresh());
   events.on('test:pass', (event) => {
@@ -110,13 +109,13 @@ async function runTests(files: readonly string[]): Promise<void> {
   });
 }
 
-/** What a test is to find does not depend on who runs it. */
+/** The environment without variables that would make results depend on who runs the tests. */
 function environment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => ofTests.test(name) || !notForTests.test(name));
   return Object.fromEntries(kept);
 }
 
-/** A file whose tests were run is reported as a test of its own. */
+/** A file whose tests were run is itself reported as a test. */
 function isFile(name: string, files: readonly string[]): boolean {
   return files.some((file) => name === file || name === join(paths.root, file));
 }

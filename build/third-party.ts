@@ -1,5 +1,5 @@
-// Whose work is in the executable besides the project's own: the packages that the bundles were made from, and the
-// runtime, each with its licence. What is only used while developing is not in it.
+// Third-party components of the executable: the packages in its bundles and the runtime, each with its licence.
+// Packages that are only used in development are not among them.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import initSqlJs from 'sql.js';
@@ -11,7 +11,7 @@ export interface ThirdParty {
   /** An SPDX expression. */
   readonly license: string;
   readonly text: string;
-  /** Of the package as the registry has it: hexadecimal SHA-512. */
+  /** Hexadecimal SHA-512 of the package as the registry has it. */
   readonly sha512: string | undefined;
 }
 
@@ -33,7 +33,7 @@ const sqlite = `The author disclaims copyright to this source code. In place of 
    May you share freely, never taking more than you give.
 `;
 
-/** The console has some of its icons, as paths in src/console/parts/icon.tsx. */
+/** Some of the console's icons are Lucide's, as paths in src/console/parts/icon.tsx. */
 const lucide = `ISC License
 
 Copyright (c) 2026 Lucide Icons and Contributors
@@ -76,8 +76,8 @@ SOFTWARE.
 `;
 
 /**
- * `inputs` are the names of all files of the bundles, from the project's root. Throws where a package says nothing of
- * its licence.
+ * All third-party components. `inputs` are the names of all bundled files, relative to the project's root. Throws if a
+ * package names no licence.
  */
 export async function thirdParties(inputs: Iterable<string>): Promise<readonly ThirdParty[]> {
   const other = [
@@ -88,7 +88,7 @@ export async function thirdParties(inputs: Iterable<string>): Promise<readonly T
   return sorted([...packagesIn(inputs), ...other]);
 }
 
-/** The packages alone. */
+/** Only the npm packages among the inputs. */
 export function packagesIn(inputs: Iterable<string>): readonly ThirdParty[] {
   const lock = readJson<Lock>(join(paths.root, 'package-lock.json'));
   const dirs = new Set<string>();
@@ -109,7 +109,7 @@ function packageIn(dir: string, integrity: string | undefined): ThirdParty {
   return { name, version, license, text: licenseText(join(paths.root, dir)), sha512: sha512Of(integrity) };
 }
 
-/** Node's own licence has those of all that is in it. */
+/** Node's own licence includes those of everything in it. */
 function runtime(): ThirdParty {
   const [dir] = ['node_modules/node/node_modules', 'node_modules'].flatMap((above) => {
     const found = join(paths.root, above, `node-${process.platform}-${process.arch}`);
@@ -126,7 +126,7 @@ async function sqliteVersion(): Promise<string> {
   return String(answer?.values[0]?.[0]);
 }
 
-/** Some packages have it in their README alone, as its last section. */
+/** Some packages have their licence only in the last section of their README. */
 function licenseText(dir: string): string {
   const names = readdirSync(dir);
   const text = (name: string): string => readFileSync(join(dir, name), 'utf8').replaceAll('\r\n', '\n').trimEnd();

@@ -1,11 +1,11 @@
-// Node carries what Unicode's library (ICU) knows of 800 languages and of the encodings of former times: a quarter of
-// the executable, of which the appliance speaks English and UTF-8. This leaves those and what belongs to no language in
-// the library's table, and cuts the rest out of the file: every address stays what it was, and where the rest stood
-// there is no memory. What asks for another language gets the form of none.
+// Removes languages from Node: a quarter of the executable is Unicode data (ICU) on 800 languages and legacy encodings,
+// while the appliance speaks English and UTF-8. English and language-independent data stay in the library's table; the
+// rest is cut out of the file. Every address stays the same, and the removed range is not mapped. A request for another
+// language falls back to the root locale.
 import { type Elf, readElf, type Segment, segmentTypes } from './elf.ts';
 
 const page = 4096;
-/** Of an entry in the program header table. */
+/** Bytes of an entry in the program header table. */
 const entryLength = 56;
 
 interface Item {
@@ -13,7 +13,10 @@ interface Item {
   readonly bytes: Buffer;
 }
 
-/** The program without them; undefined where it is not made as expected. `program` is as the single executable is. */
+/**
+ * Returns the program without the other languages, or undefined if its layout is not as expected. `program` is laid out
+ * like the single executable.
+ */
 export function dropLanguages(program: Buffer): Buffer | undefined {
   const elf = readElf(program);
   const data = elf && findData(program);
@@ -31,18 +34,20 @@ export function dropLanguages(program: Buffer): Buffer | undefined {
   return cutOut(elf, home, from, to);
 }
 
-/** A language or a country's form of one, but none and English; encodings; dictionaries to find words in a text. */
+/**
+ * Drops languages and their regional variants (all but root and English), encodings, and dictionaries for word breaks.
+ */
 function isKept(path: string): boolean {
   const [name = '', folder = ''] = path.split('/').reverse();
   if (folder === 'translit' || /\.(cnv|dict)$/.test(name)) return false;
-  // A list of all there were, without which there is not even English.
+  // The index of all locales, without which not even English loads.
   if (name === 'res_index.res') return true;
   return !/^[a-z]{2,3}(_.*)?\.res$/.test(name) || /^en[_.]/.test(name);
 }
 
 /**
- * The library's data: a header that names its own length, then the number of items, for each the places of its name and
- * of its content, from the end of the header on, in the order of the names.
+ * Finds the library's data: a header with its own length, then the number of items, then for each item, in the order of
+ * the names, the offsets of its name and its content from the end of the header.
  */
 function findData(program: Buffer) {
   const format = Buffer.from('CmnD');
@@ -57,7 +62,7 @@ function findData(program: Buffer) {
       const from = base + program.readUInt32LE(base + 4 + item * 8);
       return program.toString('latin1', from, program.indexOf(0, from));
     };
-    // The last one's length is not told; it is a language's.
+    // The last item's length is not stored; it is a language's and is dropped.
     const end = placeOf(count - 1);
     const items = Array.from({ length: count - 1 }, (_, item): Item => {
       return { name: nameOf(item), bytes: Buffer.from(program.subarray(placeOf(item), placeOf(item + 1))) };
@@ -67,7 +72,7 @@ function findData(program: Buffer) {
   return undefined;
 }
 
-/** What stands behind the header, for these items. */
+/** The table and the items' contents, as they follow the header. */
 function tableOf(items: readonly Item[]): Buffer {
   const names = items.map(({ name }) => Buffer.from(`${name}\0`, 'latin1'));
   const lead = Buffer.alloc(4 + items.length * 8);
@@ -77,7 +82,7 @@ function tableOf(items: readonly Item[]): Buffer {
     lead.writeUInt32LE(place, 4 + i * 8);
     place += name.length;
   }
-  // Contents stand at multiples of 16.
+  // Contents are aligned to 16 bytes.
   const gap = Buffer.alloc(-place & 15);
   place += gap.length;
   for (const [i, { bytes }] of items.entries()) {
@@ -87,7 +92,7 @@ function tableOf(items: readonly Item[]): Buffer {
   return Buffer.concat([lead, ...names, gap, ...items.map(({ bytes }) => bytes)]);
 }
 
-/** Whether the program header table, in a segment of its own at the file's end, can take another entry. */
+/** Whether the program header table, in a segment of its own at the file's end, has room for another entry. */
 function hasRoom({ bytes, segments }: Elf): boolean {
   const start = Number(bytes.readBigUInt64LE(32));
   const end = start + (bytes.readUInt16LE(56) + 1) * entryLength;
@@ -96,7 +101,7 @@ function hasRoom({ bytes, segments }: Elf): boolean {
   });
 }
 
-/** Takes the bytes from `from` to `to` out of the file, and with them their pages out of `home`. */
+/** Cuts the bytes from `from` to `to` out of the file and their pages out of the segment `home`. */
 function cutOut({ bytes, segments }: Elf, home: Segment, from: number, to: number): Buffer {
   const length = to - from;
   for (const { offset, entry } of segments) if (offset >= to) writeNumber(bytes, entry + 8, offset - length);
@@ -111,7 +116,7 @@ function cutOut({ bytes, segments }: Elf, home: Segment, from: number, to: numbe
   rest.copy(bytes, home.entry + entryLength);
   writeNumber(bytes, 32, start - length);
   bytes.writeUInt16LE(count + 1, 56);
-  // The table of sections, which no loader reads, would not fit any more.
+  // The section header table, which no loader reads, would no longer match.
   writeNumber(bytes, 40, 0);
   for (const at of [60, 62]) bytes.writeUInt16LE(0, at);
   return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);

@@ -1,7 +1,7 @@
-// Node for Linux on x86-64 asks for libatomic.so.1, which minimal systems don't have, because of one function that its
-// compiler did not write in place: an atomic compare-and-exchange, of 8 bytes at each of its calls. This puts that
-// function into the padding behind the program's code, points its slot there, and takes the library from the lists of
-// what the program needs.
+// Frees Node for Linux on x86-64 of libatomic.so.1, which minimal systems lack. Node needs it for one function that its
+// compiler did not inline: an atomic compare-and-exchange, always of 8 bytes. This puts that function into the padding
+// after the program's code, points its GOT slot there, and removes the library from the lists of what the program
+// needs.
 import { type Elf, executableFlag, readElf, segmentTypes, tags } from './elf.ts';
 
 const library = 'libatomic.so.1';
@@ -9,7 +9,7 @@ const wanted = '__atomic_compare_exchange';
 
 /**
  * `bool __atomic_compare_exchange(size_t size, void *object, void *expected, void *desired, int, int)` for sizes 8, 4,
- * 2 and 1, always sequentially consistent; any other size stops the program (`ud2`). What gcc -Os makes of `if (size ==
+ * 2 and 1, always sequentially consistent; any other size stops the program (`ud2`). Output of gcc -Os for `if (size ==
  * 8) return __atomic_compare_exchange_n((long *)object, (long *)expected, *(long *)desired, 0, 5, 5);` and so on.
  */
 const code = Buffer.from(
@@ -18,7 +18,7 @@ const code = Buffer.from(
   'hex',
 );
 
-/** Changes `bytes` in place; true when the program then needs no libatomic, which may have been so before. */
+/** Changes `bytes` in place. Returns whether the program now needs no libatomic, also if it never did. */
 export function dropLibatomic(bytes: Buffer): boolean {
   const elf = readElf(bytes);
   if (!elf) return false;
@@ -29,14 +29,14 @@ export function dropLibatomic(bytes: Buffer): boolean {
   const address = addCode(elf);
   if (address === undefined) return false;
   bytes.writeBigUInt64LE(BigInt(address), elf.offsetOf(slot.target));
-  // R_X86_64_NONE: the loader leaves the slot as it is.
+  // R_X86_64_NONE: the loader leaves the slot alone.
   bytes.writeBigUInt64LE(0n, slot.at + 8);
   forgetVersions(elf);
   forgetLibrary(elf);
   return true;
 }
 
-/** The slots that the loader fills with the addresses of functions. */
+/** GOT slots that the loader fills with the addresses of functions. */
 function slotsOf(elf: Elf): { name: string; target: number; at: number }[] {
   const start = elf.offsetOf(elf.value(tags.jmprel));
   const symbols = elf.offsetOf(elf.value(tags.symtab));
@@ -48,9 +48,7 @@ function slotsOf(elf: Elf): { name: string; target: number; at: number }[] {
   });
 }
 
-/**
- * Puts the code behind the last byte of the segment with the program's code, within its last page; answers its address.
- */
+/** Puts the code after the last byte of the code segment, within its last page, and returns its address. */
 function addCode({ bytes, segments }: Elf): number | undefined {
   const text = segments.find(({ type, flags }) => type === segmentTypes.load && (flags & executableFlag) !== 0);
   if (!text) return undefined;
@@ -67,7 +65,7 @@ function addCode({ bytes, segments }: Elf): number | undefined {
   return text.address + size;
 }
 
-/** Takes the library out of the list of versions that the loader looks for. */
+/** Removes the library from the version requirements that the loader checks. */
 function forgetVersions(elf: Elf): void {
   const { bytes, dynamic } = elf;
   const first = dynamic.find(({ tag }) => tag === tags.verneed);

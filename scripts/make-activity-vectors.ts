@@ -1,5 +1,5 @@
-// Makes the vectors of docs/activity-export.md in test/vectors/activity: one export that verifies, and others with one
-// fault each.
+// Generates the test vectors of docs/activity-export.md in test/vectors/activity: one export that verifies, and others
+// with one fault each.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { exportLine, signHead } from '../src/core/activity.ts';
 import { toBase64Url } from '../src/crypto/bytes.ts';
@@ -23,7 +23,7 @@ const entries = [
   { action: 'activity.read', keyid: 'local' },
 ];
 
-/** What later programs write: from where, and what was done. */
+/** Records of later program versions, with the address of the caller and the change made. */
 const audited = [
   { action: 'session.create', keyid: 'user_01kdyjk84e0000000000000000', address: '203.0.113.7' },
   {
@@ -42,7 +42,7 @@ const audited = [
 
 interface Chain {
   readonly lines: readonly string[];
-  /** From the one before the first record on. */
+  /** Hash n is that after n records; hash 0 is the genesis hash. */
   readonly hashes: readonly Uint8Array[];
 }
 
@@ -79,7 +79,7 @@ const headAt = (seq: number, of = hashes, isPostQuantum = false) =>
 
 const [, , third = ''] = lines;
 const changed = third.replace('"status":200', '"status":201');
-/** The third record written anew, and everything after it with hashes made to fit: only a head shows it. */
+/** The third record rewritten, and everything after it with matching hashes: only a head reveals the forgery. */
 const forged = forge();
 
 const cases = [

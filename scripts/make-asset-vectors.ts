@@ -1,5 +1,5 @@
-// Makes test/vectors/assets.json: headers with assets, the public keys, the bytes that are signed, and the verdict of
-// every verifier (docs/formats.md). The same each time.
+// Generates test/vectors/assets.json: headers with assets, the public keys, the signed bytes, and the verdict that
+// every verifier must reach (docs/formats.md). The output is the same each time.
 import { writeFileSync } from 'node:fs';
 import { signAsset } from '../src/core/asset-signing.ts';
 import { fromBase64Url, toBase64, toBase64Url } from '../src/crypto/bytes.ts';
@@ -15,10 +15,10 @@ type Json = Record<string, unknown>;
 interface Vector {
   readonly name: string;
   readonly header: string;
-  /** The file's text: what it says is not always what JSON can say of it. */
+  /** Raw text of the asset's file, which is not always valid JSON. */
   readonly asset: string;
   readonly keys: object;
-  /** Of one that verifies: what is signed. */
+  /** The signed bytes, if the asset verifies. */
   readonly message?: string;
   readonly valid: boolean;
 }
@@ -50,7 +50,7 @@ interface Asset {
   readonly data: Json;
 }
 
-/** As an encrypt under that epoch makes it. */
+/** An asset as an encrypt under that epoch makes it. */
 function made(data: Json, { epoch = 1, version = 1, parents = [] as readonly string[], n = 1 } = {}) {
   const held = new Map([...epochs].filter(([each]) => each <= epoch));
   const keys = tenantKeys(held);

@@ -1,5 +1,5 @@
-// Makes the vectors of the file format, one fault a file, the same each time. It derives the keys and seals the chunks
-// itself, with node:crypto.
+// Generates the vectors of the file format, one fault a file, the same each time. Derives the keys and seals the chunks
+// itself, with node:crypto, independently of the product.
 import { createCipheriv, createHash, createHmac } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
@@ -19,7 +19,7 @@ export interface FileVector {
 const chunkLength = 16384;
 export const key = Buffer.from('YELLOW SUBMARINE YELLOW SUBMARIN');
 const otherKey = Buffer.from('ORANGE SUBMARINE ORANGE SUBMARIN');
-/** 124 and 258 characters: a header without and one with an asset, as far as its length goes. */
+/** Header lengths of 124 and 258 characters: realistic ones without and with an asset. */
 const header = 'AQAB'.repeat(31);
 const assetHeader = `${'AQEB'.repeat(64)}AQ`;
 
@@ -74,7 +74,7 @@ export function flip(bytes: Uint8Array, at: number): Buffer {
   return Buffer.from(bytes.with(place, (bytes[place] ?? 0) ^ 1));
 }
 
-/** Every vector, in the order of the checks of docs/file-format.md. */
+/** All vectors, in the order of the checks of docs/file-format.md. */
 export function makeFileVectors(): FileVector[] {
   const vectors: FileVector[] = [];
   const valid = (name: string, comment: string, text: string, messageLength: number): void => {

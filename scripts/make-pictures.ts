@@ -1,7 +1,6 @@
-// The two pictures of the README, from the running product: the console's overview after a day, and a terminal in which
-// the README's first commands are typed. `node scripts/make-pictures.ts` after `./scripts/build`, with Debian's
-// Chromium; look at what comes of it. The day is a short one: the server's clock begins a day ago, and a signal moves
-// it on by an hour.
+// Takes the README's two pictures from the running product: the console's overview after a day, and a terminal with the
+// README's first commands. Run `node scripts/make-pictures.ts` after `./scripts/build`, with Debian's Chromium, and
+// look at the result. The day is simulated: the server's clock starts a day ago, and a signal moves it on by an hour.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,7 +19,7 @@ mkdirSync(pictures, { recursive: true });
 const password = 'Correct-Horse-7';
 const env = { HOME: home, PATH: `${join(paths.root, 'dist')}:/usr/bin:/bin` };
 const hours = 23;
-/** What people will see there. */
+/** Address shown in the pictures. */
 const usualAddress = 'http://127.0.0.1:8080';
 
 interface Running {
@@ -64,7 +63,7 @@ function run(command: string): string {
   return stdout;
 }
 
-/** The commands of the README up to the first heading after its start, each with what came of it. */
+/** The README's commands up to the first heading after its start, each with its output. */
 function typed(): string[] {
   const readme = readFileSync(join(paths.root, 'README.md'), 'utf8');
   const [, second] = stepsOf(readme, ['js']).filter((step) => step.kind === 'commands');
@@ -100,7 +99,7 @@ function terminal(lines: readonly string[]): string {
   ].join('\n');
 }
 
-/** Some rings and keys, and a day's work. */
+/** Adds some rings and keys, and a day's work. */
 async function fill({ url, rootKey, nextHour }: Running): Promise<void> {
   const ask = async (path: string, body: object, key = rootKey) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

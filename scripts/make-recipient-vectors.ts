@@ -1,5 +1,5 @@
-// Makes the vectors of version 2 of the file format, one fault a file, the same each time: with the product's own
-// sealing to rings, which docs/open-file/open.py is the check on.
+// Generates the vectors of version 2 of the file format, one fault a file, the same each time. Uses the product's own
+// sealing to rings; docs/open-file/open.py is the independent check.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { deflateSync } from 'node:zlib';
@@ -15,13 +15,13 @@ export interface RecipientVector {
   readonly expected: 'valid' | FileFault;
   readonly kem: 'x25519' | 'mlkem768-x25519';
   readonly privateKey: Uint8Array;
-  /** By header; none for a file that is opened offline. */
+  /** File key shares by header; none for a file that is opened offline. */
   readonly shares: Readonly<Record<string, Uint8Array>>;
   readonly file: Uint8Array;
   readonly message?: Uint8Array;
 }
 
-/** Bytes that count up. */
+/** Bytes that count up from `first`. */
 function counter(first: number): (length: number) => Uint8Array {
   let at = first;
   return (length) => Uint8Array.from({ length }, () => at++ & 0xff);
@@ -49,7 +49,7 @@ async function stanza(text: string, first: number, sealing: Sealing = {}): Promi
   return { header: text, ...(await sealFileKey({ ...ring, fileKey, isOffline, random: counter(first) })) };
 }
 
-/** Every vector, in the order of the checks of docs/file-format.md. */
+/** All vectors, in the order of the checks of docs/file-format.md. */
 export async function makeRecipientVectors(): Promise<RecipientVector[]> {
   const vectors: RecipientVector[] = [];
   const add = (vector: Omit<RecipientVector, 'kem' | 'privateKey' | 'shares'> & Partial<RecipientVector>): void => {
@@ -86,7 +86,7 @@ export async function makeRecipientVectors(): Promise<RecipientVector[]> {
   const rest = Buffer.concat([short.head, ...short.chunks]);
   const faulty = (expected: FileFault, name: string, comment: string, file: Uint8Array, more: More = {}): void =>
     add({ name: `${expected}-${name}`, comment, expected, file, ...more });
-  /** The bytes of a prelude with others in some place. */
+  /** The file with other bytes at `at`. */
   const with_ = (at: number, ...bytes: readonly number[]): Buffer => {
     const changed = Buffer.concat([context, rest]);
     changed.set(bytes, at);
@@ -154,7 +154,7 @@ export async function makeRecipientVectors(): Promise<RecipientVector[]> {
   faulty('wrong-key', 'rings-swapped', 'two stanzas in the other order', swapped);
   const foreign = await stanza(header, 0x10, { fileKey: otherShare });
   faulty('wrong-key', 'other-file', 'the stanza of another file', Buffer.concat([encodePrelude([foreign]), rest]));
-  // Its writer would have it open to one text for the first ring, and to another for the second.
+  // A malicious writer wants it to decrypt to one text for the first ring and to another for the second.
   const torn = encodePrelude([one, await stanza(otherHeader, 0x30, { to: otherPrivateKey, fileKey: otherShare })]);
   const ofTorn = body(torn, 5);
   const forTorn = Buffer.concat([torn, ofTorn.head, ...ofTorn.chunks]);

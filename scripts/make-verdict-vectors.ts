@@ -1,6 +1,6 @@
-// Makes test/vectors/activity/verdicts.json: heads and exports as a hostile appliance could hand them out, one oddity
-// each, with the one verdict that every verifier must come to (docs/activity-export.md). Takes the export of
-// make-activity-vectors.ts to be there.
+// Generates test/vectors/activity/verdicts.json: heads and exports as a hostile appliance could return them, one oddity
+// each, with the only verdict that a verifier may reach (docs/activity-export.md). Needs the export of
+// make-activity-vectors.ts.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
@@ -14,7 +14,7 @@ const own = JSON.parse(read('head-5.json'));
 const whole = 'valid.jsonl';
 const later = 'later.jsonl';
 const lines = read(whole).trimEnd().split('\n');
-/** What the chain hashes of each line. */
+/** The hashed part of each line. */
 const texts = lines.map((line) => `{${line.slice(54)}`);
 
 const { Point } = ed25519;
@@ -29,24 +29,24 @@ const order = Point.Fn.ORDER;
 
 export interface Verdict {
   readonly name: string;
-  /** A file beside this one, or bytes in base64. */
+  /** Name of a file beside this one, or bytes in base64. */
   readonly export: string;
   readonly head?: string;
   readonly publicKey?: string;
   readonly valid: boolean;
-  /** The last record, of one that verifies. */
+  /** The last record, if the export verifies. */
   readonly upTo?: number;
-  /** The record that a verifier names; absent where there is no head to speak of. */
+  /** The record that a verifier names; absent if there is no usable head. */
   readonly record?: number;
-  /** The last record that retention dropped, by the first line of an export that verifies. */
+  /** The last record that retention dropped, as the first line of an export that verifies states it. */
   readonly dropped?: number;
-  /** The verdict of who can check such signatures; others say that they can't. */
+  /** The verdict of verifiers that support this signature scheme; others report that they don't. */
   readonly needs?: 'ML-DSA-65';
 }
 
 const verdicts: Verdict[] = [];
 
-/** Signed by somebody whose key this is: whatever the head says. */
+/** Private key of an impostor, who can sign a head with any content. */
 const seed = new Uint8Array(32).fill(9);
 const keyOf = (point: Uint8Array): string => toBase64(ed25519ToSpki(point));
 const theirs = keyOf(ed25519PublicKey(seed));
@@ -57,7 +57,7 @@ function messageOf({ format, tenant, seq, hash, signedAt }: Fields): Uint8Array 
   return utf8(`${format}\n${tenant}\n${seq}\n${hash}\n${signedAt}\n`);
 }
 
-/** A head with a signature that fits what it says. `signed` is what is signed where that differs. */
+/** A head whose signature fits its content, except that `over` replaces fields of the signed message only. */
 function signed(fields: Fields, over: Fields = {}): Fields {
   const head = { ...own, publicKey: theirs, ...fields };
   return { ...head, signature: toBase64(ed25519Sign(seed, messageOf({ ...head, ...over }))) };
@@ -70,7 +70,7 @@ const encoded = (content: string | Uint8Array): string =>
 interface HeadCase {
   readonly file?: string;
   readonly publicKey?: string;
-  /** The last record of a valid one; else the record that is named, none for what is no head. */
+  /** The last record of a valid head; otherwise `record` is the record named, absent if the input is no head. */
   readonly upTo?: number;
   readonly record?: number;
   readonly needs?: 'ML-DSA-65';
@@ -92,7 +92,7 @@ const elsewhere = { tenant: 'tenant_01kdyjk84e0000000000000001', hash: toHash('a
 head("of another tenant's log", signed(elsewhere), { record: 5 });
 head('the tenant changed', { ...own, tenant: elsewhere.tenant }, { record: 5 });
 
-// What is signed.
+// Signed fields.
 head('seq changed', { ...own, seq: 6 }, { record: 6 });
 head('seq wrong, and signed', signed({ seq: 6 }), { record: 6 });
 head('hash changed', { ...own, hash: elsewhere.hash }, { record: 5 });
@@ -118,7 +118,7 @@ const noted = createHash('sha256')
   .digest('hex');
 const needs = 'ML-DSA-65';
 
-/** Signed by somebody with both keys. */
+/** Signs as an impostor who has both keys. */
 function signedTwice(fields: Fields, over: Fields = {}): Fields {
   const one = signed(fields);
   const { spki, signature } = mlDsaSign(seed, messageOf({ ...one, ...over }));
@@ -170,10 +170,10 @@ head('a key of ML-DSA-87 by its name', { ...hybrid, mlDsaPublicKey: changedText(
 head('a signature by ML-DSA-65 with a byte less', { ...hybrid, mlDsaSignature: String(mlDsaSignature).slice(0, -4) });
 head('white space in a signature by ML-DSA-65', { ...hybrid, mlDsaSignature: `${mlDsaSignature}\n` });
 
-// Points and scalars on which rules of Ed25519 differ.
+// Points and scalars on which implementations of Ed25519 differ.
 const secret = 123456789n;
 
-/** A signature by the rules of whoever wants it to pass: A and R as given, S = r + k·a. */
+/** A signature crafted to pass under lax rules: A and R as given, S = r + k·a. */
 function crafted(a: Uint8Array, r: Uint8Array, rScalar: bigint, aScalar: bigint, fields: Fields = {}): Fields {
   const body = { ...own, ...fields, publicKey: keyOf(a) };
   const k = little(sha512(r, a, messageOf(body))) % order;
@@ -204,7 +204,7 @@ head('a mixed key, good without the cofactor', crafted(mixed, nonce, 77n, secret
 const mixedNonce = base.multiply(77n).add(torsion).toBytes();
 head('a mixed R', crafted(honest, mixedNonce, 77n, secret), { record: 5 });
 
-// The encodings of bytes.
+// Encodings of bytes.
 head('a spare bit of the signature', { ...own, signature: own.signature.replace('g==', 'h==') });
 head('a signature without padding', { ...own, signature: own.signature.replace('==', '') });
 head('a signature with too much padding', { ...own, signature: `${own.signature}====` });
@@ -227,7 +227,7 @@ head('a spare bit of the hash', signed({ hash: own.hash.replace(/Q$/, 'R') }));
 head('a hash with padding', signed({ hash: `${own.hash}=` }));
 head('a hash in base64', signed({ hash: lineHash(8).replaceAll('-', '+').replaceAll('_', '/'), seq: 8 }));
 
-// Fields that are not there, are something else, or are too many.
+// Fields that are missing, of another type, or unknown.
 for (const name of Object.keys(own)) {
   head(`no ${name}`, without(own, name));
   for (const other of [null, true, 5.5, [own[name]], { a: 1 }]) {
@@ -275,7 +275,7 @@ head('30,000 nested arrays', json(own).replace('{', `{"note": ${'['.repeat(30_00
 head('a lone surrogate in a field of its own', json(own).replace('{', '{"note": "\\ud800",'), good);
 head('bytes that are no UTF-8 in a field of its own', Buffer.from(json({ note: '\u00ff', ...own }), 'latin1'), good);
 
-// JSON.
+// JSON syntax.
 head('seq twice, the last one good', json(own).replace('{', '{"seq": 7,'), good);
 head('seq twice, the first one good', json(own).replace(/}$/, ',"seq": 6}'), { record: 6 });
 head('the signature twice, the last one no text', json(own).replace(/}$/, ',"signature": 6}'));
@@ -314,7 +314,7 @@ function log(name: string, content: string | Uint8Array, rest: { upTo?: number; 
   verdicts.push({ name, export: encoded(content), valid: rest.upTo !== undefined, ...rest });
 }
 
-/** Two good records with another between them, whose hashes all fit. */
+/** Two good records with another between them; all hashes match. */
 const [first = '', second = '', third = ''] = texts;
 const between = (text: string | Uint8Array): Uint8Array => chained(first, text, third);
 const text = read(whole);
@@ -395,9 +395,9 @@ log('nested 30,000 deep', between(nested(30_000)), atTwo);
 log('brackets in a text', between(second.replace('payroll', '[{'.repeat(3000))), three);
 log('after the largest seq', chained(first.replace('"seq":1', '"seq":9007199254740992')), { record: 1 });
 
-// Exports whose beginning retention dropped: the head of the last dropped record stands in front.
+// Exports whose beginning retention dropped: they start with the head of the last dropped record.
 interface KeptCase {
-  /** The head that was kept elsewhere. */
+  /** A head that the auditor kept. */
   readonly since?: Fields;
   readonly publicKey?: string;
   readonly upTo?: number;
@@ -485,7 +485,7 @@ function lineHash(seq: number): string {
   return (lines[seq - 1] ?? '').slice(9, 52);
 }
 
-/** The hash of a text, or that of before the first record. */
+/** The hash of a text, or the genesis hash if undefined. */
 function toHash(of: string | undefined): string {
   const bytes = of === undefined ? Buffer.alloc(32) : createHash('sha256').update(of).digest();
   return bytes.toString('base64url');
@@ -509,7 +509,7 @@ function addOrder(signature: Uint8Array): void {
   signature.set(toLittle(little(signature.subarray(32)) + order), 32);
 }
 
-/** The next letter of base64url: another text of the same bytes where it is the last of a hash. */
+/** The next letter of base64url: as the last letter of a hash it decodes to the same bytes. */
 function spare(letter: string): string {
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   return letters.charAt(letters.indexOf(letter) + 1);

@@ -1,4 +1,4 @@
-// The one error class of the product and its closed table of codes, and errors of the operating system in words. It
+// The one error class of the product, its closed table of codes, and wording for errors of the operating system. It
 // knows no HTTP status and no exit code: `http` and `cli` each map codes to theirs in one file.
 import { networkWords, systemWords, unnamed, type Words } from './system-words.ts';
 
@@ -20,7 +20,7 @@ export type ErrorCode =
   | 'method-not-allowed'
   /** The body is over the limit. */
   | 'too-large'
-  /** The body is written in a way that is not read here. */
+  /** The body has a content type or encoding that is not supported. */
   | 'unsupported-media'
   /** An asset does not verify. */
   | 'asset-invalid'
@@ -28,7 +28,7 @@ export type ErrorCode =
   | 'rate-limited'
   /** The master key is not available. */
   | 'sealed'
-  /** Nothing reachable, or not able to serve right now. */
+  /** The peer is unreachable, or the service cannot serve right now. */
   | 'unavailable'
   /** Another process holds the data directory, the port or the file. */
   | 'in-use'
@@ -42,24 +42,27 @@ export type ErrorCode =
   | 'internal';
 
 export interface ErrorDetails {
-  /** What to do about it, one sentence for a person. */
+  /** One sentence that tells a person how to fix it. */
   readonly hint?: string | undefined;
-  /** What is wrong with each field of the input, by the field's name. */
+  /** Problems of the input by field name. */
   readonly fields?: Readonly<Record<string, string>> | undefined;
-  /** The whole wire body: what was answered, or is to be where an interface wants another shape than `{message}`. */
+  /**
+   * Wire body to use instead of `{message}`: the body received, or the one to send where an interface has its own
+   * shape.
+   */
   readonly body?: object | undefined;
   /** Seconds to wait before the next try. */
   readonly retryAfter?: number | undefined;
-  /** Whether it denies: what was to prove who asks was wrong, and the request's record says so. */
+  /** Whether a wrong credential or proof caused it; the request's record then says that it was denied. */
   readonly denies?: boolean;
-  /** What caused it; goes to the log, never to a client. */
+  /** Underlying error; goes to the log, never to a client. */
   readonly cause?: unknown;
-  /** Why, for the log: a refusal that is asked about, of which the log otherwise says no more than the status. */
+  /** Reason for the log, for refusals that would otherwise be logged with their status only. */
   readonly logReason?: string | undefined;
 }
 
 /**
- * An error that people or programs are meant to read: a stable code and one lower-case sentence without a secret in it.
+ * An error meant to be read by people or programs: a stable code and one lower-case sentence without a secret in it.
  */
 export class KmsError extends Error {
   readonly code: ErrorCode;
@@ -83,40 +86,43 @@ export class KmsError extends Error {
   }
 }
 
-/** What is wrong with one field of the input. */
+/** A problem with one field of the input. */
 export interface FieldProblem {
   readonly field: string;
   readonly message: string;
 }
 
-/** The message names every field, `fields` has the same by name. */
+/** An error for one or more fields: the message names each, and `fields` holds the same messages by field name. */
 export function fieldsError(code: 'invalid' | 'conflict', problems: readonly FieldProblem[]): KmsError {
   return new KmsError(code, problems.map(({ field, message }) => `${field}: ${message}`).join('; '), {
     fields: Object.fromEntries(problems.map(({ field, message }) => [field, message])),
   });
 }
 
-/** Input that breaks a rule of one field. */
+/** An `invalid` error about one field. */
 export function invalidField(field: string, message: string): KmsError {
   return fieldsError('invalid', [{ field, message }]);
 }
 
-/** The error code of the system, such as `ENOENT`; undefined for anything else. */
+/** The operating system's error code, such as `ENOENT`; undefined for any other error. */
 export function systemCode(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return undefined;
   const [, number = ''] = /^Unknown system error (-\d+)$/.exec(error.code) ?? [];
   return unnamed[number] ?? error.code;
 }
 
-/** Calls that are about a connection, an address or a name. */
+/** System calls that concern a connection, an address or a host name. */
 const networkCalls: ReadonlySet<unknown> = new Set([
   ...['connect', 'bind', 'listen', 'accept', 'shutdown', 'send', 'recv'],
   ...['getaddrinfo', 'getnameinfo'],
 ]);
 
-/** Why the system refused something, and what to do about it; undefined where it did not, or was asked for nonsense. */
+/**
+ * Why the operating system refused a call, and how to fix it; undefined if the error did not come from it or has an
+ * unknown code.
+ */
 export function systemRefusal(error: unknown): Words | undefined {
-  // A name with several addresses fails as all of them do.
+  // A connection to a name with several addresses fails with one error for each; the first stands for all.
   const first: unknown = error instanceof AggregateError ? (error.errors[0] ?? error) : error;
   const code = systemCode(first);
   if (code === undefined || first instanceof KmsError) return undefined;
@@ -124,14 +130,14 @@ export function systemRefusal(error: unknown): Words | undefined {
   return isNetwork ? (networkWords[code] ?? systemWords[code]) : (systemWords[code] ?? networkWords[code]);
 }
 
-/** Why something failed, in words: those of the system's code where there is one, else what the error says. */
+/**
+ * Reason of a failure in words: from the table if the operating system refused the call, else the error's own message.
+ */
 export function reasonOf(error: unknown): string {
   return systemRefusal(error)?.[0] ?? (error instanceof Error ? error.message : String(error));
 }
 
-/**
- * `error` as a `refused` about `name`; what is a KmsError already, or no refusal of the system, comes back as it is.
- */
+/** A `refused` error about `name` if the operating system refused the call; any other error comes back unchanged. */
 export function systemError(error: unknown, name: string): unknown {
   const refusal = systemRefusal(error);
   if (!refusal) return error;

@@ -1,4 +1,4 @@
-// The program: what was typed goes to the command line, its answer is the exit code.
+// Entry point: hands argv and the terminal to the CLI, and exits with the code that it returns.
 import { processIo } from './cli/process-io.ts';
 import { runCli } from './cli/run.ts';
 

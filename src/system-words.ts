@@ -1,7 +1,7 @@
-// The one table from the codes of the operating system to words: why a call was refused, and what to do about it. It
-// has every code that Linux and the resolver answer to calls that the product makes; `errors.ts` looks them up.
+// The one table from error codes of the operating system to words: why a call was refused, and how to fix it. It covers
+// every code that Linux and the resolver return for calls that the product makes; `errors.ts` looks them up.
 
-/** Why the system refuses a call, in words, and what to do about it. */
+/** Why the system refused a call, and what to do about it. */
 export type Words = readonly [reason: string, hint: string];
 
 const denied: Words = ['permission denied', 'run as the user that owns it, or change its owner and mode'];
@@ -14,7 +14,7 @@ const locked: Words = ['its key is not there', 'unlock the encrypted directory, 
 const inUse: Words = ['something else uses it', 'end what uses it and try again'];
 const again: Words = ['the system cannot do it now', 'try again'];
 
-/** What the operating system refuses to do with a file or a process, by its code: all that Linux can answer. */
+/** Refusals of file and process calls, by error code: all that Linux returns. */
 export const systemWords: Readonly<Record<string, Words>> = {
   ENOENT: ['there is no such file or directory', 'check the path'],
   EEXIST: ['there is something of that name already', 'choose another name, or move that one away'],
@@ -83,7 +83,7 @@ const notAllowed: Words = ['the system does not allow it', "see this machine's f
 const unknownName: Words = ['its name is not known', 'see that the name is right'];
 const noLookup: Words = ['its name could not be looked up', 'see that the name server of this machine answers'];
 
-/** The same for connections, addresses and names; what is not here, `systemWords` has. */
+/** Refusals of network calls, by error code; codes missing here are in `systemWords`. */
 export const networkWords: Readonly<Record<string, Words>> = {
   ECONNREFUSED: ['nothing listens there', 'see that it runs, and that the address and the port are right'],
   ECONNRESET: brokenOff,
@@ -117,7 +117,7 @@ export const networkWords: Readonly<Record<string, Words>> = {
   EAI_MEMORY: noMemory,
 };
 
-/** Linux's numbers of codes that the runtime has no name for: it says `Unknown system error -122`. */
+/** Linux error numbers that Node has no name for; it reports them as `Unknown system error -122`. */
 export const unnamed: Readonly<Record<string, string>> = {
   '-10': 'ECHILD',
   '-35': 'EDEADLK',

@@ -1,5 +1,5 @@
-// A made-up history: the same records for the same numbers. 1,000 keys of which a tenth does most, 100 rings, 1 %
-// denied, props on every tenth record, unique ones on every hundredth.
+// A synthetic history: the same records for the same numbers. 1,000 keys, a tenth of which do most of the work, 100
+// rings, 1 % denied, props on every tenth record, unique ones on every hundredth.
 import { idFromBytes } from '../../src/crypto/ulid.ts';
 import type { ActivityFilter, ActivityInput } from '../../src/store/port.ts';
 
@@ -7,9 +7,9 @@ const start = Date.UTC(2026, 0, 1);
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
 export interface History {
-  /** Record `number` of it; to be asked for in order. */
+  /** Returns record `number`; must be called in order. */
   record(number: number): ActivityInput;
-  /** The body of a search for each filter, by what it looks for. */
+  /** Bodies of searches with one or more filters, by what they look for. */
   searches(records: number): Readonly<Record<string, Omit<ActivityFilter, 'keyids' | 'ringname'> & KeyAndRing>>;
 }
 
@@ -19,7 +19,7 @@ interface KeyAndRing {
   readonly accountId?: string;
 }
 
-/** @param account with keys that do little, which are some of the 1,000. */
+/** @param account with rarely used keys, which are some of the 1,000. */
 export function history(account: { readonly id: string; readonly keyids: readonly string[] }): History {
   let state = 42;
   const chance = (below: number): number => {

@@ -1,5 +1,5 @@
-// What a long activity log costs: an appliance with many records beside one with none, in alternation, and searches of
-// the long one.
+// The cost of a long activity log: an appliance with many records beside one with none, in alternation, and searches of
+// the long log.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ export interface Pair<T> {
   readonly many: T;
 }
 
-/** A figure of both, measured in rounds: one beside the other in each. */
+/** Measures both members of a pair side by side in each round. */
 export async function inAlternation(rounds: number, measure: (which: keyof Pair<unknown>) => Promise<number>) {
   const values = { none: [] as number[], many: [] as number[] };
   for (let round = 0; round <= rounds; round++) {
@@ -60,7 +60,7 @@ export async function makeRing(appliance: BenchAppliance): Promise<void> {
   await served.stop();
 }
 
-/** The account of the searches, with its keys. */
+/** Adds the account that the searches look for, with its keys. */
 export async function addAccount(store: Store, account: Parameters<typeof history>[0]): Promise<void> {
   await store.transaction((tx) => {
     const times = { createdAt: 0, updatedAt: 0 };
@@ -109,7 +109,7 @@ async function checkpoints(pair: Pair<BenchAppliance>, rounds: number) {
   let number = 0;
   const figures = await inAlternation(rounds, async (which) => {
     const store = stores[which];
-    // A checkpoint of nothing new would not run.
+    // A checkpoint runs only if there is something new.
     await store.transaction((tx) => tx.record(past.record(++number)));
     return timed(() => store.checkpoint());
   });

@@ -1,5 +1,5 @@
-// Appliances for the bench: made by the executable, filled through the store while nobody serves them, and served on a
-// core of their own.
+// Appliances for the bench: made by the executable, filled through the store while they are not served, and then served
+// on a core of their own.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { openSealFile } from '../../src/custody/seal-keeper.ts';
@@ -15,18 +15,18 @@ export const kms = join(import.meta.dirname, '../../dist/kms');
 export interface BenchAppliance {
   readonly data: string;
   readonly accountId: string;
-  /** Of the root API key. */
+  /** Headers with the root API key. */
   readonly headers: { readonly authorization: string; readonly 'content-type': string };
 }
 
-/** `more` may say where its store is. */
+/** Makes an appliance. `more` holds further arguments, such as a store URL. */
 export function makeAppliance(data: string, more: readonly string[] = []): BenchAppliance {
   const made = JSON.parse(execFileSync(kms, ['--data', data, 'init', '--json', ...more], { encoding: 'utf8' }));
   const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
   return { data, accountId: made.accountId, headers };
 }
 
-/** The store of its only tenant; nothing else may have the directory open. */
+/** Opens the store of the only tenant; nothing else may have the directory open. */
 export async function openTenant({ data }: BenchAppliance): Promise<Store> {
   const { seal } = await openSealFile(data, undefined);
   const dir = seal.stores.find((name) => name !== systemDir) ?? '';
@@ -35,12 +35,12 @@ export async function openTenant({ data }: BenchAppliance): Promise<Store> {
 }
 
 export interface Served extends Started {
-  /** Where it listens. */
+  /** Base URL of the server. */
   readonly url: string;
-  /** Until it listened. */
+  /** Time from the start until it listened. */
   readonly startMilliseconds: number;
   megabytes(): number;
-  /** POST where there is a body, else GET. Throws for anything but 200. Answers the text. */
+  /** Sends POST with a body, else GET, and returns the text. Throws unless the status is 200. */
   ask(path: string, body?: object): Promise<string>;
 }
 
@@ -69,7 +69,7 @@ export async function serve(
   };
 }
 
-/** Milliseconds that something takes. */
+/** Milliseconds that `run` takes. */
 export async function timed(run: () => Promise<unknown>): Promise<number> {
   const before = performance.now();
   await run();

@@ -1,5 +1,5 @@
-// The measure of all ratios: a bare Hono route on the same runtime that reads JSON where there is a body and answers
-// fixed JSON. Its one argument is JSON: the answers by path.
+// The yardstick of all ratios: a bare Hono route on the same runtime that parses a JSON body, if there is one, and
+// returns fixed JSON. Its only argument is JSON: the answers by path.
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';
 

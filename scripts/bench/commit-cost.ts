@@ -1,5 +1,4 @@
-// What a commit costs when the database is small and when it is large: two embedded stores on real files, in
-// alternation.
+// The cost of a commit with a small and a large database: two embedded stores on real files, in alternation.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +51,7 @@ async function open(home: string, dir: string): Promise<Store> {
   const secret = new Uint8Array(32).fill(1);
   const keys = { epoch: 1, key: () => secret };
   await createEmbedded({ files, dir, keys, random: systemRandom, at: Date.now() });
-  // No checkpoint while the clock runs: it has a thread of its own in the server, and none here.
+  // No checkpoint while the clock runs: in the server it runs on a thread of its own, here it would not.
   const limits = { checkpointBytes: Number.MAX_SAFE_INTEGER };
   const tenant = { files, dir, keys, wasm, migrations: tenantMigrations, tables: tenantTables, limits };
   return (await readEmbedded(tenant)).open();

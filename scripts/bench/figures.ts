@@ -9,14 +9,14 @@ export function median(values: readonly number[]): number {
 
 interface Goal {
   readonly wanted: string;
-  /** One for each time that it was measured. */
+  /** One figure for each time that it was measured. */
   readonly figures: string[];
   missed: number;
 }
 
 const goals = new Map<string, Goal>();
 
-/** A goal that a figure has met or missed; missing one doesn't fail the bench, it says so. */
+/** Records a goal as met or missed; a missed goal is reported and does not fail the bench. */
 export function goal(what: string, value: number, limit: number, sense: 'at least' | 'at most', unit = ''): void {
   const met = sense === 'at least' ? value >= limit : value <= limit;
   const wanted = `${sense} ${limit}${unit}`;
@@ -27,7 +27,7 @@ export function goal(what: string, value: number, limit: number, sense: 'at leas
   if (!met) one.missed++;
 }
 
-/** All of them, in the order in which they were looked at first. */
+/** Prints all goals, in the order in which they were first measured. */
 export function printGoals(): void {
   console.log(`\n${'Goals'.padEnd(64)}${'today'.padEnd(28)}wanted`);
   for (const [what, { wanted, figures, missed }] of goals) {

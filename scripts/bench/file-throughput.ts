@@ -1,5 +1,4 @@
-// How fast `kms encrypt` and `kms decrypt` go through a large file, beside bare WebCrypto AES-256-GCM over 16 KiB
-// buffers.
+// Throughput of `kms encrypt` and `kms decrypt` on a large file, beside bare WebCrypto AES-256-GCM over 16 KiB buffers.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -45,7 +44,7 @@ export async function measureFiles(megabytes: number, rounds: number): Promise<v
   rmSync(home, { recursive: true });
 }
 
-/** MiB/s of AES-256-GCM over buffers of 16 KiB, as many in flight as keep the threads busy, and nothing else. */
+/** MiB/s of AES-256-GCM alone over buffers of 16 KiB, with enough of them in flight to keep the threads busy. */
 async function bare(megabytes: number): Promise<number> {
   const key = await crypto.subtle.importKey('raw', new Uint8Array(32), 'AES-GCM', false, ['encrypt']);
   const buffer = new Uint8Array(16_384);

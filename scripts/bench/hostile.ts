@@ -1,8 +1,8 @@
-// A hostile hour: strangers and a neighbour's key do, one after the other and again and again, what once stopped
-// everybody, while honest clients encrypt beside them. Their latency beside the attacks is compared with what it is
-// alone, in alternation. Run by hand: `node scripts/bench/hostile.ts [minutes] [one-core]`; needs `dist/kms`. The
-// server has one core, clients and attackers share another; with `one-core` all of them share the first. With JSON of
-// `Target` as its argument it is the attacker's process.
+// A hostile hour: strangers and a neighbour's key repeat, in turn, attacks that once stopped the whole server, while
+// honest clients encrypt beside them. Compares the clients' latency with and without attacks, in alternation. Run by
+// hand: `node scripts/bench/hostile.ts [minutes] [one-core]`; needs `dist/kms`. The server has one core, clients and
+// attackers share another; with `one-core` all of them share the first. With JSON of `Target` as its argument it is the
+// attacker's process.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -14,9 +14,9 @@ import { start } from './process.ts';
 
 interface Target {
   readonly port: number;
-  /** Of an API key that may only encrypt with one ring. */
+  /** An API key that may only encrypt with one ring. */
   readonly weak: string;
-  /** Of an API key that may search. */
+  /** An API key that may search. */
   readonly reader: string;
 }
 
@@ -83,7 +83,7 @@ async function measureHostile(minutes: number, others: number): Promise<void> {
   rmSync(home, { recursive: true });
 }
 
-/** Says how many attacks there were, twice a second, until it is ended. */
+/** Attacks until it is ended; prints the number of attacks twice a second. */
 async function attackForEver(target: Target): Promise<void> {
   console.log('ready');
   let done = 0;
@@ -93,7 +93,7 @@ async function attackForEver(target: Target): Promise<void> {
     for (const socket of held) socket.destroy();
     process.exit(0);
   });
-  // Side by side, since whoever has to wait at one door would keep the others from being tried.
+  // In parallel, since waiting at one endpoint would keep the others from being tried.
   await Promise.all(
     [guesses, attacks].map(async (lane) => {
       for (;;) {
@@ -106,7 +106,7 @@ async function attackForEver(target: Target): Promise<void> {
   );
 }
 
-/** Sockets of strangers that promise a body and send a part of it. */
+/** Opens sockets without credentials that promise a body and send only a part of it. */
 function holdUnfinished(port: number, count: number): Socket[] {
   return Array.from({ length: count }, () => {
     const socket = connect(port, '127.0.0.1').on('error', () => {});
@@ -134,7 +134,7 @@ function post(path: string, body: string, key?: string): Attack {
 
 let names = 0;
 
-/** Names made up, to push out of the back-offs who waits; a known one; links and shares. */
+/** Logins with made-up names, to evict real ones from the back-off table; a known name; links and shares. */
 function* guesses(): Generator<Attack> {
   for (let n = 0; n < 100; n++) yield post('/auth/basic/login', `{"username":"made up ${names++}","password":"b"}`);
   yield post('/auth/basic/login', '{"username":"admin","password":"b"}');
@@ -162,7 +162,7 @@ function* attacks({ weak, reader }: Target): Generator<Attack> {
   yield post('/auth/validate', '{"apikey":"x","activity":{"action":"keyring.encrypt"}}', reader);
 }
 
-/** Resolves when it was answered, or the connection ended. */
+/** Resolves once the request was answered or the connection ended. */
 function send(port: number, { method, path, key, body }: Attack): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1');

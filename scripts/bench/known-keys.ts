@@ -1,5 +1,5 @@
-// What it brings that a program names the keys that it has: encrypts and decrypts of keyrings of both kinds with
-// `knownKeys` and without, at the server, and with kept keys and without, at the client. In turns, on one core.
+// The gain from naming known keys: encrypts and decrypts of keyrings of both kinds with and without `knownKeys`, at the
+// server, and with and without cached keys, at the client. In turns, on one core.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ export async function measureKnownKeys(seconds: number, rounds: number): Promise
   rmSync(home, { recursive: true });
 }
 
-/** Of one measurement. */
+/** Operations in one measurement. */
 const operations = 300;
 
 async function measureClient(

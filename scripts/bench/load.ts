@@ -1,19 +1,19 @@
-// Load on one URL, as a process of its own: clients each send their next request when the last is answered. They speak
-// to bare sockets: by node:http, or a tool that makes more of an answer, a request took more processor time than the
-// server takes for it, and the load was what bounded both sides of a comparison. Argument: JSON of `Load`; prints JSON
-// of `MeasuredWithFailures`.
+// Load on one URL, as a process of its own: each client sends its next request once the last is answered. Clients use
+// bare sockets: node:http, or a tool that parses more of an answer, took more processor time for a request than the
+// server did, so that the load limited both sides of a comparison. Argument: JSON of `Load`; prints JSON of
+// `MeasuredWithFailures`.
 import { connect, type Socket } from 'node:net';
 import { type Core, start } from './process.ts';
 
 export interface Request {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** GET where there is none. */
+  /** Sent with POST; GET if absent. */
   readonly body?: string | undefined;
 }
 
 export interface Load extends Request {
-  /** 64 where it is not said. */
+  /** Default: 64. */
   readonly clients?: number;
   readonly seconds: number;
 }
@@ -27,11 +27,11 @@ export interface Measured {
 }
 
 export interface MeasuredWithFailures extends Measured {
-  /** How many failed with what: a status, or what is said of the connection. */
+  /** Number of failures by cause: a status, or the connection's error. */
   readonly failures: Readonly<Record<string, number>>;
 }
 
-/** Throws where a request failed. */
+/** Throws if a request failed. */
 export async function load(core: Core, asked: Load): Promise<Measured> {
   const { failures, ...measured } = await loadWithFailures(core, asked);
   const [failure] = Object.entries(failures);
@@ -46,7 +46,7 @@ export async function loadWithFailures(core: Core, asked: Load): Promise<Measure
 }
 
 interface Side extends Request {
-  /** Seconds that its server used. */
+  /** Seconds of processor time that its server has used. */
   readonly cpu: () => number;
 }
 
@@ -55,12 +55,12 @@ export interface MeasuredSide extends Measured {
   readonly cpu: number;
 }
 
-/** Seconds until V8 has compiled what is hot. */
+/** Seconds until V8 has compiled the hot code. */
 const warmUp = 5;
 
 /**
- * Each of them in each round, and once before, to warm up; by side, then by round. Every other round goes from the last
- * to the first.
+ * Measures every side in each round, after one round to warm up; returns results by side, then by round. Every other
+ * round runs in reverse order.
  */
 export async function inTurns(sides: readonly Side[], seconds: number, rounds: number): Promise<MeasuredSide[][]> {
   const all: MeasuredSide[][] = sides.map(() => []);
@@ -77,18 +77,18 @@ export async function inTurns(sides: readonly Side[], seconds: number, rounds: n
   return all;
 }
 
-/** Over all rounds, with what came between in some of them, such as a checkpoint. */
+/** Mean over all rounds, including those disturbed by, for example, a checkpoint. */
 export function mean(rounds: readonly MeasuredSide[], field: 'perSecond' | 'cpu'): number {
   return rounds.reduce((sum, each) => sum + each[field], 0) / rounds.length;
 }
 
-/** A connection that sends one request again and again, and looks at its answers no closer than it has to. */
+/** A connection that sends one request again and again and parses only as much of the answers as it must. */
 export class Client {
   readonly #socket: Socket;
   readonly #request: Uint8Array;
-  /** What came of a head that is not there as a whole. */
+  /** The part received of a head that is still incomplete. */
   #head = '';
-  /** Bytes of the body that are still to come; undefined before a head. */
+  /** Bytes of the body still to come; undefined until the head is complete. */
   #left: number | undefined;
   #answered: (() => void) | undefined;
   #failed: ((error: Error) => void) | undefined;
@@ -106,7 +106,7 @@ export class Client {
     this.#socket.on('close', () => this.#failed?.(new Error('the connection was closed')));
   }
 
-  /** Resolves with the last byte of an answer of status 200; once it has failed, it is of no more use. */
+  /** Resolves with the last byte of an answer of status 200. After a failure the client can't be used any more. */
   ask(): Promise<void> {
     this.#socket.write(this.#request);
     return new Promise((resolve, reject) => {
@@ -141,9 +141,9 @@ export class Client {
   }
 }
 
-/** Of times in milliseconds. */
+/** A histogram of times in milliseconds. */
 class Times {
-  /** By hundredths of a millisecond. */
+  /** Counts by hundredths of a millisecond. */
   readonly #counts = new Map<number, number>();
   total = 0;
   longest = 0;
@@ -155,7 +155,7 @@ class Times {
     this.longest = Math.max(this.longest, milliseconds);
   }
 
-  /** Below which `share` of them are. */
+  /** The time below which `share` of them lie. */
   quantile(share: number): number {
     let below = 0;
     for (const [hundredths, count] of [...this.#counts].toSorted(([a], [b]) => a - b)) {

@@ -1,5 +1,5 @@
-// What 50 logins at once do to encrypt: its latency alone and beside them, in alternation, with the system free to put
-// the server and the load on either core.
+// The effect of 50 logins at once on encrypts: their latency alone and beside the logins, in alternation, with the
+// system free to put the server and the load on either core.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,7 +50,7 @@ export async function measureLogins(seconds: number, rounds: number): Promise<vo
   rmSync(home, { recursive: true });
 }
 
-/** Keeps logins going until told to end; then waits for the last of them and answers how many there were a second. */
+/** Keeps logins going until `end` is called, which waits for the last of them and returns the number per second. */
 function logInAgainAndAgain(server: Served, password: string): { end(): Promise<number> } {
   const before = performance.now();
   let done = 0;

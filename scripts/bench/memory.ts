@@ -1,4 +1,4 @@
-// The memory of a server: idle, at full speed for long, and a minute later; on the way, checkpoints. By hand it is an
+// The memory of a server: idle, under sustained full load with checkpoints, and a minute later. Run by hand it is an
 // hour's soak, `node scripts/bench/memory.ts [minutes] [one-core]`, with backups, rotations of the ring and of the
 // master key, and searches besides. Needs `dist/kms`. The server has one core, the load another; with `one-core` they
 // share one.
@@ -15,11 +15,11 @@ import { loadWithFailures, type Measured } from './load.ts';
 interface Plan {
   readonly minutes: number;
   readonly others: number;
-  /** Whether backups, rotations and searches go on besides. */
+  /** Whether backups, rotations and searches run as well. */
   readonly chores: boolean;
 }
 
-/** Milliseconds between readings; what comes and goes between two is not seen. */
+/** Milliseconds between readings; shorter peaks are missed. */
 const readEvery = 500;
 const minute = 60_000;
 
@@ -66,21 +66,24 @@ function figures({ perSecond, p50, p99 }: Measured): string[] {
   return [perSecond, p50, p99].map(short);
 }
 
-/** The most of each minute; of each tenth of a long run. */
+/** Peak of each minute, or of each tenth of a long run. */
 function byTheMinute(readings: readonly number[]): number[] {
   const each = Math.max(minute / readEvery, Math.ceil(readings.length / 10));
   const parts = Math.ceil(readings.length / each);
   return Array.from({ length: parts }, (_, part) => Math.max(...readings.slice(part * each, (part + 1) * each)));
 }
 
-/** Each starts a log file, and a snapshot has the number of the last one before it. */
+/** Counts checkpoints by the latest snapshot's generation: each checkpoint starts the next one. */
 function checkpointsOf({ data }: BenchAppliance): number {
   const [tenant = ''] = readdirSync(join(data, 'tenants'));
   const generations = readdirSync(join(data, 'tenants', tenant)).map((name) => /^snapshot-(\d+)\.kms$/.exec(name)?.[1]);
   return Math.max(0, ...generations.map((generation) => Number(generation ?? 0)));
 }
 
-/** One after the other, until it is told to end: what each minute of a day has, and more of it. Answers how much. */
+/**
+ * Does one chore after the other until aborted: everything that happens within a day, and more often. Returns how many
+ * there were.
+ */
 async function doChores(appliance: BenchAppliance, server: Served, home: string, ended: AbortSignal): Promise<string> {
   const counts = { backups: 0, rotations: 0, 'new master keys': 0, searches: 0 };
   const file = join(home, 'bench.kms-backup');

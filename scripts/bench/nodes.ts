@@ -1,4 +1,4 @@
-// Encrypts a second of nodes on a PostgreSQL of this machine: one beside the embedded store, then two on two cores
+// Encrypts per second of nodes on a local PostgreSQL: one node beside the embedded store, then two nodes on two cores
 // beside one, each pair in turns in one run.
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -17,11 +17,11 @@ interface Round {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
-  /** Processor time of the serving processes, microseconds a request. */
+  /** Processor time of the serving processes, in microseconds per request. */
   readonly cpu: number;
 }
 
-/** @param seconds of each measurement. @param rounds of which each has all measurements once. */
+/** @param seconds of each measurement. @param rounds in which each is measured once. */
 export async function measureNodes(seconds: number, rounds: number): Promise<void> {
   const programs = postgresPrograms();
   if (!programs) throw new Error('there is no PostgreSQL on this system: install the package postgresql');
@@ -98,7 +98,7 @@ function ring({ data }: BenchAppliance, args: readonly string[]): void {
   });
 }
 
-/** Clients of the servers, all at once. */
+/** Runs clients against all servers at once. */
 async function measure(
   clients: readonly (readonly [server: Served, core: Core])[],
   { headers }: BenchAppliance,
@@ -111,7 +111,7 @@ async function measure(
     Promise.all(
       clients.map(([{ url }, core]) => load(core, { url: `${url}/ks/encrypt`, headers, body, seconds: long })),
     );
-  // They have just started.
+  // The servers have just started.
   await ask(warmUp);
   const before = cpu();
   const results = await ask(seconds);

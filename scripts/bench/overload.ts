@@ -1,5 +1,5 @@
-// More load than one core serves: what is still answered in all, and how long somebody with few requests waits beside
-// somebody with very many.
+// Overload: how much one core still serves in total, and how long a client with few requests waits beside one with very
+// many.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { goal, median, row, short } from './figures.ts';
 import { load, type Measured } from './load.ts';
 
 const fewest = 64;
-/** Clients that each send their next request once the last is answered, as a multiple of the fewest. */
+/** Number of clients, as a multiple of `fewest`; each sends its next request once the last is answered. */
 const loads = [1, 2, 5, 20];
 
 /** @param seconds of each measurement. @param rounds in which each load is measured once. */

@@ -1,6 +1,6 @@
-// How long the largest page of each list takes over HTTP, from the request to the last byte, and how long a neighbour
-// waits meanwhile who encrypts, one request after the other, from a process of its own. Both are on the core that the
-// server is not on, and do nothing with what they read.
+// The time that the largest page of each list takes over HTTP, from the request to the last byte, and how long a
+// neighbour who encrypts sequentially, from another process, waits meanwhile. Both run on the core that the server does
+// not use, and discard what they read.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -48,7 +48,7 @@ export async function measurePages(rounds: number): Promise<void> {
     return measured;
   };
   const nobody = () => new Promise<void>((resolve) => setTimeout(resolve, 100));
-  // What a start leaves for a few seconds later is not to be seen here.
+  // Lets the work that a start defers by a few seconds finish first.
   await neighbour(nobody);
   const alone = await neighbour(nobody);
   const waits = ({ p50, p99, longest }: Measured) => [p50, p99, longest].map(short);
@@ -82,7 +82,9 @@ export async function measurePages(rounds: number): Promise<void> {
   rmSync(home, { recursive: true });
 }
 
-/** More than a page of everything. The first keyring has all keys, is named by all API keys, and has all assets. */
+/**
+ * Adds more than a page of everything. The first keyring has all keys, is named by all API keys, and has all assets.
+ */
 async function fill(appliance: BenchAppliance): Promise<{ keyringName: string; keyringId: string }> {
   const store = await openTenant(appliance);
   const world = systemWorld();
@@ -110,7 +112,7 @@ interface Addition {
   readonly appliance: BenchAppliance;
 }
 
-/** One of each kind, of the size that real ones have; no one will open their keys. */
+/** Adds one row of each kind, of realistic size; their keys are never opened. */
 function add(tx: Transaction<Tables>, addition: Addition): void {
   const { at, now, newId, ringId, first, appliance } = addition;
   addRing(tx, { ...addition, id: ringId, keysTo: first.keyringId });
@@ -137,7 +139,7 @@ function add(tx: Transaction<Tables>, addition: Addition): void {
 
 type Numbered = Pick<Addition, 'at' | 'now' | 'newId'>;
 
-/** A ring, and a key of the ring `keysTo`. */
+/** Adds a ring, and a key that belongs to the ring `keysTo`. */
 export function addRing(
   tx: Transaction<Tables>,
   { at, now, newId, id, keysTo }: Numbered & { readonly id: string; readonly keysTo: string },
@@ -171,7 +173,7 @@ export function addRing(
   });
 }
 
-/** Answers the user's id. */
+/** Returns the user's id. */
 export function addUser(tx: Transaction<Tables>, { at, now, newId }: Numbered): string {
   const id = newId('user');
   tx.users.insert({

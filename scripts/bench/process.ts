@@ -1,5 +1,4 @@
-// Processes of the bench: started on a core of their own where `taskset` exists, and known by the line they print when
-// ready.
+// Processes of the bench: started on a core of their own if `taskset` exists, and ready once they print a known line.
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -9,15 +8,15 @@ const pinning = spawnSync('taskset', ['--version']).status === 0;
 
 export interface Started {
   readonly child: ChildProcess;
-  /** What the ready line captured. */
+  /** The part that the ready line captured. */
   readonly match: string;
   stop(): Promise<void>;
 }
 
-/** The number of one, or where the system may put it on any. */
+/** A core's number, or `any` to leave the choice to the system. */
 export type Core = number | 'any';
 
-/** Starts a program on a core and waits for a line that matches. */
+/** Starts a program on a core and waits for a line that matches `ready`. */
 export async function start(core: Core, command: string, args: readonly string[], ready: RegExp): Promise<Started> {
   const pinned = pinning && core !== 'any' ? ['taskset', '-c', String(core), command, ...args] : [command, ...args];
   const child = spawn(pinned[0] ?? command, pinned.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -44,7 +43,7 @@ export async function start(core: Core, command: string, args: readonly string[]
   };
 }
 
-/** Has this process on one core alone, where that can be had; answers what ends it. */
+/** Pins this process to one core if possible; returns a function that undoes it. */
 export function stayOn(core: number): () => void {
   const all = availableParallelism();
   if (!pinning || all <= core) return () => {};
@@ -53,9 +52,9 @@ export function stayOn(core: number): () => void {
   return () => put(`0-${all - 1}`);
 }
 
-/** CPU time that a process has used, in user and system mode; Linux alone. */
+/** CPU time that a process has used, in user and system mode; Linux only. */
 export function cpuSeconds(pid: number | undefined): number {
-  // Behind the name, which may have spaces in it: ticks of 10 ms in the 12th and 13th field.
+  // After the name, which may contain spaces: ticks of 10 ms in the 12th and 13th field.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ');
@@ -68,8 +67,8 @@ export function residentMegabytes(pid: number | undefined): number {
 }
 
 /**
- * What of it is no file's, in MB; Linux alone. Of files, as of the executable's code, more counts as resident where the
- * system maps it in pages of 2 MB, which depends on how the file lies on the disk.
+ * Resident memory that is not backed by a file, in MB; Linux only. More of a file, such as the executable's code,
+ * counts as resident if the system maps it in pages of 2 MB, which depends on the file's layout on disk.
  */
 export function anonymousMegabytes(pid: number | undefined): number {
   const kilobytes = /^RssAnon:\s*(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];

@@ -9,7 +9,7 @@ import { goal, median, row, short } from './figures.ts';
 import { inTurns, load, type MeasuredSide, mean } from './load.ts';
 import { anonymousMegabytes, type Core, cpuSeconds, residentMegabytes, type Started, start } from './process.ts';
 
-/** Of the bare route. */
+/** Goals, as a share of the bare route's rate. */
 const wanted: Readonly<Record<string, number>> = {
   encrypt: 0.5,
   decrypt: 0.6,
@@ -112,7 +112,7 @@ export async function measureRequests(seconds: number, rounds: number): Promise<
   for (const [name, least] of Object.entries(wanted)) {
     goal(`${name}, durable, of the bare route`, ratios.get(name) ?? 0, least, 'at least');
   }
-  // In a round of a second the load's own start is a good part of the tail.
+  // In a round of a second the load's own start makes up much of the tail.
   const encrypt = { url: `${server.url}/ks/encrypt`, headers, body: JSON.stringify({ ringname: 'bench' }) };
   const { p50, p99 } = await load(1, { ...encrypt, seconds: 30 });
   console.log(`Encrypts over half a minute: p50 ${p50} ms, p99 ${p99} ms`);
@@ -138,12 +138,12 @@ function cells(of: readonly MeasuredSide[]): string[] {
 }
 
 /**
- * Milliseconds until the first answer on empty directories, on the core that the server has and on any; and megabytes
- * of an idle process.
+ * Milliseconds until the first answer on empty directories, on the server's core and on any core; and megabytes of an
+ * idle process.
  */
 async function measureStarts(home: string) {
   const data = join(home, 'empty');
-  // What this process loads for its first request is no part of it.
+  // Modules that this process loads for its first request must not count.
   await fetch('http://127.0.0.1:1').catch(() => {});
   const first = async (core: Core, idleMilliseconds: number) => {
     const before = performance.now();

@@ -1,5 +1,5 @@
-// `npm run bench`, or `npm run bench -- --runs 3 pages years` for some sections of it, three times: the figures of
-// docs/performance.md, and at the end all goals beside them. Needs `dist/kms`.
+// `npm run bench` measures the figures of docs/performance.md and ends with all goals beside them; `npm run bench --
+// --runs 3 pages years` runs some sections three times. Needs `dist/kms`.
 import { existsSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-// What a record takes in a closed segment, by kind: made in memory, a whole segment of each.
+// Bytes per record in a closed segment, by kind of record: a whole segment of each, made in memory.
 import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { genesisHash } from '../../src/store/activity/chain.ts';
 import { inflatePart } from '../../src/store/activity/compression.ts';

@@ -1,5 +1,5 @@
-// Encrypts, decrypts and signatures a second at the transit listener, beside a bare route on the same runtime and,
-// where there is a `bao`, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
+// Encrypts, decrypts and signatures per second at the transit listener, beside a bare route on the same runtime and, if
+// `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -11,7 +11,7 @@ import { inTurns, type MeasuredSide, mean } from './load.ts';
 import { cpuSeconds, type Started, start } from './process.ts';
 
 const bao = process.env.BAO ?? 'bao';
-/** Of the bare route, and of OpenBao. */
+/** Goals, as a share of the bare route's and of OpenBao's rate. */
 const wanted = { bare: { encrypt: 0.4 }, bao: { encrypt: 2 } };
 
 interface Side {
@@ -114,7 +114,10 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
   rmSync(home, { recursive: true });
 }
 
-/** In development mode: in memory, unsealed, with an audit device that writes a file. Undefined where there is none. */
+/**
+ * Starts OpenBao in development mode: in memory, unsealed, with an audit device that writes a file. Undefined if it is
+ * not installed.
+ */
 async function openBao(home: string): Promise<Side | undefined> {
   if (spawnSync(bao, ['version']).status !== 0) return undefined;
   const config = join(home, 'bao.hcl');
@@ -131,7 +134,7 @@ async function openBao(home: string): Promise<Side | undefined> {
   return { process, url, token };
 }
 
-/** One that was free a moment ago. */
+/** A port that was free a moment ago. */
 function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);

@@ -1,5 +1,5 @@
-// What years of use cost: an appliance with 10 million records of activity and 100,000 rings, users and API keys each,
-// its start and memory, searches of it warm and cold, and encrypts beside an appliance with none of it.
+// The cost of years of use: an appliance with 10 million records of activity and 100,000 rings, users and API keys
+// each; its start and memory, searches warm and cold, and encrypts beside an empty appliance.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ export async function measureYears(records: number, things: number, rounds: numb
   rmSync(home, { recursive: true });
 }
 
-/** Rings with a key each, users, API keys; and the account of the searches. */
+/** Adds rings with a key each, users and API keys; and the account that the searches look for. */
 async function addThings(
   appliance: BenchAppliance,
   things: number,
@@ -69,10 +69,10 @@ async function addThings(
   await store.close();
 }
 
-/** Records of a go: a multiple of what a segment holds. */
+/** Records per batch: a multiple of a segment's capacity. */
 const go = 8 * 8192;
 
-/** Straight into segments and a new snapshot, as a checkpoint makes them: the log itself would take hours. */
+/** Writes segments and a new snapshot directly, as a checkpoint would: through the log it would take hours. */
 async function addRecords({ data }: BenchAppliance, past: History, records: number): Promise<void> {
   const { seal } = await openSealFile(data, undefined);
   const name = seal.stores.find((each) => each !== systemDir) ?? '';
@@ -94,7 +94,7 @@ async function addRecords({ data }: BenchAppliance, past: History, records: numb
   seal.wipe();
 }
 
-/** One of a thousand, most records from a few of them. */
+/** Adds one of a thousand addresses; a few of them get most records. */
 function withAddress(record: ActivityInput, number: number): ActivityInput {
   const at = Math.floor(((number * 7919) % 1000) ** 2 / 1000);
   return { ...record, address: `10.${at % 7}.${at >> 5}.${at & 255}` };
@@ -120,7 +120,7 @@ async function starts(appliance: BenchAppliance, records: number): Promise<void>
   goal('memory after that start', median(memory), 500, 'at most', ' MB');
 }
 
-/** Lets go of what the system has cached of the closed segments. */
+/** Drops the closed segments from the system's page cache. */
 function evict({ data }: BenchAppliance): void {
   for (const dir of readdirSync(join(data, 'tenants'))) {
     const path = join(data, 'tenants', dir);
@@ -147,7 +147,7 @@ async function search(appliance: BenchAppliance, past: History, records: number)
     const ask = async () => {
       answer = await served.ask('/auth/search/activity?limit=100', body);
     };
-    // What runs for the first time in the process is no part of it.
+    // Code that runs for the first time in the process must not count.
     await served.ask('/auth/search/activity?limit=1', { keyid: 'apik_none', start: 0, end: 1 });
     const cpu = (): number => cpuSeconds(served.child.pid) * 1000;
     const began = cpu();
@@ -165,7 +165,7 @@ async function search(appliance: BenchAppliance, past: History, records: number)
       short(median(warm)),
       short(warmCost),
     );
-    // The goal is for one filter at a time; of several that are rarely met together every segment has to be opened.
+    // The goal is for one filter at a time; a combination that rarely occurs together has to open every segment.
     if (Object.keys(body).length > 2) continue;
     slowest.cold = Math.max(slowest.cold, cold);
     slowest.warm = Math.max(slowest.warm, median(warm));
@@ -174,7 +174,7 @@ async function search(appliance: BenchAppliance, past: History, records: number)
   goal('the newest 100 by any one filter, warm', slowest.warm, 50, 'at most', ' ms');
 }
 
-/** Checkpoints of the larger one that its encrypts are measured over. */
+/** Checkpoints of the larger appliance that its encrypts are measured over. */
 const checkpointsMeasured = 2;
 
 async function compareEncrypts(pair: Pair<BenchAppliance>): Promise<void> {

@@ -1,4 +1,4 @@
-// Accounts on the wire: what they are, and the endpoints that make, read, change and delete them.
+// Accounts on the wire: their schema, and the endpoints that make, read, change and delete them.
 import { z } from 'zod';
 import { longestUid } from '../model/names.ts';
 import { safeApiKey } from './apikeys.ts';
@@ -13,7 +13,7 @@ const byUid = z.object({ uid: trueParam.exactOptional().meta({ description: '`tr
 
 const accountId = idOf('acct').meta({ description: 'id of the Account', examples: [sample.accountId] });
 const uid = requiredText
-  // Nobody could ask for such an Account: as a part of a path it means something else.
+  // Such an Account could not be requested: in a path these names mean something else.
   .refine((value) => value !== '.' && value !== '..', 'expected a name')
   .meta({
     description: `the name under which your own programs know the Account, in at most ${longestUid} characters; unique, upper and lower case differ`,

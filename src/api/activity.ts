@@ -61,7 +61,7 @@ export type Activity = z.output<typeof activity>;
 
 const flagFilter = z.union([z.literal(true), requiredText], { error: 'expected true or the name of a flag' });
 
-/** All given filters must hold. */
+/** A record must match all given filters. */
 const searchActivityBody = z.object({
   accountUid: requiredText.exactOptional().meta({
     description: "by the Account's API keys, the Account given by its UID",

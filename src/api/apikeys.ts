@@ -1,5 +1,5 @@
-// API keys on the wire: their safe form, their secret, once, and the endpoints that make, read, change, delete and
-// validate them.
+// API keys on the wire: the safe form, the secret, returned once, and the endpoints that make, read, change, delete and
+// validate keys.
 import { z } from 'zod';
 import { maxActionLength, unnamedAction } from '../model/actions.ts';
 import { emptyBody, endpoint, missing } from './endpoint.ts';
@@ -27,7 +27,7 @@ import {
 const tag = 'API keys';
 const unknown = missing('no such API key');
 
-/** Characters, which are code points, of a key's name. */
+/** Maximum length of a key's name, in code points. */
 const longestName = 128;
 
 const keyid = idOf('apik').meta({ description: 'id of the API key', examples: [sample.apikeyId] });
@@ -45,7 +45,7 @@ const name = text
     (value) => value.length <= 2 * longestName && [...value].length <= longestName,
     `has at most ${longestName} characters`,
   )
-  // What would be shown as another name than it is, or write on the terminal.
+  // Refuses characters that would disguise the name or control a terminal.
   .refine((value) => !/\p{C}/u.test(value), 'expected no control characters and none that cannot be seen')
   .meta({
     description: `what people call the key, in at most ${longestName} characters, none of them a control character; may be empty`,
@@ -68,7 +68,7 @@ const allowedAddresses = textList(100, addressPattern).meta({
   examples: [['192.0.2.0/24', '2001:db8::7']],
 });
 
-/** What whoever makes or changes a key may say of it beside its flags. */
+/** Optional fields of a request that makes or changes a key, beside its flags. */
 const given = {
   name: name.exactOptional(),
   expiresAt: expiresAt.exactOptional(),

@@ -1,4 +1,4 @@
-// Assets: stored records with free-form data and parents, which headers carry signed.
+// Assets: stored records with free-form data and parents; headers carry them signed.
 
 import { z } from 'zod';
 import { endpoint, missing } from './endpoint.ts';
@@ -22,7 +22,7 @@ export const asset = z
   .meta({ id: 'Asset', description: 'a stored record about what was encrypted' });
 export type Asset = z.output<typeof asset>;
 
-/** What decrypt says of the asset in a header. */
+/** Verdict of decrypt on the asset in a header. */
 export const signedAsset = z
   .object({
     valid: z.boolean().meta({ description: 'the signature holds, and the Asset is there', examples: [true] }),
@@ -37,7 +37,7 @@ export const signedAsset = z
   })
   .meta({ id: 'SignedAsset', description: 'the Asset that a header carries, and whether it verifies' });
 
-/** A public key that verifies what headers signed. */
+/** A public key that verifies the assets signed in headers. */
 const signingKey = z
   .object({
     epoch: count.meta({ description: "which of the tenant's keys; a hash names it", examples: [1] }),
@@ -57,7 +57,7 @@ const signingKeysAnswer = z.object({
   keys: z.array(signingKey).meta({ description: 'those of all epochs, the oldest first' }),
 });
 
-/** All given filters must hold. */
+/** An asset must match all given filters. */
 const searchAssetsBody = z.object({
   apikeyId: requiredText.exactOptional().meta({
     description: 'made by this API key or User',
@@ -95,7 +95,7 @@ const tag = 'Assets';
 const unknown = missing('no such Asset');
 
 export const assetEndpoints = [
-  // Before the path with an id in this place, which would take it too.
+  // Before the path with an id here, which would match it too.
   endpoint('listSigningKeys', {
     tag,
     summary: 'List the public keys that verify the signatures of Assets',

@@ -1,5 +1,5 @@
-// The pages for people that the appliance serves beside its endpoints, and their titles. A part of a path in braces
-// stands for a value, as in the paths of endpoints.
+// Paths and titles of the console pages that the appliance serves beside its endpoints. A part of a path in braces is a
+// parameter, as in the paths of endpoints.
 
 interface ConsolePage {
   readonly path: string;
@@ -13,7 +13,7 @@ export const consolePages = {
   oidc: { path: '/console/oidc', title: 'Logging in' },
   setUp: { path: '/console/set-up', title: 'Set up this service' },
 
-  // Rooms: for those who are logged in.
+  // Pages that need a login.
   home: { path: '/console', title: 'Overview' },
   keyrings: { path: '/console/keyrings', title: 'Keyrings' },
   newKeyring: { path: '/console/new/keyring', title: 'New keyring' },

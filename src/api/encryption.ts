@@ -1,4 +1,4 @@
-// Encryption on the wire: what encrypt and decrypt take and answer, and what a hash or header stands for.
+// Encryption on the wire: requests and answers of encrypt and decrypt, and look-ups of a hash or header.
 import { z } from 'zod';
 import { asset, signedAsset } from './assets.ts';
 import { endpoint, missing } from './endpoint.ts';
@@ -97,7 +97,7 @@ const encryptAnswer = z.object({
   asset: asset.exactOptional(),
 });
 
-/** At least one of the two; when both, they must agree. */
+/** At least one of the two; if both are given, they must agree. */
 const decryptBody = z
   .object({
     hash: requiredText.exactOptional().meta({ ...hash, description: 'the hash of an encrypt' }),

@@ -1,12 +1,12 @@
-// How an endpoint is declared: once, as data, for the server's validation, the types, the permission matrix and the
-// API description alike; and the bodies of errors, which all of them share.
+// Declaration of an endpoint: once, as data, used by the server's validation, the types, the permission matrix and the
+// API description; and the error bodies that all endpoints share.
 
 import { z } from 'zod';
 import { type DeclaredId, type Path, paths } from './paths.ts';
 
-/** Where a request says which ring it is about; the permission flag is made from that ring's name. */
+/** Where a request names its ring; the permission flag is made from that ring's name. */
 export type RingSource =
-  /** A path parameter: the ring's name, or where `byId` its id when the query says `id=true`. */
+  /** A path parameter: the ring's name, or, with `byId`, its id if the query says `id=true`. */
   | { readonly from: 'path'; readonly param: string; readonly byId: boolean }
   /** A path parameter that is a ring's id, deleted rings included. */
   | { readonly from: 'deleted-id'; readonly param: string }
@@ -18,15 +18,13 @@ export type RingSource =
   /** The body's `hash` or `header`. */
   | { readonly from: 'sealed-body' };
 
-/** Who may call: everybody, everybody with a credential, or whoever holds the flag. */
+/** Access rule: public, any credential, or a flag. */
 export type Access =
   | {
       readonly kind: 'public';
-      /** Whoever failed too often from where they are has to wait, before a byte of the body is read. */
+      /** After too many failures, an origin has to wait before a byte of the body is read. */
       readonly backoff?: true;
-      /**
-       * Its name in the activity log, where it is recorded under the id of the user whose name or link it came with.
-       */
+      /** Its name in the activity log, if it is recorded: under the id of the user whose name or link it came with. */
       readonly recorded?: string;
     }
   /** Any known credential; `action` names it in the activity log, `backoff` as above. */
@@ -34,42 +32,42 @@ export type Access =
   | {
       readonly kind: 'flag';
       /**
-       * The flag, or with `ring` the flag before the ring's name is put in: `keyring.encrypt` becomes
+       * The flag, or with `ring` the flag without the ring's name: `keyring.encrypt` becomes
        * `keyring.<ringname>.encrypt`.
        */
       readonly action: string;
-      /** The action's name in the activity log, where that is not the flag's. */
+      /** The action's name in the activity log, if it differs from the flag's. */
       readonly recorded?: string;
       readonly ring?: RingSource;
-      /** The ring that the request is about where the flag does not name it; goes to the activity log only. */
+      /** The ring that the request is about, if the flag does not name it; only for the activity log. */
       readonly about?: RingSource;
-      /** The path parameter that names a user: that user may do it without the flag. */
+      /** The path parameter that names a user: that user needs no flag. */
       readonly orSelf?: string;
       /**
-       * Concerns the whole appliance, so that the flag counts in the operator tenant alone: a look at it, or an act
-       * that every tenant's log has.
+       * Concerns the whole appliance, so that the flag counts in the operator tenant alone. `look` reads; `act` is
+       * recorded in every tenant's log.
        */
       readonly operator?: 'look' | 'act';
     };
 
-/** For the administrator at the machine, on the local socket and in process; to everybody else the path is unknown. */
+/** For the administrator at the machine, on the local socket and in process; to other callers the path is unknown. */
 interface LocalAccess {
   readonly kind: 'local';
-  /** What it is about: the tenant that the request names, where there are several, or the appliance. */
+  /** Scope: the tenant that the request names, if there are several, or the appliance. */
   readonly of: 'appliance' | 'tenant';
 }
 
-/** What the endpoints of the administrator at the machine share. */
+/** Common declarations of the local endpoints. */
 export const ofAppliance = { tag: 'Local', access: { kind: 'local', of: 'appliance' } } as const;
 export const ofTenant = { tag: 'Local', access: { kind: 'local', of: 'tenant' } } as const;
 
-/** What the activity log calls a request; empty where it has none of it. */
+/** Action name in the activity log; empty if requests are not recorded. */
 export function actionOf(access: Access): string {
   if (access.kind === 'public') return access.recorded ?? '';
   return (access.kind === 'flag' ? access.recorded : undefined) ?? access.action;
 }
 
-/** What is declared of an endpoint beside its place. */
+/** Declaration of an endpoint without its id and path. */
 interface Declaration<A> {
   readonly tag: string;
   readonly summary: string;
@@ -79,21 +77,19 @@ interface Declaration<A> {
   readonly body?: z.ZodObject;
   /** The body of status 200. */
   readonly answer: z.ZodType;
-  /** Answers pages: `query` has `cursor` and `limit`, `answer` is a `pageOf`. */
+  /** Returns pages: `query` has `cursor` and `limit`, `answer` is a `pageOf`. */
   readonly paginated?: true;
-  /** Answers bytes, `application/octet-stream`, in place of JSON; `answer` says nothing then. */
+  /** Returns bytes, `application/octet-stream`, instead of JSON; `answer` is ignored then. */
   readonly binary?: true;
-  /**
-   * Answers lines of text of this media type, made while they are sent, in place of JSON; `answer` says nothing then.
-   */
+  /** Streams lines of text of this media type instead of JSON; `answer` is ignored then. */
   readonly lines?: string;
-  /** Answers text of this media type in place of JSON; `answer` is a string then. */
+  /** Returns text of this media type instead of JSON; `answer` is a string then. */
   readonly text?: string;
-  /** Every 400 is `{}`, as the interface wants it here. */
+  /** Every 400 has the body `{}`, as the interface requires here. */
   readonly silent400?: true;
-  /** Whether it changes more than the activity log; absent = all but GET do. */
+  /** Whether it changes more than the activity log. Default: true for all but GET. */
   readonly changes?: boolean;
-  /** The other statuses that it can answer, beyond 400 to 413 and 500 that all have. */
+  /** Further statuses, beyond 400 to 413 and 500, which all endpoints have. */
   readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
 }
 
@@ -101,14 +97,14 @@ interface Placed<A> extends Declaration<A> {
   /** Stable, unique, camelCase: the operationId of the API description and the name of the client's method. */
   readonly id: string;
   readonly method: Path[0];
-  /** With `{name}` for parameters. */
+  /** Path with `{name}` for parameters. */
   readonly path: string;
 }
 
 export type Endpoint = Placed<Access>;
 export type LocalEndpoint = Placed<LocalAccess>;
 
-/** Declares the endpoint of that id, whose place is in the table of paths, and keeps its exact type. */
+/** Declares the endpoint with this id, whose method and path are in `paths`, and keeps its exact type. */
 export function endpoint<const Id extends DeclaredId, const D extends Declaration<Access | LocalAccess>>(
   id: Id,
   declaration: D,
@@ -131,12 +127,12 @@ export const errorBody = z
   .meta({ id: 'Error', description: 'why a request was refused' });
 export type ErrorBody = z.output<typeof errorBody>;
 
-/** Errors of an endpoint that finds nothing. */
+/** Errors of an endpoint whose look-up can fail. */
 export function missing(description: string) {
   return { 404: { description, schema: errorBody } };
 }
 
-/** Errors of one that slows guessing down. */
+/** Errors of an endpoint that slows guessing down. */
 export const tooManyTries = {
   429: { description: 'too many failed tries; `Retry-After` says how long to wait', schema: errorBody },
 };

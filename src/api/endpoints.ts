@@ -1,5 +1,5 @@
-// Every endpoint that the appliance answers, and the types by which the server's handlers and the client's methods
-// follow the declarations.
+// Every endpoint that the appliance serves, and the types derived from the declarations for the server's handlers and
+// the client's methods.
 import type { z } from 'zod';
 import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
@@ -41,18 +41,18 @@ type Parsed<E, Part extends string> = E extends { readonly [P in Part]: infer S 
   ? z.output<S>
   : Record<never, never>;
 
-/** What a request to `E` carries once it is validated. */
+/** Validated parts of a request to `E`. */
 export type ParamsOf<E> = Parsed<E, 'params'>;
 export type QueryOf<E> = Parsed<E, 'query'>;
 export type BodyOf<E> = Parsed<E, 'body'>;
 /** The body of status 200. */
 export type AnswerOf<E> = Parsed<E, 'answer'>;
 
-/** The body of a request, and of its answer with status 200, by the endpoint's id. */
+/** Bodies of the request and of its answer with status 200, by endpoint id. */
 export type Body<Id extends EndpointId> = BodyOf<EndpointOf<Id>>;
 export type Answer<Id extends EndpointId> = AnswerOf<EndpointOf<Id>>;
 
-/** An answer as the server makes it: nothing in it is ever changed. */
+/** An answer as the server makes it: deeply readonly. */
 export type Sent<T> = T extends readonly (infer Item)[]
   ? readonly Sent<Item>[]
   : T extends object

@@ -1,20 +1,20 @@
-// JSON whose numbers are looked at as they were written, so that none changes silently: one that a double cannot keep
-// is named, and so refused. Only numbers that are kept count; what nobody reads costs nothing.
+// JSON parsing that checks numbers as written, so that none changes silently: a number that a double cannot hold is
+// reported, and so refused. Only fields that are stored are checked; ignored fields cost nothing.
 
-/** Which numbers of a JSON text are kept: all of them, or those in some fields of an object. */
+/** Which numbers of a JSON text are checked: all of them, or those in some fields of an object. */
 export type Kept = 'all' | ReadonlyMap<string, Kept>;
 
 export interface ExactJson {
   readonly value: unknown;
-  /** The fields, joined by dots, in which a number stands that a double cannot keep: each once, empty for the whole. */
+  /** Paths, joined by dots, of fields with a number that a double cannot hold: each once, empty for the whole value. */
   readonly inexact: readonly string[];
 }
 
 export const inexactNumber = 'holds a number that cannot be kept exactly: send it as a string';
 
 /**
- * Sixteen digits, perhaps with a point among them, or an exponent that may lead to nothing: without either, every
- * number is kept.
+ * Sixteen digits, perhaps with a point among them, or an exponent that may underflow to zero: without either, every
+ * number is exact.
  */
 const suspicious = /[0-9]{16}|[0-9.]{17}|[0-9][eE]-[0-9]{3}/;
 
@@ -27,12 +27,12 @@ export function parseExactly(text: string, kept: Kept = 'all'): ExactJson {
   return { value, inexact: [...inexact] };
 }
 
-/** What is wrong with a number of parsed JSON as something to keep; undefined when nothing is. */
+/** Why a number from parsed JSON cannot be stored; undefined if it can. */
 export function numberProblem(value: number): string | undefined {
   return Number.isFinite(value) ? undefined : 'holds a number out of range';
 }
 
-/** What is wrong with the numbers anywhere in parsed JSON; undefined when nothing is. */
+/** Why a number anywhere in parsed JSON cannot be stored; undefined if all can. */
 export function numberProblemIn({ value, inexact }: ExactJson): string | undefined {
   if (inexact.length > 0) return inexactNumber;
   const waiting = [value];
@@ -49,9 +49,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const openBrace = 0x7b;
 
-/**
- * One way through a text that is known to be JSON. It nests as deep as what is kept does, however deep the text nests.
- */
+/** One pass over a text known to be valid JSON. It recurses only as deep as `kept`, however deep the text nests. */
 class Walk {
   readonly #text: string;
   readonly #inexact: Set<string>;
@@ -62,7 +60,7 @@ class Walk {
     this.#inexact = inexact;
   }
 
-  /** Passes one value. */
+  /** Skips one value, checking numbers in kept fields. */
   value(kept: Kept | undefined, path: string): void {
     this.#space();
     if (kept !== undefined && kept !== 'all' && this.#text.charCodeAt(this.#at) === openBrace) this.#object(kept, path);
@@ -71,13 +69,13 @@ class Walk {
 
   #object(kept: ReadonlyMap<string, Kept>, path: string): void {
     do {
-      // Past the brace or the comma.
+      // Skip the brace or the comma.
       this.#at++;
       this.#space();
       if (this.#text[this.#at] === '}') break;
       const name = this.#name();
       this.#space();
-      // Past the colon.
+      // Skip the colon.
       this.#at++;
       this.value(kept.get(name), path === '' ? name : `${path}.${name}`);
       this.#space();
@@ -92,7 +90,7 @@ class Walk {
     return raw.includes('\\') ? String(JSON.parse(raw)) : raw.slice(1, -1);
   }
 
-  /** Passes one value; where it is kept under `path`, its numbers are looked at until one is inexact. */
+  /** Skips one value; if it is kept under `path`, checks its numbers until one is inexact. */
   #pass(path: string | undefined): void {
     let depth = 0;
     let looks = path !== undefined && !this.#inexact.has(path);
@@ -136,7 +134,7 @@ class Walk {
     this.#at = at + 1;
   }
 
-  /** A number, true, false or null: all that stands between what JSON separates values with. */
+  /** A number, true, false or null: everything up to the next JSON delimiter. */
   #word(): void {
     let at = this.#at;
     while (at < this.#text.length && !',:]}[{" \t\n\r'.includes(this.#text.charAt(at))) at++;
@@ -156,12 +154,12 @@ const parts = /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/;
 const nothing = /^-?[0.]+(?:[eE].*)?$/;
 
 /**
- * Whether a number says another one than the double that is made of it. An integer must be kept to its last digit,
- * however it is written; a fraction is the double nearest to it, as everywhere, but not zero in place of something.
- * What is out of range is none at all.
+ * Whether the written number differs from its double. An integer must match to its last digit, however it is written. A
+ * fraction is the nearest double, as everywhere, but must not underflow to zero. Numbers out of range are not reported
+ * here.
  */
 function isInexact(text: string, start: number, end: number): boolean {
-  // Fewer digits are always kept, and 5e-324 is not nothing yet.
+  // Fewer characters are always exact; 5e-324, say, does not underflow yet.
   if (end - start < 6) return false;
   const source = text.slice(start, end);
   const value = Number(source);
@@ -176,11 +174,11 @@ function isInexact(text: string, start: number, end: number): boolean {
 function digitsOf(source: string): string | undefined {
   const [, whole = '', fraction = '', exponent = '0'] = parts.exec(source) ?? [];
   const digits = (whole + fraction).replace(/^0+/, '');
-  // Not by an expression: those are slow with many zeros before another digit.
+  // Not a regular expression: it would be slow with many zeros before another digit.
   let end = digits.length;
   while (digits[end - 1] === '0') end--;
   const significant = digits.slice(0, end);
-  // How many of the digits stand before the point; at most 309, as the number is in range.
+  // Digits before the point; at most 309, as the number is in range.
   const before = digits.length - fraction.length + Number(exponent);
   return significant.length > before ? undefined : significant.padEnd(before, '0');
 }

@@ -1,5 +1,5 @@
-// The values that the examples of the API description are made of: one appliance's ring, key, asset, people and tokens,
-// which fit each other. No appliance knows any of them.
+// Sample values for the examples of the API description: one consistent appliance with ring, key, asset, people and
+// tokens. They are valid on no real appliance.
 
 export const sample = {
   ringId: 'ring_01kdyak3se5g95x5q7yjatpbew',

@@ -1,4 +1,4 @@
-// Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that keep them.
+// Keyrings on the wire: rings, keys and configurations, and the endpoints of the key service that manage them.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
 import { mostRewrapped } from '../model/kems.ts';
@@ -58,7 +58,7 @@ export const key = z
   .meta({ id: 'Key', description: 'a key of a KeyRing, wrapped' });
 export type Key = z.output<typeof key>;
 
-/** The public key that a key is wrapped to. */
+/** Public key that a key is wrapped to. */
 export const wrappedTo = base64.meta({
   description: "the ring's public key that it is wrapped to, base64 SPKI DER; rings may have had others",
   examples: [sample.publicKey],
@@ -194,7 +194,7 @@ const ringAnswer = z.object({ ring: keyring });
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
 const rotateAnswer = z.object({ key });
 
-/** A key wrapped anew by whoever has its bytes, in place of what has that hash. */
+/** A key rewrapped by an owner who has its bytes. It replaces the wrapping with the hash `replaces`. */
 export interface RewrappedKey {
   readonly id: string;
   readonly wrapped: string;
@@ -274,7 +274,7 @@ export const keyringConfig = z
   .meta({ id: 'KeyRingConfig', description: 'the configuration of a KeyRing' });
 export type KeyRingConfig = z.output<typeof keyringConfig>;
 
-/** A configuration in a request: what it names is replaced, the rest is kept. */
+/** A configuration in a request: the fields it names are replaced, the others are kept. */
 const configChange = z.object({
   props: ringProps.exactOptional(),
   key: z.object({ props: keyProps.exactOptional() }).exactOptional().meta({ description: 'what new keys get' }),

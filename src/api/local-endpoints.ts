@@ -1,5 +1,5 @@
-// Local endpoints are those of the administrator at the machine: served on the local socket and in process, unknown to
-// everybody else, and no part of the API description or of the client.
+// Local endpoints, for the administrator at the machine: served on the local socket and in process, unknown to other
+// callers, and no part of the API description or of the client.
 import type { z } from 'zod';
 import type { Sent } from './endpoints.ts';
 import { copyEndpoints } from './local/copies.ts';
@@ -20,7 +20,7 @@ type AnyLocalEndpoint = (typeof localEndpoints)[number];
 export type LocalId = AnyLocalEndpoint['id'];
 export type LocalOf<Id extends LocalId> = Extract<AnyLocalEndpoint, { readonly id: Id }>;
 
-/** Path parameters, query and body of a request, as far as the endpoint has them. */
+/** Path parameters, query and body of a request, if the endpoint has them. */
 type Requested<E> = Part<E, 'params'> & Part<E, 'query'> & Part<E, 'body'>;
 
 type Part<E, P extends string> = E extends { readonly [Q in P]: infer S extends z.ZodType }
@@ -29,6 +29,6 @@ type Part<E, P extends string> = E extends { readonly [Q in P]: infer S extends 
     : { readonly [Q in P]: Sent<z.input<S>> }
   : object;
 
-/** What a caller gives with the id: nothing where nothing has to be given. */
+/** Arguments after the id: none if nothing is required. */
 export type LocalArguments<Id extends LocalId> =
   object extends Requested<LocalOf<Id>> ? [request?: Requested<LocalOf<Id>>] : [request: Requested<LocalOf<Id>>];

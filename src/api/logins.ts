@@ -1,4 +1,4 @@
-// Logins on the wire: invites, sessions, passwords and setting up, most of it without a credential.
+// Logins on the wire: invites, sessions, passwords and set-up; most of the endpoints need no credential.
 import { z } from 'zod';
 import { emptyBody, endpoint, messageBody, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
@@ -16,7 +16,7 @@ import {
   trueParam,
 } from './values.ts';
 
-/** A count that a password must reach, and the one that it has. */
+/** A count that a password must reach, and its actual count. */
 const least = (of: string, number: number) =>
   count.meta({ description: `how many ${of} it takes`, examples: [number] });
 const has = (of: string, number: number) => count.meta({ description: `how many ${of} there are`, examples: [number] });
@@ -97,7 +97,7 @@ const tokenAndPassword = z.object({
   token: secretText.meta({ description: 'the token in the link', examples: [sample.inviteToken] }),
   password: newPassword,
 });
-/** `accesstoken` in lower case is what the interface says here, unlike login. */
+/** `accesstoken` in lower case is the interface's spelling here, unlike at login. */
 const inviteCompleted = z.object({ user, accesstoken: accessToken });
 const malformedPassword = z
   .object({

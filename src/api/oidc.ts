@@ -1,5 +1,5 @@
-// Logins by OpenID Connect on the wire. The person goes to the identity provider in between: start says where, finish
-// takes what they come back with.
+// Logins by OpenID Connect on the wire: start returns the identity provider's address, finish takes the parameters that
+// the browser comes back with.
 import { z } from 'zod';
 import { endpoint, errorBody, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';

@@ -1,4 +1,4 @@
-// Pages of lists and searches: the query parameters that ask for one, and the form in which it comes.
+// Pages of lists and searches: the query parameters that ask for one, and the schema of a page.
 import { z } from 'zod';
 import { sample } from './example-values.ts';
 import { base64urlPattern, count } from './values.ts';

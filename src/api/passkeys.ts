@@ -1,10 +1,10 @@
-// Passkeys on the wire, in the forms that Web Authentication gives them as JSON: what a browser is asked for, and what
-// it answers. `navigator.credentials` takes and gives them after its bytes are decoded and encoded.
+// Passkeys on the wire, in the JSON forms of Web Authentication: options for the browser, and its responses.
+// `navigator.credentials` takes and returns them once their bytes are decoded and encoded.
 import { z } from 'zod';
 import { sample } from './example-values.ts';
 import { base64urlPattern, count, textList } from './values.ts';
 
-/** Characters: no authenticator comes near. */
+/** Maximum length in characters: no authenticator comes near. */
 const longest = 16_384;
 
 const base64url = z

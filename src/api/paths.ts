@@ -1,12 +1,12 @@
-// Paths: where each endpoint is, by the id that names it in the declarations, the client and the API description. A
-// table without schemas, so that a program with the client in it carries no validator.
+// Paths: method and path of each endpoint, by the id that names it in the declarations, the client and the API
+// description. The table has no schemas, so that a program that bundles the client carries no validator.
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** Method, path with `{name}` for parameters, and the names of the query parameters. */
 export type Path = readonly [method: Method, path: string, ...query: readonly string[]];
 
-/** What the typed client has methods for: each answers one JSON object. */
+/** Endpoints with a method on the typed client: each returns one JSON object. */
 export const clientPaths = {
   createKeyring: ['POST', '/ks/keyrings'],
   listKeyrings: ['GET', '/ks/keyrings', 'deleted', 'cursor', 'limit'],
@@ -110,7 +110,7 @@ export const clientPaths = {
   startBackup: ['POST', '/system/backups'],
 } as const satisfies Readonly<Record<string, Path>>;
 
-/** What answers something else, or stands outside the tenants. */
+/** Endpoints that return something else, or stand outside the tenants. */
 const otherPaths = {
   getHealth: ['GET', '/healthz'],
   getReadiness: ['GET', '/readyz'],
@@ -124,7 +124,7 @@ const otherPaths = {
   exportActivity: ['POST', '/auth/activity/export'],
 } as const satisfies Readonly<Record<string, Path>>;
 
-/** What is for the administrator at the machine alone. */
+/** Endpoints for the administrator at the machine alone. */
 export const localPaths = {
   applianceStatus: ['GET', '/local/status'],
   sealAppliance: ['POST', '/local/seal'],
@@ -160,7 +160,7 @@ export const localPaths = {
   resetSecondFactor: ['POST', '/local/reset-second-factor'],
 } as const satisfies Readonly<Record<string, Path>>;
 
-/** Pure, so that who bundles the client's alone leaves out the others: a spread bundlers keep. */
+/** Marked pure, so that bundles with only the client leave the other tables out; bundlers would keep a spread. */
 export const paths = /* @__PURE__ */ Object.assign({}, clientPaths, otherPaths, localPaths);
 
 export type ClientEndpointId = keyof typeof clientPaths;

@@ -1,11 +1,10 @@
-// What rings of all kinds have in common on the wire: how they are named, listed, deleted and brought back, and when
-// they get a new key by themselves.
+// Common to all kinds of rings on the wire: names, listing, deletion, restoring, and automatic rotation.
 import { z } from 'zod';
 import { missing } from './endpoint.ts';
 import { pageQuery } from './page.ts';
 import { idOf, pathText, requiredText, ringNamePattern, timestamp, trueParam } from './values.ts';
 
-/** The name of a new one. */
+/** Name of a new ring. */
 export function newRingName(example: string) {
   return requiredText.meta({
     pattern: ringNamePattern,
@@ -15,7 +14,7 @@ export function newRingName(example: string) {
   });
 }
 
-/** @param what comes of it, once a key is that old. */
+/** @param what happens once a key is that old. */
 export function ringAge(what: string) {
   return z
     .int()
@@ -29,7 +28,7 @@ export const ringListQuery = z.object({
   ...pageQuery,
 });
 
-/** What a list tells of deleted ones. */
+/** Extra fields of deleted rings in a list. */
 export const whenDeleted = {
   deletedAt: timestamp
     .exactOptional()
@@ -46,7 +45,7 @@ export function deletedRing(name: string, id: string) {
   });
 }
 
-/** Of an endpoint that brings one back by its id. */
+/** Common declaration of the endpoints that restore a ring by its id. */
 export function restoringRing<const Kind extends 'keyring' | 'transit'>(kind: Kind) {
   return {
     access: {

@@ -1,4 +1,4 @@
-// Second factors on the wire: what a User has beside the password, and how it is added and removed.
+// Second factors on the wire: which ones a User has beside the password, and how they are added and removed.
 import { z } from 'zod';
 import { emptyBody, endpoint, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
@@ -38,7 +38,7 @@ const added = z.object({
   }),
 });
 
-/** What shows that it is still the User who has the session. */
+/** Proof that the session is still used by its User. */
 const proof = {
   currentPassword: secretText.exactOptional().meta({
     description: 'the password; it or a code is needed',

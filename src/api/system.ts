@@ -1,6 +1,5 @@
-// The appliance as a whole: whether it lives and can serve, the description of its interface, its seal, its metrics and
-// backups. All but the last three endpoints are for everybody, without a credential.
-
+// The appliance as a whole: liveness and readiness, the API description, its seal, its metrics and backups. Sealing,
+// metrics and backups need a permission flag; the other endpoints need no credential.
 import { z } from 'zod';
 import { endpoint, errorBody, tooManyTries } from './endpoint.ts';
 import { secretText, timestamp } from './values.ts';
@@ -135,7 +134,7 @@ export const publicEndpoints = {
   }),
 } as const;
 
-/** All that an appliance tells of its seal without a credential; nothing of the shares that were given. */
+/** Everything that an appliance reveals about its seal without a credential; nothing about the shares given. */
 export const sealStatus = z
   .object({
     sealed: z.boolean().meta({ description: 'the master key is out of reach', examples: [true] }),
@@ -156,7 +155,7 @@ export const sealStatus = z
   .meta({ id: 'SealStatus', description: 'whether the appliance is sealed' });
 export type SealStatus = Readonly<Omit<z.output<typeof sealStatus>, 'kinds'>> & { readonly kinds: readonly string[] };
 
-/** One of these. */
+/** Exactly one of these. */
 export const unsealBody = z
   .object({
     share: secretText.exactOptional().meta({ description: 'one of several shares' }),
@@ -182,7 +181,7 @@ const refusals = {
   ...tooManyTries,
 };
 
-/** They work while the appliance is sealed, all but the one that seals it. They belong to no tenant. */
+/** Work while the appliance is sealed, except the endpoint that seals it. They belong to no tenant. */
 export const sealEndpoints = {
   status: endpoint('sealStatus', {
     tag,

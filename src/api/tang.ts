@@ -1,5 +1,5 @@
-// Tang key pairs on the wire: the endpoints that keep them. Clients of Tang have a listener of their own, with the
-// paths and answers of that protocol.
+// Tang key pairs on the wire: the endpoints that manage them. Tang clients have a listener of their own, with the paths
+// and answers of that protocol.
 import { z } from 'zod';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';

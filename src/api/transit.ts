@@ -1,5 +1,5 @@
-// Transit rings on the wire: those whose keys the appliance holds, and the endpoints that keep them and work with them.
-// Software that speaks Vault's transit engine has a listener of its own, with that engine's paths and answers.
+// Transit rings, whose keys the appliance holds, on the wire: the endpoints that manage and use them. Software that
+// speaks Vault's transit engine has a listener of its own, with that engine's paths and answers.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
 import { mostTransitItems, transitHashes, transitTypes } from '../model/transit.ts';
@@ -23,7 +23,7 @@ import {
 
 const tag = 'Transit';
 
-/** Of an endpoint for whoever has the flag on the ring that its path names. */
+/** Common declaration of an endpoint that needs the flag for the ring named in its path. */
 function ofRing<const Action extends `transit.${string}`>(action: Action) {
   return {
     tag,
@@ -105,7 +105,7 @@ const createBody = z.object({
     }),
 });
 
-/** One of the things that are to be done; all texts but ciphertexts are base64. */
+/** One item of a request; all texts but ciphertexts are base64. */
 export interface TransitItem {
   readonly plaintext?: string | undefined;
   readonly ciphertext?: string | undefined;

@@ -1,4 +1,4 @@
-// Users on the wire: what they are, and the endpoints that make, invite, read, change and delete them.
+// Users on the wire: their schema, and the endpoints that make, invite, read, change and delete them.
 import { z } from 'zod';
 import { endpoint, messageBody, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
@@ -21,7 +21,7 @@ const email = {
   description: 'the e-mail address; unique but for case',
   examples: ['ada@example.org'],
   maxLength: 254,
-  // Not `format: email`: generated clients would refuse addresses that are taken here.
+  // Not `format: email`: generated clients would refuse addresses that are accepted here.
   pattern: `^${addressPart}@${addressPart}$`,
 };
 const firstName = { description: 'the first name', examples: ['Ada'] };

@@ -1,5 +1,4 @@
-// The simple values of the wire: text, ids, times, free-form objects, permission flags, and the query parameters that
-// are switches.
+// The simple values of the wire: text, ids, times, free-form objects, permission flags, and boolean query parameters.
 
 import { z } from 'zod';
 import { isLongFlag, maxFlagLength, maxFlags } from '../model/flags.ts';
@@ -8,10 +7,10 @@ import { kemNames } from '../model/kems.ts';
 import { numberProblem } from './exact-json.ts';
 import { sample } from './example-values.ts';
 
-/** Levels that a free-form object may nest, the object itself being the first; arrays count. */
+/** Maximum nesting of a free-form object, the object itself being the first level; arrays count. */
 export const maxDepth = 32;
 
-/** Values that a free-form object may hold, at all its levels together. */
+/** Maximum number of values in a free-form object, at all levels together. */
 export const maxValues = 20_000;
 
 const tooManyValues = `must have at most ${maxValues} values, at all levels together`;
@@ -22,22 +21,22 @@ function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** What a description can say of that in a pattern, which is one for ECMAScript, RE2 and Python alike. */
+/** The part of that rule that a pattern for ECMAScript, RE2 and Python alike can express. */
 const storable = '^[^\\x00]*$';
 
-/** Any text that can be stored and canonicalised: no lone surrogate, no NUL. */
+/** Any text that can be stored and canonicalized: no lone surrogate, no NUL. */
 export const text = z.string().refine(isStorable, nullOrLone).meta({ pattern: storable });
 
 /** A required text: not empty. */
 export const requiredText = z.string().min(1).refine(isStorable, nullOrLone).meta({ pattern: storable });
 
-/** A secret that a person types: anything but nothing. Never echoed. */
+/** A secret that a person types: anything but empty. Never echoed. */
 export const secretText = z
   .string()
   .min(1)
   .refine((value) => value.isWellFormed(), 'must be well-formed Unicode');
 
-/** A path parameter. What it means is decided by the look-up, so that a senseless one is an unknown one. */
+/** A path parameter. The look-up validates it: a malformed name is simply an unknown one. */
 export const pathText = z.string();
 
 /** `prefix_` and a lower-case ULID, in an answer. */
@@ -47,33 +46,33 @@ export function idOf(prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact'
 
 const ulid = '[0-9a-hjkmnp-tv-z]{26}';
 
-/** Who asked, in an answer: the id of an API key or of a User, or a word such as `local` for who has none. */
+/** Caller in an answer: the id of an API key or of a User, or a word such as `local` for callers without one. */
 export const callerId = z.string().meta({ pattern: `^(?:(?:apik|user)_${ulid}|[a-z-]+)$` });
 
 /** The pattern of a ring's name, in any case; ids of rings fit it too. */
 export const ringNamePattern = '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$';
 
-/** The same, or nothing. */
+/** The same, or empty. */
 export const ringNameOrNone = '^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$';
 
-/** What hashes, headers, cursors and credentials of authenticators are written in. */
+/** Alphabet of hashes, headers, cursors and credentials of authenticators. */
 export const base64urlPattern = '^[A-Za-z0-9_-]+$';
 
-/** What secrets, ciphertexts and signatures are written in: one word. */
+/** Alphabet of secrets, ciphertexts and signatures: one word. */
 export const wordPattern = '^[!-~]+$';
 
-/** The same of an access token, which is empty in the console's answers: its browser keeps the token in a cookie. */
+/** The same for an access token, which is empty in answers to the console: its browser keeps the token in a cookie. */
 export const accessTokenPattern = '^[!-~]*$';
 
-/** What each IP address and each block of them is written in, and other texts too. */
+/** Matches every IP address and CIDR block, and some other texts. */
 export const addressPattern = '^[0-9A-Fa-f:.]+(?:/[0-9]{1,3})?$';
 
 /** Bytes in an answer. */
 export const base64 = z.string().meta({ contentEncoding: 'base64', pattern: '^[A-Za-z0-9+/]+={0,2}$' });
 
 /**
- * Of two texts at least one. Not with `anyOf`, of which generators of clients make a class for each choice, without
- * the fields.
+ * At least one of two texts. Not with `anyOf`, for which client generators make a class for each choice, without the
+ * fields.
  */
 export function eitherOf(one: string, other: string) {
   const needed = (name: string) => ({ properties: { [name]: { type: 'string' } }, required: [name] });
@@ -93,7 +92,7 @@ export const epochTime = z
   .int()
   .meta({ description: 'milliseconds since 1970-01-01T00:00:00Z', examples: [sample.epochTime] });
 
-/** The same in an answer, where none is before 1970. */
+/** The same in an answer, where no time is before 1970. */
 export const pastTime = z
   .int()
   .min(0)
@@ -101,14 +100,14 @@ export const pastTime = z
 
 export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys are for: AES-256' });
 
-/** Who can use a ring's keys, where they are wrapped to its public key. */
+/** Custody of a ring whose keys are wrapped to its public key. */
 export const clientCustody = z
   .enum(['client'])
   .meta({ description: "who can use the ring's keys: whoever holds its private key, and not the appliance" });
 
 type FreeForm = Record<string, unknown>;
 
-/** What is wrong with `value` as a free-form object; undefined when nothing is. */
+/** Why `value` is refused as a free-form object; undefined if it is valid. */
 function freeFormProblem(value: FreeForm): string | undefined {
   let count = 0;
 
@@ -131,7 +130,7 @@ function freeFormProblem(value: FreeForm): string | undefined {
   }
 
   function problemOfObject(part: object, depth: number): string | undefined {
-    // An array of all entries would cost more than what is done with them.
+    // Building an array of all entries would cost more than checking them.
     for (const key in part) {
       if (!Object.hasOwn(part, key)) continue;
       if (++count > maxValues) return tooManyValues;
@@ -145,7 +144,7 @@ function freeFormProblem(value: FreeForm): string | undefined {
   return problemOf(value, 1);
 }
 
-/** An object with any properties. It passes through untouched, so that `__proto__` and the like stay ordinary keys. */
+/** An object with any properties. Passed through unchanged, so that `__proto__` and the like stay ordinary keys. */
 export const freeForm = z
   .custom<FreeForm>(isJsonObject, 'expected an object')
   .superRefine((value, context) => {
@@ -159,15 +158,15 @@ export const freeForm = z
     description: `any properties, at most ${maxDepth} levels deep and ${maxValues} values in all; numbers are IEEE 754 doubles: an integer that one cannot keep exactly is refused, and -0 is 0`,
   });
 
-/** So many entries a list in a request has at most, unless it says less. */
+/** Default maximum of entries in a request's list. */
 export const maxEntries = 1000;
 
-/** So many problems of one list are told. */
+/** Maximum of problems reported for one list. */
 const mostProblems = 20;
 
 /**
- * A list of texts in a request, none of them empty. Its length is looked at before any of it, so that one that is too
- * long costs nothing; an array of zod looks at every element first.
+ * A list of non-empty texts in a request. Its length is checked first, so that an oversized list costs nothing; zod's
+ * own array checks every element first.
  */
 export function textList(most: number = maxEntries, pattern: string = storable) {
   return z
@@ -187,10 +186,7 @@ export function textList(most: number = maxEntries, pattern: string = storable) 
     .meta({ type: 'array', maxItems: most, items: { type: 'string', minLength: 1, pattern } });
 }
 
-/**
- * A list in a request of things that `problemOf` finds nothing wrong with, up to the first with which there is. Its
- * length is looked at before any of it.
- */
+/** A list of items that `problemOf` accepts; it stops at the first problem. Its length is checked first. */
 export function thingList<T>(most: number, problemOf: (item: unknown) => string | undefined) {
   return z.custom<T[]>().superRefine((value: unknown, context) => {
     const refuse = (message: string, path: PropertyKey[] = []) => context.addIssue({ code: 'custom', message, path });
@@ -209,7 +205,7 @@ function listedTextProblem(item: unknown): string | undefined {
   return isStorable(item) ? undefined : nullOrLone;
 }
 
-/** What a JSON value is, in words. */
+/** Kind of a JSON value, in words. */
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   return Array.isArray(value) ? 'an array' : withArticle(typeof value);
@@ -219,7 +215,7 @@ export function withArticle(type: string): string {
   return /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 }
 
-/** A query parameter that switches something on or off. */
+/** A boolean query parameter. */
 export const trueParam = z
   .string()
   .refine((value) => ['true', 'false'].includes(value), "must be 'true' or 'false'")
@@ -237,7 +233,7 @@ function flagsProblem(value: unknown): string | undefined {
   return undefined;
 }
 
-/** Passes through untouched: names are ordinary keys, whatever they are. */
+/** Passed through unchanged: names are ordinary keys, whatever they are. */
 export const flags = z
   .custom<Record<string, boolean>>()
   .superRefine((value, context) => {
@@ -263,17 +259,14 @@ export const shownFlags = z.custom<FreeForm>(isJsonObject, 'expected an object')
   examples: [{ 'keyring.payroll.encrypt': true }],
 });
 
-/** How the keys of a ring are wrapped to it. */
+/** KEM by which a ring's keys are wrapped to it. */
 export const kem = z.enum(kemNames).meta({
   description:
     'how keys are wrapped: `x25519`, or `mlkem768-x25519` (X-Wing), which a quantum computer does not break either',
   examples: ['x25519'],
 });
 
-/**
- * A body in which a field that is none is refused, with those that there are, since what the operator means must not
- * get lost.
- */
+/** A body that refuses unknown fields and lists the known ones, so that a mistyped option is not silently ignored. */
 export function only<const S extends z.core.$ZodLooseShape>(shape: S) {
   const unknown = `is not known here; expected ${Object.keys(shape).join(', ')}`;
   return z.strictObject(shape, { error: ({ code }) => (code === 'unrecognized_keys' ? unknown : undefined) });

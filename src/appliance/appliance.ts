@@ -1,7 +1,6 @@
-// HeldAppliance is the appliance of a data directory that this process has for itself, and the app over it. It is
-// sealed, when it knows no keys and all but its state and the steps to open it is answered 503, or open, with stores
-// and tenants; it goes from one to the other while the sockets of a server stay open. A command without a server opens
-// one for itself.
+// HeldAppliance is the appliance of a data directory held by this process, with the app over it. Sealed, it has no keys
+// and answers 503 to all but its status and the steps to unseal; open, it has stores and tenants. It switches between
+// the two while a server's sockets stay open. A command without a server opens one for itself.
 import { resolve } from 'node:path';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { Stopping } from '../backup/service.ts';
@@ -37,12 +36,12 @@ import { version } from '../version.ts';
 import { type ApplianceOptions, type LiveConfig, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { Requests } from './requests.ts';
 
-/** An appliance that is open, for whoever holds it. */
+/** An open appliance, for its owner. */
 export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {
   readonly app: App;
-  /** A request from the administrator at this machine. */
+  /** Handles a request as the administrator at this machine. */
   fetchLocal(request: Request): Promise<Response>;
-  /** Waits for what is under way, and lets go of the directory. */
+  /** Waits for work under way, and releases the directory. */
   close(): Promise<void>;
 }
 
@@ -59,32 +58,32 @@ export class HeldAppliance implements AppliancePort, Sealing {
   readonly #serves: boolean;
   readonly #directory: HeldDirectory;
   readonly #unsealer: Unsealer;
-  /** Of a node. */
+  /** Used on a node only. */
   readonly #lookOut: LookOut;
   readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedState;
   #state: SealedState | Unsealed;
-  /** Opening or closing: one at a time. */
+  /** Opening or closing, one at a time. */
   readonly #queue = new SerialQueue();
   /** The last closing. */
   #closing: Promise<unknown> = Promise.resolve();
   #isClosing = false;
-  /** One mark of a seal on purpose is written at a time. */
+  /** Writes of the mark of a seal on purpose, one at a time. */
   readonly #marks = new SerialQueue();
   /**
-   * A step of the administrator at the machine: one at a time, so that a command that gives the key runs once for all
-   * who ask.
+   * Steps of the administrator at the machine, one at a time, so that a command that provides the key runs once for all
+   * requests.
    */
   readonly #localSteps = new SerialQueue();
-  /** How far the stores were when they were last open. */
+  /** Log positions of the stores when they were last open. */
   readonly #known = new Map<string, NotedMark>();
   #timesSealed = 0;
   #closed = false;
   #rekeying = false;
 
   /**
-   * Takes the data directory for this process alone, sealed as yet; `close` lets go of it. Throws `in-use` where
-   * another has it. `serves`: it goes on until somebody ends it.
+   * Locks the data directory for this process, still sealed; `close` releases it. Throws `in-use` if another process
+   * has it. `serves`: it runs until it is told to end.
    */
   static async hold(options: ApplianceOptions, { serves }: { readonly serves: boolean }): Promise<HeldAppliance> {
     return new HeldAppliance(options, serves, await HeldDirectory.hold(options, serves));
@@ -114,8 +113,8 @@ export class HeldAppliance implements AppliancePort, Sealing {
   }
 
   /**
-   * Opens the appliance where its key comes by itself and nobody sealed it on purpose. Answers why it does not; throws
-   * where nobody could open it.
+   * Unseals if a key needs no person and the appliance is not sealed on purpose. Returns why it stays sealed; throws if
+   * no one could unseal it.
    */
   async start(): Promise<KmsError | undefined> {
     await this.#unsealer.look();
@@ -134,8 +133,8 @@ export class HeldAppliance implements AppliancePort, Sealing {
   }
 
   /**
-   * Opens it now, with the key that is to be had at this machine. Throws `sealed` where there is none, and where
-   * somebody sealed it on purpose.
+   * Opens it now, with a key available on this machine. Throws `sealed` if there is none, and if it is sealed on
+   * purpose.
    */
   async open(): Promise<void> {
     const { keyFile, sources, unseals } = this.#options;
@@ -147,10 +146,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
     this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
   }
 
-  /** For the look-out: opens what nobody keeps sealed, unless it was opened or sealed meanwhile. */
+  /** For the look-out: unseals unless it is sealed on purpose, or was opened or sealed meanwhile. */
   #openAgain(): Promise<void> {
     return this.#localSteps.run(async () => {
-      // What closes may still change the seal.
+      // A closing appliance may still change the seal.
       await this.#closing;
       if (!this.#state.sealed || this.#closed) return;
       const opened = await this.#unsealer.take({ retry: true });
@@ -171,7 +170,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     });
   }
 
-  /** The master key was rotated on another node: this one looks for the new one, and is sealed without it. */
+  /** The master key was rotated on another node: this node looks for the new key, and is sealed without it. */
   #rotatedElsewhere(): void {
     if (this.#rekeying) return;
     this.#rekeying = true;
@@ -216,7 +215,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     await changed;
   }
 
-  /** Throws `sealed` while it is. */
+  /** Throws `sealed` while it is sealed. */
   get opened(): OpenAppliance {
     const state = this.#state;
     if (state.sealed) throw sealedError;
@@ -234,7 +233,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     };
   }
 
-  /** Whether the directory is still where it was taken. */
+  /** Whether the held directory is still at its path. */
   get isInPlace(): boolean {
     return this.#directory.isInPlace();
   }
@@ -252,7 +251,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
 
   async unseal(step: UnsealStep, from: Origin): Promise<SealStatus> {
     if (!from.local && (step.retry || step.reset)) throw localOnly(step);
-    // Another node may have been sealed a moment ago, of which no turn has told yet.
+    // Another node may have been sealed a moment ago, which no turn has shown yet.
     if (!this.#directory.node || this.#state.sealed || !(await this.#directory.seal.isOnPurpose()))
       return this.#unseal(step, from);
     await this.#sealedElsewhere();
@@ -265,7 +264,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
     return this.status();
   }
 
-  /** What closes waits for who asks, who does not wait behind it then: nobody opens it before. */
+  /**
+   * While it is closing, seals at once: closing waits for requests under way, so a request to seal must not queue
+   * behind it. Nothing can open it before.
+   */
   seal(): Promise<void> {
     return this.#isClosing ? this.#sealNow() : this.#queue.run(() => this.#sealNow());
   }
@@ -278,7 +280,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     if (!state.sealed) this.#becomeSealed(state);
   }
 
-  /** In the queue. */
+  /** Must run in the queue. */
   #becomeSealed(state: Unsealed): void {
     this.#state = this.#sealed;
     state.giveUp();
@@ -291,12 +293,12 @@ export class HeldAppliance implements AppliancePort, Sealing {
       });
   }
 
-  /** Ends what may take long and changes nothing, drills and examinations: it is to be closed. */
+  /** Ends long work that changes nothing, drills and examinations, as it is about to be closed. */
   giveUp(): void {
     if (!this.#state.sealed) this.#state.giveUp();
   }
 
-  /** Waits for what is under way, and lets go of the directory. */
+  /** Waits for work under way, and releases the directory. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#lookOut.end();
@@ -316,7 +318,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     if (!state.sealed) await state.close();
   }
 
-  /** For good: a standby took over. */
+  /** Stops for good: a standby took over. */
   readonly #stopping: Stopping = {
     stop: async (reason) => {
       this.requests.stop(reason);
@@ -338,13 +340,13 @@ export class HeldAppliance implements AppliancePort, Sealing {
   }
 
   /**
-   * The secret is checked outside of any turn, so that whoever is at the machine waits for nothing that the network
-   * sends.
+   * The secret is checked outside the queue, so that the administrator at the machine does not wait for requests from
+   * the network.
    */
   async #step(step: UnsealStep, from: Origin): Promise<void> {
     const timesSealed = this.#timesSealed;
     const take = async (): Promise<OpenedSeal | undefined> => {
-      // What closes may still change the seal.
+      // A closing appliance may still change the seal.
       await this.#closing;
       return !this.#state.sealed || this.#closed ? undefined : this.#unsealer.take(step, from);
     };
@@ -358,7 +360,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     });
   }
 
-  /** Opens the appliance for good once that is recorded, and no longer sealed on purpose. */
+  /** Opens the appliance, once the unsealing is recorded and the seal on purpose has ended. */
   async #enter(opened: OpenedSeal, step: UnsealStep, { local, remoteAddress }: Origin): Promise<void> {
     if (!this.#state.sealed || this.#closed) {
       opened.seal.wipe();
@@ -366,7 +368,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     }
     const by: UnsealedBy = local ? byLocal : { keyid: 'network', address: remoteAddress };
     this.#state = await this.#unsealWith(opened, by, (cause) => {
-      // Whoever looks for the key at the machine is told the reason itself; others find it in the log.
+      // A caller who has the machine look for the key gets the reason; others find it in the log.
       if (step.retry) throw cause;
       this.#report('error', 'the key is right, and yet the appliance could not be opened', cause);
       throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened', {
@@ -378,8 +380,8 @@ export class HeldAppliance implements AppliancePort, Sealing {
   }
 
   /**
-   * Opens it, records that it was unsealed, and ends a seal on purpose. When that fails it is closed again, and stays
-   * sealed. `refuse` throws what is said where it cannot be opened.
+   * Opens it, records the unsealing, and ends a seal on purpose. If that fails, it is closed again and stays sealed.
+   * `refuse` throws the error to show if it cannot be opened.
    */
   async #unsealWith(opened: OpenedSeal, by: UnsealedBy, refuse?: (cause: unknown) => never): Promise<Unsealed> {
     const { node, seal } = this.#directory;
@@ -413,7 +415,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
       };
       const open = await openUnsealed(this.#options, opened, holder);
       this.#lookOut.forget();
-      // Once: after a seal and an unseal the files are compared again.
+      // Only once: after sealing and unsealing, the files are compared again.
       this.#options = { ...this.#options, acceptOlder: undefined, takeBack: undefined };
       return open;
     } catch (error) {
@@ -436,7 +438,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
           ...(this.#directory.node && { shared: await this.#directory.node.status() }),
         };
       },
-      // It may be sealed for want of its key alone, which may come back.
+      // It may be sealed only for want of its key, which may become available.
       sealAppliance: async () => {
         await this.seal();
         return this.status();
@@ -450,8 +452,8 @@ export class HeldAppliance implements AppliancePort, Sealing {
 }
 
 /**
- * Opens the appliance in a data directory for this process alone. Throws `sealed` where somebody sealed it on purpose,
- * and where the master key is not to be had.
+ * Opens the appliance in a data directory for this process alone. Throws `sealed` if it is sealed on purpose, or if no
+ * master key is available.
  */
 export async function openAppliance(options: ApplianceOptions): Promise<OpenAppliance> {
   const data = resolve(options.data);
@@ -477,7 +479,7 @@ type UnsealedBy = Pick<ApplianceActivity, 'keyid' | 'address'>;
 
 const byLocal: UnsealedBy = { keyid: localCaller.id };
 
-/** Forgetting what others have entered, or having the key looked for, is not for strangers. */
+/** Discarding other people's shares, or looking for the key, is only for the local administrator. */
 function localOnly({ reset }: UnsealStep): KmsError {
   const what = reset ? 'forgetting the shares that were given (reset)' : 'looking for the key again (retry)';
   return new KmsError('forbidden', `${what} is for the local socket: run \`kms unseal\` on the machine itself`);

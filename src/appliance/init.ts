@@ -1,4 +1,4 @@
-// Makes an appliance: data directory, master key, the appliance's own store, the tenant `default` with its first
+// Creates an appliance: data directory, master key, the appliance's own store, and the tenant `default` with its first
 // account and API key. The seal is written last: until then the directory counts as unfinished, and the next `init`
 // starts over.
 import { rm } from 'node:fs/promises';
@@ -36,41 +36,41 @@ import { anyHost, hostList } from '../storage/served-tenants.ts';
 import { createStore, openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
 
 interface InitOptions {
-  /** The data directory: missing, empty, or left unfinished by an earlier try. With `store` that of the first node. */
+  /** The data directory: missing, empty, or left unfinished by an earlier try. With `store`, that of the first node. */
   readonly data: string;
-  /** A database without an appliance, which several nodes are to share. */
+  /** A database without an appliance, to be shared by several nodes. */
   readonly store?: StoreSource | undefined;
-  /** Used as it is where it exists. Default: beside the data directory. */
+  /** An existing file is used as it is. Default: beside the data directory. */
   readonly keyFile?: string | undefined;
-  /** Hosts that the tenant answers; every host when there is none. */
+  /** Hosts that the tenant answers; every host if the list is empty. */
   readonly hosts?: readonly string[] | undefined;
-  /** Who holds the master key. Default: what the environment has one for, else a key file. */
+  /** Custodian of the master key. Default: the one that the environment has a secret for, else a key file. */
   readonly custodian?: CustodianRequest | undefined;
-  /** The environment; that of the process when absent. */
+  /** Looks up environment variables. Default: the process's. */
   readonly env?: KeySources['env'];
-  /** Whether a recovery kit is to be made too. */
+  /** Whether to make a recovery kit too. */
   readonly recoveryKit?: boolean | undefined;
 }
 
 export interface Initialised {
   readonly tenant: { readonly id: string; readonly name: string; readonly hosts: readonly string[] };
   readonly accountId: string;
-  /** Everything is allowed to it, and its secret is nowhere else. */
+  /** Allowed everything; its secret is stored nowhere else. */
   readonly apiKey: FullApiKey;
   readonly applianceId: string;
-  /** Of the master key. */
+  /** Fingerprint of the master key. */
   readonly fingerprint: string;
   readonly data: string;
-  /** Where the key file is, or would be where the custodian is another. */
+  /** Path of the key file, or its default path if the custodian is of another kind. */
   readonly keyFile: string;
-  /** Whether the key file was made, not found. */
+  /** Whether the key file was created, not found. */
   readonly keyFileMade: boolean;
   readonly custodian: Slot['kind'];
-  /** Texts for the people who are to keep them; they are nowhere else. */
+  /** Texts for the people who keep them; stored nowhere else. */
   readonly shares?: readonly string[];
-  /** For KMS_MASTER_KEY, where that was not set; it is nowhere else. */
+  /** For KMS_MASTER_KEY, if that was not set; stored nowhere else. */
   readonly masterKey?: string;
-  /** The text of the recovery kit; it is nowhere else. */
+  /** Text of the recovery kit; stored nowhere else. */
   readonly recoveryKit?: string;
 }
 
@@ -93,7 +93,7 @@ export async function initAppliance(options: InitOptions): Promise<Initialised> 
   }
 }
 
-/** Throws `refused` where there is an appliance, or anything else. */
+/** Throws `refused` if there is an appliance, or anything else. */
 export async function refuseUnlessNew(data: string): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'foreign') throw foreign(data);
@@ -126,7 +126,7 @@ async function usualCustodian(data: string, { keyFile, env }: InitOptions): Prom
   return { kind: 'keyfile', file: keyFile ?? defaultKeyFile(data) };
 }
 
-/** In a database. The seal is written last, here too. */
+/** Creates the appliance in a database. Here too the seal is written last. */
 async function initShared(
   address: StoreSource,
   data: string,
@@ -174,7 +174,7 @@ async function initShared(
   }
 }
 
-/** And the random name of the tenant's store. */
+/** The first seal, and the random name of the tenant's store. */
 function firstSeal(first: NewCustodian, kit: NewCustodian | undefined): [Seal, string] {
   const dir = toHex(systemRandom(8));
   const custodians = [first.custodian, ...(kit ? [kit.custodian] : [])] as const;
@@ -259,7 +259,7 @@ async function makeStores(
   return { tenant, accountId: first.account.id, apiKey: first.apiKey };
 }
 
-/** What an earlier try left. There is no seal, so that no key to it exists. */
+/** Removes leftovers of an earlier try. There is no seal, so no key to them exists. */
 async function removeStores(data: string): Promise<void> {
   for (const name of [systemDir, 'tenants']) await rm(inDir(data, name), { recursive: true, force: true });
 }

@@ -1,6 +1,6 @@
-// What logins, invites and password resets stand on: a thread that hashes passwords, and mail over SMTP where the
-// operator has set it up. The connection to the mail server is encrypted unless the address says otherwise or the
-// server is this very machine, because what is sent lets people in.
+// Services behind logins, invites and password resets: a thread that hashes passwords, and mail over SMTP if the
+// operator has configured it. The connection to the mail server is encrypted unless the address says otherwise or the
+// server is on this machine, because the mails grant access.
 import type { Transporter } from 'nodemailer';
 import type { World } from '../core/context.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
@@ -18,7 +18,7 @@ export interface PeopleSettings {
   readonly mail?: MailSettings;
 }
 
-/** The thread is started by the first password; `close` ends it. */
+/** The first password starts the thread; `close` ends it. */
 export class ServedPeople {
   readonly #hasher: PasswordWorker;
   #current: People;
@@ -53,7 +53,8 @@ export interface MailSettings {
   readonly host: string;
   readonly port: number;
   /**
-   * `implicit`: TLS from the first byte. `required`: STARTTLS or nothing. `off`: in clear, whatever the server offers.
+   * `implicit`: TLS from the first byte. `required`: STARTTLS or no connection. `off`: in clear, whatever the server
+   * offers.
    */
   readonly tls: 'implicit' | 'required' | 'off';
   readonly user?: string;
@@ -97,7 +98,7 @@ function decoded(part: string, wrong: (hint: string) => KmsError): string {
   }
 }
 
-/** Milliseconds: a mail server that hangs must not hold up what waits for it. */
+/** In milliseconds: a mail server that hangs must not block its callers. */
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
 
 export function smtpMailer(settings: MailSettings): Mailer {
@@ -107,7 +108,7 @@ export function smtpMailer(settings: MailSettings): Mailer {
     async send({ to, subject, text }) {
       transport ??= connection(settings);
       try {
-        // As an object: an address is one address, never a list of them.
+        // An object, so that an address is never parsed as a list of addresses.
         await (await transport).sendMail({ from, to: { name: '', address: to }, subject, text });
       } catch (cause) {
         throw new KmsError('unavailable', `the mail server ${host}:${port} did not take a mail${reason(cause)}`);
@@ -116,7 +117,7 @@ export function smtpMailer(settings: MailSettings): Mailer {
   };
 }
 
-/** The library is loaded with the first mail. */
+/** Loads the library with the first mail. */
 async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
   const { createTransport } = await import('nodemailer');
   if (ca === undefined && tls !== 'off') trustSystem();
@@ -129,13 +130,13 @@ async function connection({ host, port, tls, user, password, ca }: MailSettings)
     tls: { minVersion: 'TLSv1.2', ...(ca === undefined ? {} : { ca }) },
     ...(user === undefined ? {} : { auth: { user, pass: password ?? '' } }),
     ...timeouts,
-    // A mail is text that was made here: nothing in it may reach for files or addresses.
+    // Mails are texts made here: nothing in them may refer to files or URLs.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
 }
 
-/** The kind of failure alone: the server's words may repeat an address, or the mail. */
+/** Only the kind of failure: the server's words may repeat an address, or the mail. */
 function reason(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
   const status = cause instanceof Error && 'responseCode' in cause ? cause.responseCode : undefined;

@@ -1,5 +1,5 @@
-// Rotating the master key and changing who holds it, while the appliance serves: only the seal file is written, whole.
-// Each step is recorded in the log of every tenant before it is done.
+// Rotating the master key and changing its custodians, while the appliance serves: only the seal file is written,
+// atomically. Each step is recorded in the log of every tenant before it is done.
 import type { MasterAnswer } from '../api/local/master.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -19,13 +19,13 @@ interface MasterAdminDeps {
   readonly world: World;
 }
 
-/** A slot as it is sent: the secret stays with whoever made it. */
+/** A slot as it is sent: the secret stays with its maker. */
 interface NewSlot extends Pick<Slot, 'kind' | 'params' | 'master'> {
   readonly publicKey: string;
   readonly proof: string;
 }
 
-/** Makes the custodian's proof of that master key, and wipes the key of proofs. */
+/** Makes the custodian's proof for that master key, and wipes the proof key. */
 export function sentSlot(
   custodian: Custodian,
   { applianceId, master }: Pick<MasterAnswer, 'applianceId' | 'master'>,
@@ -45,7 +45,7 @@ export function masterHandlers(deps: MasterAdminDeps): MasterHandlers {
     deed: Deed,
     next: (seal: Seal) => Seal,
   ): Promise<MasterAnswer> => {
-    // What cannot be done is not recorded as done.
+    // Tried first, so that an impossible change is not recorded.
     next(seal.current);
     await recordInTenants(deps.tenants, deps.world, {
       action: 'system.master',

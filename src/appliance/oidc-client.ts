@@ -1,6 +1,6 @@
-// The client of OpenID Connect providers: it reads their metadata and keys, and exchanges codes for ID tokens. It talks
-// to the issuer that was set and to what that one's metadata names, over TLS but on this very machine, for ten seconds
-// at most, and reads answers of a bounded size; redirects are not followed.
+// The client of OpenID Connect providers: it reads their metadata and keys, and exchanges codes for ID tokens. It
+// connects only to the configured issuer and the addresses in its metadata, over TLS except on this machine, for ten
+// seconds at most, with a limit on the size of answers and without following redirects.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type * as Oauth from 'oauth4webapi';
@@ -13,21 +13,21 @@ import { isLoopbackHost } from '../model/hosts.ts';
 import { authoritiesIn, trustSystem } from '../platform/authorities.ts';
 import { version } from '../version.ts';
 
-/** Milliseconds for which metadata is good, and for which a failure to read it is. */
+/** Milliseconds that metadata is cached, and that a failure to read it is. */
 const metadataFor = 3_600_000;
 const failureFor = 3_000;
-/** Milliseconds for one answer. */
+/** Milliseconds to wait for an answer. */
 const answerTimeout = 10_000;
-/** Bytes of an answer. */
+/** Largest answer in bytes. */
 const mostAnswer = 262_144;
-/** Requests at once, to one provider and altogether, so that a slow one keeps no other waiting. */
+/** Concurrent requests, to one provider and in all, so that a slow provider does not block others. */
 const mostOfProvider = 16;
 const mostUnderWay = 256;
-/** Providers that are remembered. */
+/** Providers that are cached. */
 const mostRemembered = 256;
-/** Characters of the name of an error. */
+/** Characters of an error's name that are kept. */
 const longestName = 64;
-/** Seconds by which clocks may differ. */
+/** Tolerated clock difference in seconds. */
 const clockTolerance = 60;
 
 interface Metadata {
@@ -40,7 +40,7 @@ export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
   const underWay = new Map<string, number>();
   let underWayAtAll = 0;
 
-  /** What the library calls for every request. */
+  /** The `fetch` that the library uses for every request. */
   const fetchFor =
     (provider: Provider) =>
     async (address: string, options: RequestOptions): Promise<Response> => {
@@ -61,7 +61,7 @@ export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
       }
     };
 
-  /** Those who ask meanwhile wait for the same answer. */
+  /** Concurrent calls share one request. */
   function metadataOf(oauth: typeof Oauth, provider: Provider): Promise<Oauth.AuthorizationServer> {
     const key = keyOf(provider);
     const known = remembered.get(key);
@@ -91,7 +91,7 @@ export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
   }
 
   function transport(oauth: typeof Oauth, provider: Provider) {
-    // Every address is looked at before it is asked.
+    // `send` checks every address before connecting.
     return { [oauth.customFetch]: fetchFor(provider), [oauth.allowInsecureRequests]: true };
   }
 
@@ -156,12 +156,12 @@ export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
   }
 }
 
-/** The library is loaded with the first login. */
+/** Loads the library with the first login. */
 function library(): Promise<typeof Oauth> {
   return import('oauth4webapi');
 }
 
-/** Whether it is the login that does not hold, and not the provider. */
+/** Whether the login is at fault, not the provider. */
 function isRefusal(oauth: typeof Oauth, error: unknown): boolean {
   if (error instanceof KmsError) return error.code === 'invalid';
   if (error instanceof oauth.ResponseBodyError) return error.error === 'invalid_grant';
@@ -187,11 +187,11 @@ function unavailable(error: unknown): KmsError {
   return new KmsError('unavailable', message, { cause: inWords(error) });
 }
 
-/** For the log. The library's errors hold whole answers, and these may hold tokens. */
+/** For the log. The library's errors hold whole answers, which may contain tokens. */
 function inWords(error: unknown): Error {
   const code = systemCode(error);
   const message = error instanceof Error ? error.message : String(error);
-  // What the provider calls it, such as `invalid_grant` (RFC 6749 §5.2).
+  // The provider's error code, such as `invalid_grant` (RFC 6749 §5.2).
   const said = error instanceof Error && 'error' in error && typeof error.error === 'string' ? error.error : undefined;
   const named = said === undefined ? message : `${message}: ${said.slice(0, longestName)}`;
   return new Error(code === undefined ? named : `${code}: ${named}`);
@@ -208,8 +208,8 @@ function keyOf({ issuer, clientId, changedAt, ca = '' }: Provider): string {
 }
 
 /**
- * Throws `unavailable` unless what is sent there can be read by nobody else. In clear it is on this machine, and for a
- * provider that is: one that is elsewhere must not lead to what listens here.
+ * Throws `unavailable` unless the connection is confidential: plain HTTP is only for this machine, and only for an
+ * issuer on it, since a remote provider must not lead to local services.
  */
 function checkAddress({ protocol, hostname }: URL, { issuer }: Provider): void {
   if (protocol === 'https:') return;
@@ -247,7 +247,7 @@ async function responseOf(answer: IncomingMessage): Promise<Response> {
   }
   const { statusCode: status = 0, headers } = answer;
   const type = headers['content-type'] ?? '';
-  // A redirect leads nowhere: it is no answer.
+  // A redirect is not followed and counts as a failure.
   if (status < 200 || status > 499 || (status >= 300 && status < 400)) {
     throw new Error(`the identity provider answered ${status}`);
   }

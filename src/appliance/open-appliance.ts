@@ -1,6 +1,5 @@
-// An appliance whose keys are at hand: its data (seal, stores, tenants), and upon that what works with them (copies,
-// background work, all that the app asks). One is opened after the other, each upon those before it, and they are
-// closed in reverse order.
+// An appliance with its keys: its data (seal, stores, tenants), and the services over them (copies, background work,
+// the app's operations). They are opened in order, each on those before it, and closed in reverse.
 
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
@@ -15,7 +14,7 @@ import type { SharedEvents, SharedStores } from '../cluster/shared-stores.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { noteUsesSince, purgeExpired } from '../core/keyrings.ts';
+import { purgeExpired } from '../core/keyrings.ts';
 import type { KeySources } from '../custody/key-sources.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from '../custody/seal-keeper.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -54,102 +53,102 @@ import { tenantHandlers } from './tenant-handlers.ts';
 
 /** Configuration that may change while the appliance is open. In `copies` that is the schedule alone. */
 export interface LiveConfig {
-  /** Bytes of a request's body. */
+  /** Largest request body, in bytes. */
   readonly bodyLimit?: number | undefined;
   /** Lifetimes of sessions, invites and resets, and the mail server. */
   readonly people?: PeopleSettings | undefined;
   /** Scheduled backups and shipping. */
   readonly copies?: CopySettings | undefined;
-  /** Where activity is streamed to. */
+  /** Targets of streamed activity. */
   readonly streaming?: StreamingSettings | undefined;
-  /** For how long activity is kept; for ever when absent. */
+  /** How long activity is kept. Default: for ever. */
   readonly retention?: RetentionSettings | undefined;
-  /** What it is served with, for doctor to look at. */
+  /** Certificate files that it is served with, for doctor. */
   readonly certificates?: CertificateFiles | undefined;
-  /** Blocks of addresses that may ask as clients of Tang, where those are not the usual ones. */
+  /** Networks of addresses that may use Tang. Default: the usual ones. */
   readonly tangAllow?: readonly string[] | undefined;
 }
 
 /** Configuration of an appliance, without that of its server. */
 export interface ApplianceConfig extends LiveConfig {
-  /** The data directory; with `store` that of this node. */
+  /** The data directory; with `store`, that of this node. */
   readonly data: string;
-  /** The database of an appliance that several nodes share. */
+  /** The database of an appliance shared by several nodes. */
   readonly store?: StoreSource | undefined;
   readonly keyFile?: string | undefined;
-  /** How keys are wrapped of rings whose makers don't say; `x25519` when absent. */
+  /** Key wrapping of new rings that don't specify one. Default: `x25519`. */
   readonly defaultKem?: Kem | undefined;
   readonly metrics?: MetricsSettings | undefined;
-  /** Tenants by name, and `system`, that go on this once although their files are older than they were. */
+  /** Tenants by name, and `system`, that are opened this once although their files are older than noted. */
   readonly acceptOlder?: readonly string[] | undefined;
   /** Serves it this once although a standby took over. */
   readonly takeBack?: boolean | undefined;
 }
 
 export interface ApplianceOptions extends ApplianceConfig {
-  /** Where else the master key may come from. */
+  /** Other sources of the master key. */
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
-  /** Where clients reach it; asked anew for each use, since a port may be chosen late. */
+  /** The address for clients; called for each use, since a port may be chosen late. */
   readonly baseUrl?: () => string;
-  /** Where this very process listens. */
+  /** The address on which this process listens. */
   readonly address?: string;
   readonly logger?: Logger;
   readonly onEvent?: (event: ApplianceEvent) => void;
-  /** How the room on the disk is watched; looked at once when absent. */
+  /** How the disk space is watched. Default: checked once. */
   readonly space?: SpaceSettings | undefined;
-  /** How the closed segments of the activity logs are looked after while it is served. */
+  /** Verification of closed activity log segments while it is served. */
   readonly segments?: Partial<VerifierSettings> | undefined;
-  /** Opens it also where it was sealed on purpose, which ends that; for a process of its own alone. */
+  /** Opens it even if it is sealed on purpose, which ends that; only for a process of its own. */
   readonly unseals?: boolean;
-  /** What goes out of the data directory, and what is thrown away, waits for this: the end of an upgrade's trial. */
+  /** The end of an upgrade's trial: data leave the directory, and are removed, only after it. */
   readonly held?: Promise<void> | undefined;
-  /** Told why it does not open yet, where that may take long. */
+  /** Called with the reason for a long wait before it opens. */
   readonly onWaiting?: ((reason: string) => void) | undefined;
-  /** Ends that waiting. */
+  /** Aborts that wait. */
   readonly stopping?: AbortSignal | undefined;
-  /** Clock and randomness; the system's when absent. */
+  /** Clock and randomness. Default: the system's. */
   readonly world?: World;
-  /** Milliseconds of a clock that nobody sets; the process's when absent. */
+  /** Milliseconds of a monotonic clock. Default: the process's. */
   readonly uptime?: () => number;
 }
 
-/** What whoever holds the data directory has, open or not. */
+/** Properties of a held data directory, open or not. */
 interface Holder {
   readonly directory: HeldDirectory;
   readonly world: World;
   readonly sealing: Sealing;
   readonly stopping: Stopping;
-  /** Whether it goes on until somebody ends it. A command that is done in a moment leaves to it what takes its time. */
+  /** Whether it runs until it is told to end. A short command leaves long work to a server. */
   readonly serves: boolean;
-  /** Told of what other nodes did. */
+  /** Called for changes made by other nodes. */
   readonly elsewhere: SharedEvents;
-  /** How far the stores were when they were last open in this process: nothing behind that is opened again. */
+  /** Log positions of the stores when they were last open in this process: an older store is not opened again. */
   readonly known: Map<string, NotedMark>;
 }
 
-/** The open state of an appliance, as the app has it and as the process around it has. */
+/** The open state of an appliance, for the app and for the process around it. */
 export interface Unsealed extends OpenState {
   readonly seal: SealPlace;
-  /** Another node rotated the master key, and this is the seal under the new one. */
+  /** Takes over the seal under a new master key, rotated on another node. */
   adopt(seal: Seal): Promise<void>;
   status(): Promise<OpenStatus>;
-  /** Backups and shipping, and what `/readyz`, metrics and doctor tell of them. */
+  /** Backups and shipping, and their status for `/readyz`, metrics and doctor. */
   readonly copies: Pick<Copies, 'status' | 'backUpNow'>;
-  /** Who holds the master key. */
+  /** Custodians of the master key. */
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
   record(activity: ApplianceActivity): Promise<void>;
   /** Applies new settings, one change at a time. Waits for a running backup. */
   reconfigure(config: LiveConfig): Promise<void>;
-  /** Ends what may take long and changes nothing: it is to be closed. */
+  /** Ends long work that changes nothing, as it is about to be closed. */
   giveUp(): void;
-  /** Waits for what is under way, makes it durable, wipes the keys and lets go of the files. */
+  /** Waits for work under way, makes it durable, wipes the keys and closes the files. */
   close(): Promise<void>;
 }
 
 type End = () => Promise<void> | void;
 
-/** What ends the things that are open, the last first. */
+/** Closing functions of all open parts, run in reverse order. */
 class Ends {
   readonly #ends: End[] = [];
   #isOver = false;
@@ -170,7 +169,7 @@ class Ends {
   }
 }
 
-/** Opens what an opened seal has the keys of. The caller keeps the lock on the directory until all is closed. */
+/** Opens everything that the seal has keys for. The caller holds the lock on the directory until all is closed. */
 export async function openUnsealed(options: ApplianceOptions, opened: OpenedSeal, holder: Holder): Promise<Unsealed> {
   const ends = new Ends();
   try {
@@ -182,7 +181,7 @@ export async function openUnsealed(options: ApplianceOptions, opened: OpenedSeal
   }
 }
 
-/** What lies on the disk, open: files, keys and stores. */
+/** The opened data: files, keys and stores. */
 interface OpenData {
   /** The data directory. */
   readonly root: string;
@@ -208,7 +207,7 @@ async function openData(
   const { now, random } = world;
   const { root, node } = directory;
   let guard: SpaceGuard | undefined;
-  // What a node writes beside its database waits for nothing, and nothing waits for it.
+  // A node's own files, beside its database, need no reserve.
   const files = node
     ? directory.files
     : guardedFiles(directory.files, async (bytes) => (await guard?.full(bytes)) ?? false);
@@ -227,7 +226,7 @@ async function openData(
     wasm: await sqlWasm(),
     onEvent: (dir, event) => {
       toLog(dir, event);
-      // While it is known: a restart must not take what is left for all that there was.
+      // Noted while it is known: a restart must not take the remaining data for complete.
       if (['log-lost', 'commits-lost', 'recovery-failed'].includes(event.kind)) void noteNow();
     },
     meter: (dir) => metrics.store(dir),
@@ -243,13 +242,13 @@ async function openData(
   const shippedIn = (epoch: number) => shipping.all.map((to) => shippedTo(to, seal.current, epoch));
   const takesBack = options.takeBack ?? false;
   const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
-  // Everything is read and sound: from here on files change.
+  // Everything is read and sound: files change only from here on.
   const space = await SpaceGuard.open(root, shared ? unwatched : (options.space ?? {}), onEvent);
   guard = space;
   ends.push(() => space.close());
-  // Its reserve is made meanwhile: the disk may fill up before the first of the usual looks. Nothing waits for it.
+  // Makes the reserve in the background: the disk may fill up before the first regular check.
   if (serves) void space.look();
-  // A crash right after an `init` can leave it behind.
+  // A crash right after an `init` may leave this mark behind.
   if (await files.exists(initMark)) await files.remove(initMark);
   const system = await read.system.open();
   ends.push(() => system.close());
@@ -287,31 +286,29 @@ async function openData(
     await witness.close();
     for (const [dir, mark] of witness.known) known.set(dir, mark);
   };
-  // It notes what was done at its end, too.
+  // It also notes the positions at its end.
   if (serves) witness.start();
   return { root, files, sealPlace, seal, shared, space, metrics, system, tenants, admin, baseUrl };
 }
 
-/** A node keeps next to nothing on its own disk, and its database tells by itself when that is full. */
+/** A node keeps next to nothing on its own disk, and its database reports a full disk itself. */
 const unwatched: SpaceSettings = {
   look: async () => {
     throw new KmsError('internal', 'the disk of a node is not watched');
   },
 };
 
-/**
- * Where it ships, and where it did when it was last served: a standby took over there, if it did. Empty for nowhere.
- */
+/** The current and the previous shipping directory; a standby that took over did so in one of them. Empty if none. */
 function placesShippedTo({ copies }: ApplianceOptions, root: string, system: ReadStores['system']) {
   const before = settingIn(system, 'ship-to') ?? '';
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
   const all = [...new Set([now, before])].filter((to) => to !== '');
-  // The data may have moved into a former place since, which is read and no longer written.
+  // The previous directory may contain the data by now; it is only read, never written.
   return { before, now, all: all.map((path) => foreignFiles({ path, own: path === now ? [root] : [] })) };
 }
 
 /**
- * Where clients reach the appliance. What it was served under is remembered for whoever opens it without serving it.
+ * The address for clients. The served address is remembered for commands that open the appliance without serving it.
  */
 async function address(system: SystemStore, served: ApplianceOptions['baseUrl']): Promise<() => string> {
   const known = await system.transaction(({ settings }) => settings.get('url'));
@@ -321,7 +318,7 @@ async function address(system: SystemStore, served: ApplianceOptions['baseUrl'])
   return served;
 }
 
-/** What works with the data: copies, background work, and all that the app asks of an open appliance. */
+/** The services over the data: copies, background work, and the app's operations. */
 async function openServices(
   options: ApplianceOptions,
   data: OpenData,
@@ -384,7 +381,7 @@ async function openServices(
   }
   const people = new ServedPeople(world, options.people, () => directory.nodes);
   ends.push(() => people.close());
-  whenFree(() => ends.push(startPurging(data, world, aging, onEvent)));
+  whenFree(() => ends.push(startPurging(data, aging, onEvent)));
   const status = async (): Promise<OpenStatus> => {
     const clock = await aging.doubt();
     return applianceStatus(seal.current, system, tenants, {
@@ -407,7 +404,7 @@ async function openServices(
     await streaming.change(next.streaming);
     await copies.reschedule(next.copies?.scheduled);
   };
-  // Each holds a copy of all stores.
+  // One at a time: each holds a copy of all stores.
   const examinations = new SerialQueue();
   return {
     sealed: false,
@@ -478,15 +475,9 @@ async function openServices(
 
 const day = 24 * 60 * 60 * 1000;
 
-/** Erases now and once a day what was deleted long enough ago; answers what ends that. */
-function startPurging(
-  { admin, tenants }: OpenData,
-  world: World,
-  aging: Aging,
-  onEvent: ApplianceOptions['onEvent'],
-): End {
+/** Erases expired deletions now and once a day; the returned function ends that. */
+function startPurging({ admin, tenants }: OpenData, aging: Aging, onEvent: ApplianceOptions['onEvent']): End {
   const purge = async (): Promise<void> => {
-    for (const { handle } of tenants.all) await noteUsesSince(handle.store, world);
     const now = await aging.now();
     await admin.purge(now);
     for (const { handle } of tenants.all) await purgeExpired(handle.store, now);
@@ -505,7 +496,7 @@ function startPurging(
   };
 }
 
-/** Seals for the administrator at the machine, whose request belongs to no tenant. */
+/** Seals for the administrator at the machine, whose request has no tenant. */
 async function sealLocally(sealing: Sealing, tenants: Tenants, world: World): Promise<SealStatus> {
   await recordInTenants(tenants, world, { action: 'system.seal', keyid: localCaller.id, props: {} });
   await sealing.seal();

@@ -1,6 +1,6 @@
-// New keys for a tenant, while it serves: a tenant key of the next epoch, every file brought under it, and the old key
-// reduced to what reads hashes, headers, cursors and signatures that are outside. Each step is durable before the next;
-// cut off, the next start goes on.
+// New keys for a tenant while it serves: a tenant key of the next epoch, every file rewritten under it, and the old key
+// reduced to reading hashes, headers, cursors and signatures that are outside. Each step is durable before the next; if
+// cut off, the next start continues.
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -13,18 +13,18 @@ import { type ServedTenant, type Tenants, tenantThing } from '../storage/served-
 import type { Store } from '../store/port.ts';
 
 interface RekeyResult {
-  /** Of the tenant key that is used from now on. */
+  /** Epoch of the tenant key now in use. */
   readonly epoch: number;
-  /** Whether no file needs an older one. */
+  /** Whether no file needs an older key. */
   readonly complete: boolean;
 }
 
 interface RekeyStep {
   readonly seal: SealKeeper;
-  /** As the seal calls the store. */
+  /** The store's name in the seal. */
   readonly dir: string;
   readonly store: Pick<Store<object>, 'reseal'>;
-  /** Brings what is sealed within the database under the newest key. */
+  /** Rewraps values sealed within the database under the newest key. */
   readonly resealKeys: () => Promise<void>;
 }
 
@@ -33,10 +33,10 @@ export function isUnfinished(seal: SealKeeper, dir: string): boolean {
   return seal.current.epochsOf(dir).filter(({ retired }) => !retired).length > 1;
 }
 
-/** Brings the files under the newest key, and retires the keys that none of them needs. */
+/** Rewrites the files under the newest key, and retires keys that no file needs. */
 export async function finishRekey({ seal, dir, store, resealKeys }: RekeyStep): Promise<RekeyResult> {
   const needed = (await store.reseal?.()) ?? [];
-  // From here on nobody writes under an older key any more.
+  // From here on all writes use the newest key.
   await resealKeys();
   const epochs = seal.current.epochsOf(dir);
   const newest = epochs.at(-1)?.epoch ?? 0;
@@ -56,16 +56,14 @@ interface RekeyDeps {
 
 export class Rekeying {
   readonly #deps: RekeyDeps;
-  /** By the tenant's id. */
+  /** By tenant id. */
   readonly #underWay = new Map<string, Promise<RekeyResult>>();
 
   constructor(deps: RekeyDeps) {
     this.#deps = deps;
   }
 
-  /**
-   * Resolves when all is done. One that was cut off is finished instead of another one begun: its key is new enough.
-   */
+  /** Resolves when all is done. An unfinished rekey is completed instead of starting another: its key is new enough. */
   async rekey(nameOrId: string): Promise<RekeyResult & { readonly tenant: string }> {
     const { tenants, seal } = this.#deps;
     const wanted = nameOrId.toLowerCase();
@@ -80,7 +78,7 @@ export class Rekeying {
     return { tenant: name, ...(await this.#once(id, begin)) };
   }
 
-  /** Goes on, in the background, with what a stop or a crash cut off. */
+  /** Continues, in the background, rekeys cut off by a stop or a crash. */
   resume(): void {
     const { tenants, seal, onEvent } = this.#deps;
     for (const served of tenants.all) {
@@ -111,7 +109,7 @@ export class Rekeying {
     return mine;
   }
 
-  /** Before the change itself: what cannot be recorded is not done. */
+  /** Recorded before the change: if it cannot be recorded, it is not done. */
   async #record({ record, handle }: ServedTenant): Promise<void> {
     const { world } = this.#deps;
     const epoch = handle.tenant.keys.epoch;

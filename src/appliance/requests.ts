@@ -1,5 +1,5 @@
-// The requests that an appliance answers: what is open is not closed before those that found it so are answered, and
-// once a standby took over none is answered any more.
+// The requests of an appliance: open stores are not closed before the requests under way are answered, and once a
+// standby took over no request is answered any more.
 import { setTimeout } from 'node:timers/promises';
 import { sealEndpoints } from '../api/system.ts';
 import type { KmsError } from '../errors.ts';
@@ -9,17 +9,17 @@ import type { ApiRequest } from '../http/request.ts';
 import type { Reply } from '../http/request-log.ts';
 import { refused } from '../http/respond.ts';
 
-/** Needs nothing that is open, and may wait for what closes: nothing that closes waits for it. */
+/** Unsealing needs no open stores, and may itself wait for a closing appliance, so closing must not wait for it. */
 const { path: uncounted } = sealEndpoints.unseal;
 
-/** How long requests under way may take once the appliance is sealed, in milliseconds. */
+/** Milliseconds that requests under way may take once the appliance is sealed. */
 const grace = 10_000;
 
 export class Requests {
   readonly #app: App;
   readonly #isSealed: () => boolean;
   #underWay = 0;
-  /** Why nobody is answered any more. */
+  /** The error for all requests, once stopped. */
   #stopped: KmsError | undefined;
 
   constructor(app: App, isSealed: () => boolean) {
@@ -44,12 +44,12 @@ export class Requests {
     this.#underWay--;
   };
 
-  /** From now on nobody is answered but with that. */
+  /** From now on every request gets this error. */
   stop(reason: KmsError): void {
     this.#stopped = reason;
   }
 
-  /** Resolves once the requests under way were answered; they may take so long, and no longer. */
+  /** Resolves once the requests under way are answered, or after the grace. */
   async answered(): Promise<void> {
     for (let waited = 0; this.#underWay > 0 && waited < grace; waited += 20) await setTimeout(20);
   }

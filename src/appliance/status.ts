@@ -1,4 +1,4 @@
-// What an open appliance tells of itself: to `kms status` versions, fingerprints, counts and sizes of each tenant; to
+// The status of an open appliance: for `kms status` versions, fingerprints, counts and sizes of each tenant; for
 // `/readyz` whether it can serve.
 import type { OpenStatus } from '../api/local/status.ts';
 import type { CopiesStatus } from '../backup/service.ts';
@@ -56,7 +56,7 @@ async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise
   return { id: record.id, name: record.name, hosts: record.hosts, counts, store: handle.store.status() };
 }
 
-/** Of many files that are at fault, so many are named in `/readyz`. */
+/** Faulty files that `/readyz` names. */
 const namedFaults = 5;
 
 export function diskDetails(space: SpaceGuard): Readonly<Record<string, unknown>> {
@@ -64,7 +64,7 @@ export function diskDetails(space: SpaceGuard): Readonly<Record<string, unknown>
   return status ? { disk: { freePercent: status.freePercent, writable: status.reason === undefined } } : {};
 }
 
-/** Only where something is wrong. It takes nothing out of service: keys, rings and permissions are whole. */
+/** Empty unless something is wrong. Faults do not take it out of service: keys, rings and permissions are intact. */
 export function activityDetails(stores: readonly Pick<SystemStore, 'status'>[]): Readonly<Record<string, unknown>> {
   const faults = stores.flatMap((store) => store.status().activityFaults);
   const named = faults.slice(0, namedFaults).map(({ path, problem }) => `${path} ${problem}`);

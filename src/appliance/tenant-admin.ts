@@ -1,8 +1,8 @@
-// Making, changing, deleting, restoring and erasing tenants while the appliance serves the others. One operation runs
-// at a time; each is recorded in the tenant's own activity log, and counts once the appliance's own store has it, which
-// tells of what other nodes did, too. Files and keys are made and removed so that a crash at any step leaves what the
-// next start can finish or clear away: nothing is ever removed that a tenant's record stands for, nor what was not
-// marked as unfinished.
+// Creating, changing, deleting, restoring and erasing tenants while the appliance serves the others. One operation runs
+// at a time; each is recorded in the tenant's own activity log, and takes effect once it is in the appliance's own
+// store, which also shows the changes of other nodes. Files and keys are created and removed so that after a crash at
+// any step the next start can finish or clean up: it never removes anything that belongs to a tenant's record, or that
+// was not marked as unfinished.
 import { activityRecord } from '../core/activity.ts';
 import { isOperatorTenant } from '../core/authorization.ts';
 import type { Limits, World } from '../core/context.ts';
@@ -37,7 +37,7 @@ import type { ReadStore } from '../store/read-store.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { TenantRecord, TenantTable } from '../store/tables/tenants.ts';
 
-/** How long a deleted tenant can be brought back, in milliseconds. */
+/** Milliseconds for which a deleted tenant can be restored. */
 export const restorableFor = 30 * 24 * 60 * 60 * 1000;
 
 interface TenantAdminDeps extends TenantFiles {
@@ -54,7 +54,7 @@ interface NewTenantMade {
   readonly apiKey: Awaited<ReturnType<typeof bootstrap>>['apiKey'];
 }
 
-/** The action of all of them in the activity log; `props.operation` says which one it was. */
+/** The action of all these operations in the activity log; `props.operation` says which one. */
 const action = 'system.tenant';
 
 export class TenantAdmin {
@@ -67,7 +67,7 @@ export class TenantAdmin {
     this.#deps = deps;
   }
 
-  /** Opens all tenants, those that were read from there, after clearing away what a crash left. */
+  /** Opens all tenants, from `read` if already read, after cleaning up what a crash left. */
   async openAll(read: ReadonlyMap<string, ReadStore<Tables>> = new Map()): Promise<void> {
     const records = await this.#records();
     await clearUnfinished(this.#deps, records, this.#deps.onEvent);
@@ -77,7 +77,10 @@ export class TenantAdmin {
     }
   }
 
-  /** Serves the tenants as the appliance's own store has them, which other nodes may have changed; new ones soon. */
+  /**
+   * Updates the served tenants from the appliance's own store, which other nodes may have changed; new tenants follow
+   * soon.
+   */
   async refresh(): Promise<void> {
     const { tenants } = this.#deps;
     const records = new Map((await this.#records()).map((record) => [record.id, record]));
@@ -92,7 +95,7 @@ export class TenantAdmin {
       handle.store.close().catch(() => {});
     }
     if (this.#missing([...records.values()]).length === 0) return;
-    // Not here: whoever asks has the turn of a store, and opening another takes long.
+    // Later: the caller has a store's turn, and opening another store takes long.
     void this.#queue.run(async () => {
       for (const record of this.#missing(await this.#records().catch(() => []))) await this.#join(record);
     });
@@ -107,14 +110,14 @@ export class TenantAdmin {
     return this.#deleted.has(dir);
   }
 
-  /** Serves a tenant that another node made or brought back. */
+  /** Serves a tenant that another node created or restored. */
   async #join(record: TenantRecord): Promise<void> {
     const { name, dir } = record;
     try {
       this.#deleted.delete(dir);
       this.#serve(record, await openFiles(this.#deps, dir));
     } catch (cause) {
-      // The next change that anybody makes is the occasion to try again, as is a restart.
+      // Retried at the next change of tenants, or at a restart.
       const message = `the tenant ${name}, which another node serves, could not be opened`;
       this.#deps.onEvent?.({ level: 'warn', message, cause });
     }
@@ -124,7 +127,7 @@ export class TenantAdmin {
     return this.#records();
   }
 
-  /** By name or id; deleted ones by id alone. Throws `not-found`. */
+  /** By name or id; deleted tenants by id only. Throws `not-found`. */
   async find(nameOrId: string): Promise<TenantRecord> {
     const wanted = nameOrId.toLowerCase();
     const records = await this.#records();
@@ -150,14 +153,14 @@ export class TenantAdmin {
         });
       } catch (error) {
         await store.close();
-        // Another node was faster. After any other failure the record may be there all the same: that is for the next
-        // start to see, which keeps or removes the files accordingly.
+        // Another node was faster. After any other failure the record may exist all the same: the next start will see,
+        // and keep or remove the files accordingly.
         if (error instanceof KmsError && error.code === 'conflict') await removeFiles(this.#deps, dir).catch(() => {});
         throw error;
       }
       const record = await this.find(id);
       this.#serve(record, store);
-      // The next start does it otherwise.
+      // Otherwise the next start does it.
       await storePlace(this.#deps.stores)
         .finish(tenantDir(dir))
         .catch(() => {});
@@ -180,7 +183,7 @@ export class TenantAdmin {
     return this.#queue.run(async () => {
       const { record, handle } = await this.#served(nameOrId);
       await this.#note(handle.store, record, 'limits', { limits: changes }, ['limits']);
-      // Cast: the column holds what the core wrote into it.
+      // Cast: the core wrote this column.
       return this.#change(record, (now) => ({ ...now, limits: { ...limitsAfter(now.limits as Limits, changes) } }));
     });
   }
@@ -205,7 +208,7 @@ export class TenantAdmin {
       });
       tenants.remove(record.id);
       await handle.store.close();
-      // Nobody notes it any more from here on; what was noted last may be a little behind.
+      // From here on its log position is no longer noted; the last note may be a little behind.
       await system
         .transaction((tx) => tx.marks.set(record.dir, { ...handle.store.mark, at: world.now() }))
         .catch(() => {});
@@ -213,7 +216,7 @@ export class TenantAdmin {
     });
   }
 
-  /** Brings a deleted one back, under another name or other hosts where those are taken. */
+  /** Restores a deleted tenant, under another name or other hosts if those are taken. */
   restore(id: string, changes: TenantChanges): Promise<TenantRecord> {
     return this.#queue.run(async () => {
       const { world } = this.#deps;
@@ -235,10 +238,7 @@ export class TenantAdmin {
     });
   }
 
-  /**
-   * Erases the deleted tenants whose 30 days are over: keys, then files, then the record. Cut off, the next one goes on
-   * with it.
-   */
+  /** Erases deleted tenants after 30 days: keys, then files, then the record. If cut off, the next purge continues. */
   purge(now: number): Promise<void> {
     return this.#queue.run(async () => {
       const { system, onEvent } = this.#deps;
@@ -270,7 +270,7 @@ export class TenantAdmin {
     return read.open();
   }
 
-  /** An empty store with the first account and key in it. Takes everything back when it fails. */
+  /** Creates an empty store with the first account and key. If it fails, everything is removed again. */
   async #makeStore(dir: string, { id, ...props }: Pick<TenantRecord, 'id' | 'name' | 'hosts'>) {
     const { world } = this.#deps;
     let store: Store | undefined;
@@ -295,7 +295,7 @@ export class TenantAdmin {
     }
   }
 
-  /** What `next` makes of the record as it is now, if it is as deleted, or not, as it was found. */
+  /** Applies `next` to the current record, provided that its deletion state is the one found. */
   async #change(found: TenantRecord, next: (now: TenantRecord) => TenantRecord, store?: Store): Promise<TenantRecord> {
     const { system, tenants, world } = this.#deps;
     const after = await system.transaction((tx) => {
@@ -316,7 +316,7 @@ export class TenantAdmin {
   async #served(nameOrId: string): Promise<ServedTenant> {
     const found = await this.find(nameOrId);
     const look = () => this.#deps.tenants.all.find(({ record }) => record.id === found.id);
-    // Another node may have made it a moment ago.
+    // Another node may have created it a moment ago.
     if (!look() && found.deletedAt === undefined) await this.#join(found);
     const served = look();
     if (!served)
@@ -324,7 +324,7 @@ export class TenantAdmin {
     return served;
   }
 
-  /** Before the change itself: what cannot be recorded is not done. */
+  /** Recorded before the change: if it cannot be recorded, it is not done. */
   async #note(
     store: Store,
     record: TenantRecord,
@@ -345,13 +345,13 @@ export class TenantAdmin {
     return this.#deps.system.transaction((tables) => tables.tenants.all());
   }
 
-  /** Runs while no tenant is made, changed, deleted, restored or erased. */
+  /** Runs while no tenant is created, changed, deleted, restored or erased. */
   exclusively<R>(run: () => Promise<R>): Promise<R> {
     return this.#queue.run(run);
   }
 }
 
-/** Throws `conflict` for a name or a host that another tenant has. */
+/** Throws `conflict` if another tenant has the name or a host. */
 function needFree(
   records: readonly TenantRecord[],
   { name, hosts }: Pick<TenantRecord, 'name' | 'hosts'>,
@@ -365,7 +365,7 @@ function needFree(
   }
 }
 
-/** The record as it is now. Throws `conflict` where another node deleted it, or brought it back, meanwhile. */
+/** The current record. Throws `conflict` if another node deleted or restored it meanwhile. */
 function asExpected(tenants: Pick<TenantTable, 'byId'>, { id, name, deletedAt }: TenantRecord): TenantRecord {
   const now = tenants.byId(id);
   if (now && (now.deletedAt === undefined) === (deletedAt === undefined)) return now;
@@ -376,7 +376,7 @@ function isExpired({ deletedAt }: TenantRecord, now: number): boolean {
   return deletedAt !== undefined && deletedAt <= now - restorableFor;
 }
 
-/** Whoever got its name next would get the appliance with it. */
+/** Protects the operator's tenant: the next owner of its name would get control of the appliance. */
 function needNotOperator(record: TenantRecord, what: string): void {
   if (!isOperatorTenant(record)) return;
   throw new KmsError('conflict', `the tenant ${record.name} ${what}: its flags system.* concern the whole appliance`);
@@ -391,7 +391,7 @@ interface TenantFiles {
   readonly seal: SealKeeper;
 }
 
-/** Makes place, keys and an empty store, all of which count as unfinished until its place is told otherwise. */
+/** Creates directory, keys and an empty store, all marked unfinished until `finish`. */
 async function makeFiles({ stores, seal }: TenantFiles, dir: string, now: number): Promise<Store> {
   await storePlace(stores).begin(tenantDir(dir));
   await seal.change((current) => current.withStore(dir));
@@ -403,14 +403,14 @@ function openFiles({ stores, seal }: TenantFiles, dir: string): Promise<Store> {
   return openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
 }
 
-/** Removes keys and files, the keys first: from then on nobody can read the files. */
+/** Removes keys and files, the keys first: from then on the files are unreadable. */
 async function removeFiles({ stores, seal }: TenantFiles, dir: string): Promise<void> {
-  // Written even where there is no key: a step that failed may have left one in the file alone.
+  // Written even if there is no key: a step that failed may have left one in the seal file.
   await seal.change((current) => current.withoutStore(dir));
   await storePlace(stores).remove(tenantDir(dir));
 }
 
-/** What a crash left of making a tenant is removed, or it is finished where the record got there. */
+/** Removes tenants whose creation a crash cut off, or finishes them if their record exists. */
 async function clearUnfinished(
   tenantFiles: TenantFiles,
   records: readonly TenantRecord[],

@@ -1,4 +1,4 @@
-// The local endpoints of tenants: the operator's, never anybody else's.
+// The local endpoints of tenants: for the operator only.
 import type { TenantAnswer } from '../api/local/tenants.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { timestamp } from '../model/timestamp.ts';

@@ -1,29 +1,28 @@
-// Verifies an export of the activity log from its bytes alone, with no appliance. Format: docs/activity-export.md.
+// Verifies an export of the activity log from its bytes alone, without an appliance. Format: docs/activity-export.md.
 import { type ActivityHead, isSigned, isSignedBy, parseHead } from '../core/activity.ts';
 import { equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
 
-/** For commands too, which know no primitives. */
+/** For commands too, which must not load the primitives. */
 export { mlDsaFingerprint } from '../core/activity.ts';
 
 interface ExportExpectations {
   /**
-   * A head that was kept: the export goes through it, or begins right after it. Any JSON value; refused unless it is
-   * one.
+   * An earlier head: the export must contain it, or begin right after it. Any JSON value; refused unless it is a head.
    */
   readonly since?: unknown;
-  /** The key that must have signed the head, as `isSignedBy` takes it; any when absent. */
+  /** The key that must have signed the head, in the form of `isSignedBy`. Default: any. */
   readonly publicKey?: string;
 }
 
 interface ExportVerdict extends ChainVerdict {
   readonly since?: ActivityHead;
-  /** The head of the last record that retention dropped, with which the export begins. */
+  /** The head of the last record dropped by retention, with which the export begins. */
   readonly dropped?: ActivityHead;
 }
 
-/** Throws `invalid` or `conflict` for a head that is none or not signed as it should be. */
+/** Throws `invalid` or `conflict` for a head that is malformed or not signed as it should be. */
 export async function verifyExport(
   source: AsyncIterable<Uint8Array>,
   { since: given, publicKey }: ExportExpectations = {},
@@ -48,7 +47,7 @@ export async function verifyExport(
 }
 
 const headLine = utf8('{"format":');
-/** No head is longer. */
+/** Limit of a head in bytes. */
 const longestHead = 64 * 1024;
 
 function isHeadLine(line: Uint8Array): boolean {
@@ -56,8 +55,8 @@ function isHeadLine(line: Uint8Array): boolean {
 }
 
 /**
- * The first line of an export whose beginning retention dropped. A later head vouches for it by the hashes between
- * them; else it must be signed by the expected key itself.
+ * The first line of an export whose beginning was dropped by retention. A later head vouches for it through the hashes
+ * in between; otherwise the expected key must have signed it.
  */
 function droppedHead(line: Uint8Array, since: ActivityHead | undefined, publicKey: string | undefined): ActivityHead {
   const isVouchedFor = since !== undefined && since.seq >= parsedHead(line).seq;
@@ -90,7 +89,7 @@ async function* resumed<T>(first: IteratorResult<T>, rest: AsyncIterable<T>): As
 }
 
 const shape = /^\{"hash":"([A-Za-z0-9_-]{43})",(?=").*\}$/s;
-/** What stands before the record's own fields. */
+/** Length of the text before the record's own fields. */
 const prefixLength = '{"hash":"",'.length + 43;
 const nothing: ChainLink = { line: '', hash: '' };
 
@@ -98,7 +97,7 @@ async function* linksOf(lines: AsyncIterable<Uint8Array>): AsyncGenerator<ChainL
   for await (const bytes of lines) {
     const text = fromUtf8(bytes);
     const [, hash] = (text && shape.exec(text)) || [];
-    // A line of another form stands for no record: the chain breaks there.
+    // A malformed line stands for no record: the chain breaks there.
     yield text === undefined || hash === undefined || isTooDeep(text)
       ? nothing
       : { line: `{${text.slice(prefixLength)}`, hash };
@@ -106,8 +105,7 @@ async function* linksOf(lines: AsyncIterable<Uint8Array>): AsyncGenerator<ChainL
 }
 
 /**
- * What a record's parts nest at most, itself counted: more than `props` can, and less than any JSON parser in use
- * takes.
+ * Limit of a record's nesting, itself included: more than `props` can have, and less than common JSON parsers accept.
  */
 const deepest = 64;
 const mayBeTooDeep = new RegExp(`(?:[[{][^[{]*){${deepest}}`);
@@ -124,11 +122,11 @@ function isTooDeep(line: string): boolean {
   }
 }
 
-/** No record is longer: its props came in one request. */
+/** Limit of a record in bytes: its props came in one request. */
 const longestLine = 64 * 1024 * 1024;
 const lineFeed = 10;
 
-/** Lines without their line feed; the last one need not have one. */
+/** Lines without their line feed, which the last one may lack. */
 async function* linesOf(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let parts: Uint8Array[] = [];
   let length = 0;

@@ -1,4 +1,4 @@
-// What runs on worker threads: one entry for every kind of work, so that the executable carries one more script and no
+// The code of worker threads: one entry for every kind of work, so that the executable carries one extra script and no
 // other file.
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { type ProveWork, proveBackup } from '../backup/verify.ts';
@@ -39,7 +39,7 @@ type Work =
   | ExamineWork
   | SegmentsWork;
 
-// Cast: whoever starts this thread sends nothing else.
+// Cast: `startWorker` sends nothing else.
 const { work, crypto } = workerData as WorkerData<Work>;
 takeCrypto(crypto);
 if (parentPort) run(work, parentPort);
@@ -72,7 +72,7 @@ function run(work: Work, port: MessagePort): void {
     case 'passphrase':
       port.postMessage(tryPassphrase(work));
   }
-  // The one answer is all that is asked for.
+  // The work gives one answer: the only order left is to end.
   takeOrders(port, () => {});
 }
 
@@ -84,7 +84,7 @@ function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array |
   }
 }
 
-/** The keys are forgotten with each order, as far as the runtime lets them be. */
+/** The keys are dropped after each order, as far as the runtime allows. */
 async function checkpoint(
   { root, wasm }: CheckpointWork,
   { keys, job }: CheckpointOrder<CheckpointJob>,
@@ -115,7 +115,7 @@ async function sharedCheckpoint(
 
 let engine: (SharedEngine & { close(): Promise<void> }) | undefined;
 
-/** The thread's own way to the database, which ends with it. */
+/** The thread's own connection to the database, which ends with it. */
 async function reached(source: SourceData): Promise<SharedEngine> {
   if (engine) return engine;
   const { openPostgres } = await import('../store/shared/postgres.ts');
@@ -134,7 +134,7 @@ async function verifySegment(
   }
 }
 
-/** Of the one file that is read. */
+/** Reads the one file from memory. */
 function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readAt'> {
   return {
     size: async () => bytes.length,
@@ -143,7 +143,7 @@ function readersOf(bytes: Uint8Array): Pick<WholeFiles, 'size' | 'read' | 'readA
   };
 }
 
-/** Sends what becomes of the work, once that is there; `after` is done once it is sent. */
+/** Sends the outcome once the work settles, then calls `after`. */
 function answer<R>(work: Promise<R>, after?: () => void): void {
   const settled = work.then((result) => ({ ok: true, result }) as const, failure);
   void settled.then((sent) => parentPort?.postMessage(sent)).then(after);

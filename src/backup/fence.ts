@@ -1,7 +1,7 @@
-// A fence ends one life of an appliance: whoever takes over raises it in the directory to which that life ships, and
-// the one that lives on as before answers nobody from then on, also when it comes back later. It says so in the
-// directory too, once it has stopped and shipped the last of it, so that whoever takes over knows that nothing is
-// missing. A directory that both can see is no vote: where one of them cannot see it, only a lease keeps them apart.
+// A fence ends one life of an appliance: a standby that takes over raises it in the directory to which that life ships,
+// and the former primary refuses all requests from then on, even if it comes back later. Once it has stopped and
+// shipped the last of its data, the former primary confirms this in the directory, so that the standby knows that
+// nothing is missing. A directory visible to both is no vote: if one cannot see it, only a lease keeps them apart.
 //
 //   file = JSON TAB mac (64 hex digits) LF
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, label LF directory's name LF JSON)
@@ -23,28 +23,28 @@ import { journalFile, type PointKeys, parseShippedDirectory } from './ship-journ
 import { longestFence } from './shipped-bounds.ts';
 
 export interface Fence {
-  /** Who took over: the random id of the standby, hexadecimal. */
+  /** The standby that took over: its random id, hexadecimal. */
   readonly by: string;
-  /** Its machine. */
+  /** The standby's host name. */
   readonly host: string;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly at: number;
-  /** The life that it begins. */
+  /** Epoch of the life that it begins. */
   readonly epoch: number;
 }
 
 /** In the shipped directory of the life that it ends. */
 const fenceFile = 'kms.fence';
-/** The same: what the one that it stopped says. */
+/** In the same directory: the former primary's confirmation that it stopped. */
 const stoppedFile = 'kms.fence.stopped';
 
 const labels = { fence: 'kms/fence/v1', stopped: 'kms/fence-stopped/v1' };
 
-/** A shipped directory as those see it who have the keys. */
+/** A shipped directory with the keys to verify it. */
 export interface Fenced {
-  /** The directory's own. */
+  /** Files of the directory. */
   readonly files: Files;
-  /** Its name. */
+  /** Name of the directory. */
   readonly directory: string;
   readonly keys: PointKeys;
 }
@@ -56,7 +56,7 @@ function line({ directory, keys }: Sealed, label: string, value: object): Uint8A
   return utf8(`${json}\t${macOf({ directory, keys }, label, json, keys.epoch)}\n`);
 }
 
-/** Undefined for what was not made with these keys. */
+/** Undefined if it was not made with these keys. */
 function signedValue(
   { directory, keys }: Sealed,
   label: string,
@@ -87,7 +87,7 @@ function fenceIn({ by, host, at, epoch }: Record<string, unknown>): Fence | unde
   return { by, host, at, epoch };
 }
 
-/** Undefined where there is none. Throws `corrupt` for one that was damaged, or that somebody without the keys made. */
+/** Undefined if there is no fence. Throws `corrupt` if it is damaged, or was made without the keys. */
 export async function readFence({ files, ...sealed }: Fenced): Promise<Fence | undefined> {
   if (!(await files.exists(fenceFile))) return undefined;
   const fence = fenceOf(sealed, await files.read(fenceFile, longestFence));
@@ -97,7 +97,7 @@ export async function readFence({ files, ...sealed }: Fenced): Promise<Fence | u
   });
 }
 
-/** What stands in a fence, if there is one, for whoever has no keys: anybody may have written it. */
+/** Contents of a fence, if there is one, read without keys: unverified, since anyone may have written it. */
 export async function fenceSaid(files: Files): Promise<Partial<Fence> | undefined> {
   if (!(await files.exists(fenceFile))) return undefined;
   const [json = ''] = new TextDecoder().decode(await files.read(fenceFile, longestFence)).split('\t');
@@ -105,12 +105,12 @@ export async function fenceSaid(files: Files): Promise<Partial<Fence> | undefine
   return (isJsonObject(value) ? fenceIn(value) : undefined) ?? {};
 }
 
-/** How long a fence that cannot be read is given to become one, in milliseconds. */
+/** Milliseconds that an unreadable fence gets to become readable. */
 const settling = 2000;
 
 /**
- * Raises a fence, durable when this resolves, or finds the one that the same standby raised before, which stands.
- * Throws `refused` where another's does. One that does not verify is what a crash left of raising it, and is replaced.
+ * Raises a fence, durable when this resolves, or returns an earlier one of the same standby. Throws `refused` if
+ * another standby's fence is there. A fence that does not verify is left over from a crash and is replaced.
  */
 export async function raiseFence(
   fenced: Fenced,
@@ -125,7 +125,7 @@ export async function raiseFence(
       return readFence(fenced).catch(() => undefined);
     });
     if (found && found.by !== fence.by) throw takenBy(found);
-    // Its bytes may not be durable.
+    // The existing bytes may not be durable.
     await files.replace(fenceFile, line(fenced, labels.fence, found ?? fence));
   }
   await files.syncDir('.');
@@ -136,7 +136,7 @@ export async function raiseFence(
     : new KmsError('unavailable', `${fenced.directory}: the fence is gone again; try again`);
 }
 
-/** Whether the file was made; false where there is one. */
+/** Creates the file; false if it exists. */
 async function makes(files: Files, name: string, bytes: Uint8Array): Promise<boolean> {
   try {
     const file = await files.openAppend(name, true);
@@ -162,8 +162,8 @@ export function takenBy({ host, at }: Fence): KmsError {
 }
 
 /**
- * Says in the directory that the one that the fence stopped answers nobody any more, and has shipped all it had: how
- * long the journal is with it, since a network file system may show this before that.
+ * Confirms in the directory that the fenced appliance has stopped answering and has shipped everything. Includes the
+ * length of the journal, since a network file system may show this file before the journal's end.
  */
 export async function confirmStop(fenced: Fenced, { by }: Fence, at: number): Promise<void> {
   const { files } = fenced;
@@ -171,19 +171,19 @@ export async function confirmStop(fenced: Fenced, { by }: Fence, at: number): Pr
   await files.replace(stoppedFile, line(fenced, labels.stopped, { by, at, journal }));
 }
 
-/** The bytes of the whole journal, where the one that the fence stopped has said so. */
+/** Length in bytes of the complete journal, if the fenced appliance has confirmed its stop. */
 export async function stoppedWith({ files, ...sealed }: Fenced, fence: Fence): Promise<number | undefined> {
   if (!(await files.exists(stoppedFile))) return undefined;
   const { by, journal } = signedValue(sealed, labels.stopped, await files.read(stoppedFile, longestFence)) ?? {};
   return by === fence.by && isCount(journal) ? journal : undefined;
 }
 
-/** Remembers a fence in the data directory, where it holds also while the shipped directory is out of reach. */
+/** Remembers a fence in the data directory, where it holds even if the shipped directory is out of reach. */
 export async function rememberFence(data: Pick<Files, 'replace'>, fence: Fence): Promise<void> {
   await data.replace(fencedMark, utf8(`${JSON.stringify(fence)}\n`));
 }
 
-/** What everybody is told whom the one that was fenced off would have answered. */
+/** The error that a fenced appliance answers every request with. */
 export function fencedOff(fence: Fence | undefined, code: 'refused' | 'unavailable' = 'refused'): KmsError {
   const who = fence
     ? `a standby on ${fence.host} took over at ${new Date(fence.at).toISOString()}`
@@ -196,17 +196,17 @@ export function fencedOff(fence: Fence | undefined, code: 'refused' | 'unavailab
 }
 
 interface OpeningDeps {
-  /** Of the data directory. */
+  /** Files of the data directory. */
   readonly files: Files;
-  /** The directories of this life, wherever it ships to or did. */
+  /** The directories to which this life ships or has shipped. */
   readonly shipped: readonly Fenced[];
   /** Whether the administrator wants it served all the same. */
   readonly takesBack: boolean;
 }
 
 /**
- * Throws `refused` where a standby took over from the appliance that is being opened; remembers that, and changes
- * nothing else. Answers what is to be taken back, where that is wanted.
+ * Throws `refused` if a standby took over from the appliance being opened; remembers that, and changes nothing else.
+ * With `takesBack`, returns the fence to take back from, if any.
  */
 export async function needNoFence({ files, shipped, takesBack }: OpeningDeps): Promise<{ from?: Fence } | undefined> {
   const noted = await rememberedFence(files);
@@ -218,7 +218,7 @@ export async function needNoFence({ files, shipped, takesBack }: OpeningDeps): P
   throw fencedOff(fence);
 }
 
-/** What the data directory remembers. That the mark is there is all that counts. */
+/** The remembered fence. Only the existence of the mark counts. */
 export async function rememberedFence(
   files: Pick<Files, 'exists' | 'read'>,
 ): Promise<{ readonly from: Fence | undefined } | undefined> {
@@ -227,10 +227,10 @@ export async function rememberedFence(
   return { from: fenceIn(isJsonObject(noted) ? noted : {}) };
 }
 
-/** For how long a directory may keep a start waiting, in milliseconds: a network file system can hang for ever. */
+/** Milliseconds that a directory may delay a start: a network file system can hang for ever. */
 const patience = 5000;
 
-/** Undefined too where a directory is out of reach, which shipping says. */
+/** Undefined also if a directory is out of reach, which shipping reports. */
 async function fenceAtStart(shipped: readonly Fenced[], takesBack: boolean): Promise<Fence | undefined> {
   for (const each of shipped) {
     const over = new AbortController();
@@ -253,17 +253,17 @@ interface TakingBack {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly world: World;
   readonly from: Fence | undefined;
-  /** Where the one that took over would ship to, and every other life of it. */
+  /** Shipped directories of the appliance that took over, and of all other lives. */
   readonly successors: readonly Fenced[];
   readonly host: string;
 }
 
 /**
- * Begins another epoch, whose directory has no fence, and raises one before the one that took over, where it ships to
- * the same place. Cut off before its end it is done again.
+ * Begins another epoch, whose directory has no fence, and fences the appliance that took over, if it ships to the same
+ * place. If cut off, it is repeated.
  */
 export async function takeBack({ files, system, tenants, world, from, successors, host }: TakingBack): Promise<void> {
-  // Later than that of the one that took over, whatever the clocks say.
+  // Later than the epoch that took over, whatever the clocks say.
   const now = Math.max(world.now(), (from?.epoch ?? 0) + 1);
   const { number } = await system.transaction((tx) => nextEpoch(tx.settings, now));
   const props = { epoch: number, ...(from && { from: from.epoch, host: from.host }) };
@@ -275,7 +275,7 @@ export async function takeBack({ files, system, tenants, world, from, successors
   const fence = { by: toHex(world.random(16)), host, at: world.now(), epoch: number };
   for (const successor of successors) {
     if ((parseShippedDirectory(successor.directory)?.epoch ?? number) >= number) continue;
-    // Where it cannot be told, it has to be stopped by hand, as everybody is told who takes back.
+    // If it cannot be fenced, it has to be stopped by hand, which the administrator is told.
     if (await successor.files.exists(journalFile).catch(() => false))
       await raiseFence(successor, fence).catch(() => {});
   }
@@ -284,12 +284,12 @@ export async function takeBack({ files, system, tenants, world, from, successors
 }
 
 interface WatchDeps extends Fenced {
-  /** Ends serving; tried again until it succeeds. */
+  /** Stops serving; retried until it succeeds. */
   onFenced(fence: Fence): Promise<void>;
   readonly onEvent: (event: ApplianceEvent) => void;
 }
 
-/** How often the fence is looked for, in milliseconds; apart from shipping, which may take its time. */
+/** Milliseconds between two checks for the fence; independent of shipping, which may be slow. */
 const usualPause = 1000;
 
 export class FenceWatch {
@@ -313,7 +313,7 @@ export class FenceWatch {
     clearTimeout(this.#timer);
   }
 
-  /** Whether there is nothing left to look for. */
+  /** Returns whether the fence was found. */
   async #look(): Promise<boolean> {
     try {
       const fence = await readFence(this.#deps);
@@ -322,7 +322,7 @@ export class FenceWatch {
       return fence !== undefined;
     } catch (cause) {
       const problem = reasonOf(cause);
-      // Once, not at each look. That the directory is out of reach shipping says.
+      // Reported once, not at each check. Shipping reports a directory out of reach.
       if (problem !== this.#problem && cause instanceof KmsError) {
         this.#deps.onEvent({ level: 'error', message: problem, cause });
       }

@@ -1,8 +1,8 @@
-// Follower keeps a copy of a shipped directory near: what its journal says arrived. What it takes never replaces what
-// it has before that is proven. Without the master key it can tell that everything that the journal names is there, and
-// that it got no less; who wrote it, and whether it opens, only the key proves.
+// Follower keeps a local copy of a shipped directory: everything that its journal says has arrived. New data never
+// replaces older data before it is proven. Without the master key it can check that all that the journal names is there
+// and nothing went missing; only the key proves who wrote it, and that it opens.
 import { equalBytes } from '../crypto/bytes.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
@@ -31,32 +31,32 @@ export interface ShippedState {
 }
 
 interface FollowDeps {
-  /** What was shipped, the highest epoch first. */
+  /** Shipped directories, the highest epoch first. */
   directories(): Promise<readonly ShippedDirectory[]>;
-  /** The same of what is near. */
+  /** Local copies, the highest epoch first. */
   copies(): Promise<readonly ShippedDirectory[]>;
-  /** The files of one of those. */
+  /** Files of a shipped directory. */
   source(directory: string): Files;
-  /** The same, near. */
+  /** Files of its local copy. */
   copy(directory: string): Files;
-  /** Removes what is near of this directory, or of all but this one. */
+  /** Removes the local copy of this directory, or of all others. */
   drop(directory: string, which: 'it' | 'others'): Promise<void>;
-  /** Undefined where there is no key. Throws for a wrong one. */
+  /** Undefined if there is no key. Throws for a wrong one. */
   openSeal(bytes: Uint8Array, name: string): Promise<Seal | undefined>;
   readonly wasm: Uint8Array;
-  /** Bytes that can still be written near. */
+  /** Bytes that can still be written locally. */
   room(): Promise<number>;
-  /** Milliseconds of a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   uptime(): number;
-  /** Told what is proven, before anything goes that only an earlier state needs. */
+  /** Called with a proven state, before data that only earlier states need is removed. */
   onProven(state: ShippedState): Promise<void>;
 }
 
-/** How far the journal was read. */
+/** Position in the journal. */
 interface Reading {
   readonly directory: ShippedDirectory;
   readonly bytes: number;
-  /** The last line that was read. */
+  /** The last line read. */
   readonly end: Uint8Array;
   readonly chain: PointChain;
   readonly point: Point;
@@ -66,14 +66,17 @@ export interface Proven extends ShippedState {
   readonly proof: Proof;
   /** The end of each store's activity log. */
   readonly heads: ReadonlyMap<string, ChainHead>;
-  /** The end of the last closed file of it, where none is at fault. */
+  /** The end of the last closed segment of each, if none is faulty. */
   readonly closed: ReadonlyMap<string, ChainHead>;
 }
 
-/** A proof may take up to this part of the time. */
+/** A proof may take up to one part in this many of the time. */
 const provingShare = 20;
-/** How long a state that did not verify is left alone, unless it changes, in milliseconds. */
+/** Milliseconds that a state that failed its proof is left alone, unless it changes. */
 const badPause = 60_000;
+
+/** More looks at a journal whose files were gone when they were to be read. */
+const vanishedTries = 4;
 
 export class Follower {
   readonly #deps: FollowDeps;
@@ -83,18 +86,18 @@ export class Follower {
   #proof: Proven | undefined;
   #shipped: ShippedState | undefined;
   #seal: { readonly digest: string; readonly seal: Seal | undefined } | undefined;
-  /** When the next proof may begin. */
+  /** Earliest time of the next proof. */
   #proveFrom = 0;
   #bad: { readonly end: Uint8Array; readonly until: number; readonly error: unknown } | undefined;
 
-  /** `proven`: what was, before. */
+  /** @param proven the state proven before, by an earlier process. */
   constructor(deps: FollowDeps, proven: ShippedState | undefined) {
     this.#deps = deps;
     this.#proven = proven;
     this.#copied = proven;
   }
 
-  /** Undefined where the last look could not tell. */
+  /** Undefined if the last look could not tell. */
   get shipped(): ShippedState | undefined {
     return this.#shipped;
   }
@@ -103,7 +106,7 @@ export class Follower {
     return this.#copied;
   }
 
-  /** How long the journal was at the last look, as far as it verified; undefined where that took nothing. */
+  /** Length of the journal at the last look, as far as it verified; undefined if that look took nothing. */
   get journalBytes(): number | undefined {
     return this.#reading?.bytes;
   }
@@ -112,18 +115,29 @@ export class Follower {
     return this.#proven;
   }
 
-  /** The keys of what was copied; undefined without the master key. */
+  /** The keys of the copied state; undefined without the master key. */
   get seal(): Seal | undefined {
     return this.#seal?.seal;
   }
 
   /**
-   * Takes what has arrived since. Throws why it could not; what was there before still counts then. `isUrgent`: also
-   * what did not verify just now, which may have been the copy's fault.
+   * Copies what has arrived since. Throws if it cannot; the earlier state then still counts. `isUrgent`: also retries a
+   * state that just failed its proof, perhaps through a fault of the copy.
    */
   async look(isUrgent = false): Promise<void> {
+    for (let tries = vanishedTries; ; tries--) {
+      try {
+        return await this.#lookOnce(isUrgent);
+      } catch (error) {
+        // The appliance ships meanwhile, and removes files that the newest line of its journal no longer needs.
+        if (tries === 0 || !isOfMissingFile(error)) throw error;
+      }
+    }
+  }
+
+  async #lookOnce(isUrgent: boolean): Promise<void> {
     const known = this.#reading;
-    // Until all of it is here, what was read may have to be read again.
+    // Cleared until all of it is copied: it may have to be read again.
     this.#reading = undefined;
     this.#shipped = undefined;
     const { reading, lines, seal } = await this.#read(known);
@@ -138,7 +152,7 @@ export class Follower {
     await this.#prove();
   }
 
-  /** Goes by what is near alone, where what is shipped to is out of reach. */
+  /** Falls back to the local copy if the shipped directory is unreachable. */
   async recall(): Promise<void> {
     const { copies, copy } = this.#deps;
     for (const directory of await copies()) {
@@ -154,8 +168,8 @@ export class Follower {
   }
 
   /**
-   * Proves what was copied last, unless it is. Throws `corrupt` where it does not verify, `sealed` without a key.
-   * `before`: what was proven a moment ago, whose closed files of activity logs need not be followed again.
+   * Proves the last copied state, unless that is done. Throws `corrupt` if it does not verify, `sealed` without a key.
+   * `before`: a state proven a moment ago, whose closed segments need not be verified again.
    */
   async prove(before?: Proven): Promise<Proven> {
     this.#proveFrom = 0;
@@ -165,7 +179,7 @@ export class Follower {
     throw nothingYet();
   }
 
-  /** The last state that was proven, once more. */
+  /** Proves the last proven state again. */
   async proveAgain(): Promise<Proven> {
     if (!this.#proven) throw new KmsError('refused', 'nothing that arrived was proven yet');
     const seal = await this.#sealOf(this.#proven);
@@ -177,7 +191,7 @@ export class Follower {
     this.#seal = undefined;
   }
 
-  /** The newest journal with something in it: what it says, and those of its lines that were not read before. */
+  /** Reads the newest non-empty journal: its position, and the lines not read before. */
   async #read(known: Reading | undefined): Promise<{ reading: Reading; lines: Uint8Array; seal: Uint8Array }> {
     const { directories, source } = this.#deps;
     for (const directory of await directories()) {
@@ -193,7 +207,7 @@ export class Follower {
       const sealBytes = await shippedSeal(files, points);
       const digest = sealAfter(points);
       if (digest !== undefined && digest !== sealDigest(sealBytes)) throw underWay(directory.name);
-      // What was read so far was read with the keys of the seal that it was under.
+      // The earlier lines were read with keys from the seal of that time.
       if (before && this.#seal?.digest !== sealDigest(sealBytes)) return this.#read(undefined);
       const seal = await this.#open(sealBytes, directory.name);
       const journal = await readJournal(bytes, directory.name, seal?.keysFor(systemDir), before?.chain);
@@ -213,7 +227,7 @@ export class Follower {
       const seal = await this.#deps.openSeal(bytes, name);
       this.#seal?.seal?.wipe();
       this.#seal = { digest, seal };
-      // Where the keys are others, so may be what they prove.
+      // With other keys, the proof may differ.
       this.#proof = undefined;
     }
     return this.#seal.seal;
@@ -239,7 +253,7 @@ export class Follower {
     });
     this.#copied = { directory, point };
     this.#bad = undefined;
-    // Without a key this is all that is ever known of it.
+    // Without a key, no proof will follow.
     if (!this.#seal?.seal) await this.#prune(this.#copied);
   }
 
@@ -278,7 +292,7 @@ export class Follower {
     return { directory, point, proof, heads, closed };
   }
 
-  /** Throws away what came after the last state that was proven; all of it, where that does not verify any more. */
+  /** Discards data after the last proven state; all of it, if that does not verify any more. */
   async #goBack(error: unknown): Promise<void> {
     const [bad, good] = [this.#copied, this.#proven];
     const { uptime, copy, drop } = this.#deps;
@@ -298,14 +312,14 @@ export class Follower {
     }
   }
 
-  /** Removes what only earlier states needed. */
+  /** Removes data that only earlier states need. */
   async #prune(state: ShippedState): Promise<void> {
     await this.#deps.drop(state.directory.name, 'others');
     await prune(this.#deps.copy(state.directory.name), state.point);
   }
 }
 
-/** What was read before, where the journal begins with it still. */
+/** The earlier reading, if the journal still begins with it. */
 async function goesOn(
   known: Reading | undefined,
   directory: ShippedDirectory,
@@ -316,7 +330,7 @@ async function goesOn(
   return equalBytes(there, known.end) ? known : undefined;
 }
 
-/** The last point, with all that is there in it. */
+/** The last point, with all stores of the earlier ones in it. */
 function merged(points: readonly Point[]): Point | undefined {
   const last = points.at(-1);
   const seal = sealAfter(points);
@@ -327,12 +341,16 @@ function lastLine(lines: Uint8Array): Uint8Array {
   return lines.slice(lines.lastIndexOf(0x0a, lines.length - 2) + 1);
 }
 
+function isOfMissingFile(error: unknown): boolean {
+  return systemCode(error) === 'ENOENT' || (error instanceof KmsError && systemCode(error.cause) === 'ENOENT');
+}
+
 /** Transactions in all stores. */
 export function transactionsIn({ point }: ShippedState): number {
   return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
 }
 
-/** Throws `refused` for less than there was. */
+/** Throws `refused` if the state found is older than the copy. */
 function needNotOlder(found: ShippedState, mine: ShippedState): void {
   const before = arrived([mine.point]);
   const isLess =

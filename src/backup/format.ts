@@ -1,6 +1,6 @@
-// The format of a backup file, version 1, and what the backup says of itself: in clear the files with their digests and
-// the keys that it needs, sealed the counts that a restored appliance must have. Read strictly, since it comes from a
-// file. See docs/backup-format.md.
+// The format of a backup file, version 1, and its self-description: in clear the files with their digests and the
+// required keys, sealed the counts that a restored appliance must have. Read strictly, since the file is untrusted. See
+// docs/backup-format.md.
 //
 //   file = header 32 | part* | end
 //   part = 1 | name length u16 | name | length u64 | bytes
@@ -25,9 +25,9 @@ export const partHeadLength = 1 + 2 + 8;
 export const summaryLabel = utf8('kms/backup/v1');
 
 const magic = utf8('KMS-BKUP');
-/** No manifest is longer: it names each file in about 150 bytes. */
+/** Limit of a manifest in bytes: it names each file in about 150 bytes. */
 export const longestManifest = 64 * 1024 * 1024;
-/** As many as a manifest can name. */
+/** Limit of parts, as many as a manifest can name. */
 export const mostParts = 500_000;
 
 /** magic 8 | version u16 | zero u16 | appliance id 16 | zero u32. */
@@ -39,7 +39,7 @@ export function encodeHeader(applianceId: string): Uint8Array {
   return bytes;
 }
 
-/** The appliance's id. */
+/** Returns the appliance's id. */
 export function decodeHeader(name: string, bytes: Uint8Array): string {
   if (bytes.length < headerLength || !equalBytes(bytes.subarray(0, 8), magic)) {
     throw new KmsError('corrupt', `${name}: this is no backup of kms`, {
@@ -82,19 +82,19 @@ export function damaged(name: string, what: string): KmsError {
 }
 
 export interface ManifestFile {
-  /** Within the data directory. */
+  /** Path within the data directory. */
   readonly name: string;
   readonly bytes: number;
-  /** Hexadecimal. */
+  /** In hexadecimal. */
   readonly sha256: string;
 }
 
 export interface ManifestStore {
   /** Its directory within the data directory. */
   readonly dir: string;
-  /** Hexadecimal. */
+  /** In hexadecimal. */
   readonly uid: string;
-  /** Transactions up to the commit; absent for a store that was not open. */
+  /** Number of transactions at the commit; absent for a store that was not open. */
   readonly sequence?: number;
   readonly files: readonly ManifestFile[];
 }
@@ -102,7 +102,7 @@ export interface ManifestStore {
 export interface Manifest {
   readonly format: 'kms-backup';
   readonly version: 1;
-  /** The program that made it. */
+  /** Version of the program that made it. */
   readonly program: string;
   /** RFC 3339. */
   readonly createdAt: string;
@@ -110,17 +110,17 @@ export interface Manifest {
   readonly appliance: string;
   /** The fingerprint of the master key. */
   readonly master: string;
-  /** The custodians of it, any of which opens the backup. */
+  /** Custodians of the master key, any of which opens the backup. */
   readonly custodians: readonly { readonly kind: string; readonly fingerprint: string }[];
-  /** Which key of the appliance's own store the summary is sealed with. */
+  /** Epoch of the key of the appliance's own store that seals the summary. */
   readonly keyEpoch: number;
   readonly seal: ManifestFile;
   readonly stores: readonly ManifestStore[];
-  /** Segments of the activity log that were missing or known to be changed; absent where there were none. */
+  /** Activity log segments that were missing or known to be changed; absent if there were none. */
   readonly faulty?: readonly string[];
 }
 
-/** By store directory; only stores that were open have one. */
+/** By store directory; only for stores that were open. */
 export type Summary = Readonly<Record<string, StoreSummary>>;
 
 export interface StoreSummary {
@@ -128,7 +128,7 @@ export interface StoreSummary {
   readonly activity: { readonly seq: number; readonly hash: string };
 }
 
-/** Undefined for anything but a manifest. */
+/** Undefined if it is not a valid manifest. */
 export function readManifest(value: unknown): Manifest | undefined {
   if (!isJsonObject(value)) return undefined;
   const { format, version, program, createdAt, appliance, master, custodians, keyEpoch, seal, stores, faulty } = value;
@@ -177,17 +177,17 @@ function readFile(value: unknown): ManifestFile | undefined {
   return typeof name === 'string' && isCount(bytes) && isHex(sha256, 64) ? { name, bytes, sha256 } : undefined;
 }
 
-/** `system`, or the random name of a tenant's directory: nothing that leads out of the data directory. */
+/** `system`, or the random name of a tenant's directory: nothing outside the data directory. */
 export function isStoreDir(value: unknown): value is string {
   return typeof value === 'string' && /^(?:system|tenants\/[0-9a-f]{16})$/.test(value);
 }
 
-/** A file that a store is made of. */
+/** Whether the name is that of a store's file. */
 function isFileOf(dir: string, name: string): boolean {
   return name.startsWith(`${dir}/`) && /^(?:snapshot|log|activity)-[0-9]{10,12}\.kms$/.test(name.slice(dir.length + 1));
 }
 
-/** A segment of the activity log. */
+/** Whether the file is a segment of the activity log. */
 export function isSegment({ name }: { readonly name: string }): boolean {
   return /\/activity-[0-9]{12}\.kms$/.test(name);
 }
@@ -204,7 +204,7 @@ export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
-/** Undefined for bytes that are no JSON. */
+/** Undefined if the bytes are not JSON. */
 export function parseJson(bytes: Uint8Array): unknown {
   const text = fromUtf8(bytes);
   if (text === undefined) return undefined;
@@ -215,10 +215,13 @@ export function parseJson(bytes: Uint8Array): unknown {
   }
 }
 
-/** Small, so that hashing one on the serving thread is a matter of a millisecond. */
+/** Small, so that hashing a piece on the serving thread takes about a millisecond. */
 export const pieceLength = 128 * 1024;
 
-/** The first `bytes` bytes of a file. Throws `unavailable` when there are not as many. */
+/**
+ * A file's bytes from `from` up to offset `bytes`. Throws `unavailable` if the file is shorter, `corrupt` if it is
+ * missing.
+ */
 export async function* pieces(
   files: Pick<Files, 'readAt'>,
   name: string,

@@ -1,6 +1,5 @@
-// The backups of an appliance that is open, made on request, as a drill, and on schedule. Each is restored on trial,
-// and only then called by the name of a backup; of the scheduled ones, and of those on request, the newest few are
-// kept.
+// Backups of an open appliance: on request, as a drill, and on schedule. Each is restored on trial before it gets the
+// name of a backup; of those on schedule and on request, the newest few are kept.
 import { join, resolve } from 'node:path';
 import { Cron } from 'croner';
 import type { Backups } from '../api/system.ts';
@@ -23,24 +22,24 @@ export interface KeeperDeps extends Collecting {
   readonly root: string;
   readonly seal: SealKeeper;
   readonly world: World;
-  /** Aborted when the appliance closes: what somebody waits for is given up then. */
+  /** Aborted when the appliance closes: pending drills are given up then. */
   readonly closing?: AbortSignal;
 }
 
 /** A backup that was restored on trial. */
 export interface VerifiedBackup extends Proof {
-  /** Its file; absent for a drill whose backup was thrown away. */
+  /** Path of the file; absent for a drill, whose backup is removed. */
   readonly file?: string;
   readonly bytes: number;
-  /** RFC 3339: of when it is, and when it was found to restore. */
+  /** RFC 3339: the moment of the data, and the time at which it was verified. */
   readonly madeAt: string;
   readonly verifiedAt: string;
 }
 
-/** Names of what a drill makes in the data directory, and what a crash leaves of one. */
+/** Prefix of a drill's files in the data directory, also of those that a crash leaves. */
 export const drillPrefix = 'drill-';
 
-/** For how long a reader may take nothing, in milliseconds. */
+/** Milliseconds that a reader may take nothing. */
 const stallTimeout = 10 * 60 * 1000;
 
 export class BackupKeeper {
@@ -56,30 +55,30 @@ export class BackupKeeper {
     return this.#deps.root;
   }
 
-  /** Reads what earlier runs left noted, and clears away what a crash left of a drill. */
+  /** Loads the notes of earlier runs, and removes a drill left over from a crash. */
   async open(): Promise<void> {
     const place = this.#drillPlace;
     for (const name of await place.names('.')) if (name.startsWith(drillPrefix)) await place.removeDir(name);
     const text = await this.#deps.system.transaction(({ settings }) => settings.get('backup'));
-    // Cast: only `#note` writes it.
+    // Cast: written only by `makeVerified`.
     if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
   }
 
-  /** The last backup that was kept and found to restore. */
+  /** The last kept backup that restored without a gap. */
   get lastVerified(): VerifiedBackup | undefined {
     return this.#last;
   }
 
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   now(): number {
     return this.#deps.world.now();
   }
 
-  /** The whole appliance as a backup. Nothing is held before the first piece is asked for. */
+  /** The whole appliance as a backup. Holds nothing before the first piece is read. */
   async *stream(): AsyncGenerator<Uint8Array> {
     const { files, seal, world } = this.#deps;
     const { stores, release } = await collect(this.#deps, { counted: true });
-    // Old files go on piling up while they are held, so whoever stops reading loses them.
+    // Old files accumulate while they are held, so a stalled reader loses them.
     const stallTimer = setTimeout(release, stallTimeout).unref();
     try {
       const input = { files, seal: () => seal.current, stores, at: world.now(), random: world.random };
@@ -93,13 +92,13 @@ export class BackupKeeper {
     }
   }
 
-  /** Puts it into the activity log of every tenant, whose data all leave the appliance, though sealed. */
+  /** Records the backup in every tenant's activity log, since all their data leave the appliance, though sealed. */
   async record(props: Readonly<Record<string, unknown>>): Promise<void> {
     const { tenants, world } = this.#deps;
     await recordInTenants(tenants, world, { action: 'system.backup', keyid: localCaller.id, props });
   }
 
-  /** Makes the backup `name`, restores it beside itself, and notes it when it has everything. */
+  /** Makes the backup `name`, restores it beside itself, and remembers it if nothing is lacking. */
   async makeVerified(
     place: ForeignFiles,
     name: string,
@@ -113,7 +112,7 @@ export class BackupKeeper {
     return kept;
   }
 
-  /** The same with a backup that goes away again: it shows that backups restore, but leaves none. */
+  /** Makes and restores a backup, then removes it: proves that backups restore, but leaves none. */
   async drill(): Promise<VerifiedBackup> {
     await this.record({ operation: 'drill' });
     const place = this.#drillPlace;
@@ -129,7 +128,7 @@ export class BackupKeeper {
     }
   }
 
-  /** The data directory as a place for drills; nobody else writes there. */
+  /** The data directory as the place for drills; no other process writes there. */
   get #drillPlace(): ForeignFiles {
     return foreignFiles({ path: this.#deps.root });
   }
@@ -158,23 +157,23 @@ async function* unlessGivenUp(pieces: AsyncIterable<Uint8Array>, signal: AbortSi
 }
 
 export interface ScheduleSettings {
-  /** Where backups go. */
+  /** The directory for backups. */
   readonly to: string;
   /** A cron expression, in UTC. */
   readonly schedule: string;
-  /** How many are kept of each kind. */
+  /** Number kept of each kind. */
   readonly keep: number;
 }
 
-/** Behind the name of a backup that was not found to restore yet. */
+/** Suffix of a backup that has not been verified yet. */
 const untried = '.unverified';
 const whole = '.kms-backup';
-/** Of one that restores, but lacks segments of an activity log. */
+/** Suffix of a backup that restores, but lacks segments of an activity log. */
 const incomplete = `.incomplete${whole}`;
-/** What comes before these in the name of one that was asked for. */
+/** Precedes these suffixes in the name of a backup on request. */
 const requested = '.requested';
 
-/** Throws `usage` for an expression that is none, or that never comes. */
+/** Throws `usage` for a malformed expression, or one that never occurs. */
 export function checkSchedule(schedule: string): void {
   let next: Date | null;
   try {
@@ -187,8 +186,8 @@ export function checkSchedule(schedule: string): void {
 }
 
 /**
- * Throws `refused` where no backup can be written, or none may, such as in the data directory `root`: better at the
- * start than at night.
+ * Throws `refused` if backups cannot or must not be written there, as in the data directory `root`: better at the start
+ * than at night.
  */
 export async function checkPlace(to: string, root: string): Promise<void> {
   const files = foreignFiles({ path: to, own: [root] });
@@ -201,7 +200,7 @@ export async function checkPlace(to: string, root: string): Promise<void> {
 }
 
 interface Asked {
-  /** Whoever asked for it is in the activity logs already; it is none of the schedule's. */
+  /** Made on request, which is already in the activity logs, and not by the schedule. */
   readonly isRequested?: boolean;
 }
 
@@ -212,7 +211,7 @@ export class BackupSchedule {
   readonly #applianceId: string;
   readonly #onEvent: (event: ApplianceEvent) => void;
   #cron: Cron | undefined;
-  /** One at a time: each begins by clearing away what another left. */
+  /** One at a time: each begins by removing leftovers of another. */
   #underWay: Promise<VerifiedBackup> | undefined;
   #failure: Backups['lastFailure'] = null;
 
@@ -251,7 +250,7 @@ export class BackupSchedule {
     };
   }
 
-  /** Makes one now, or goes on with the one that is under way; what goes wrong is told as an event. */
+  /** Makes a backup now, or joins the one under way; a failure is reported as an event. */
   begin(asked: Asked = {}): void {
     this.run(asked).catch((cause: unknown) => {
       const message = cause instanceof Error ? cause.message : String(cause);
@@ -259,7 +258,7 @@ export class BackupSchedule {
     });
   }
 
-  /** Makes one now, or goes on with the one that is under way. */
+  /** Makes a backup now, or joins the one under way. */
   run(asked: Asked = {}): Promise<VerifiedBackup> {
     this.#underWay ??= this.#make(asked)
       .then(
@@ -321,9 +320,7 @@ export class BackupSchedule {
     return `kms-${this.#applianceId.slice(0, 8)}-`;
   }
 
-  /**
-   * What a crash or a failure left: it counts for nothing, and the newest of it was there to be looked into until now.
-   */
+  /** Removes leftovers of a crash or a failure: they are worthless, and were kept until now only for inspection. */
   async #removeUntried(): Promise<void> {
     for (const name of await this.#to.names('.')) {
       if (name.startsWith(this.#prefix) && name.includes(`.kms-backup${untried}`)) await this.#to.removeDir(name);
@@ -331,9 +328,9 @@ export class BackupSchedule {
   }
 
   /**
-   * Each pushes out its own kind alone, as its ending says it: an incomplete one no whole one, which may have what it
-   * lacks, and those on request, however many somebody asks for, none of the schedule's. Those that say that they are
-   * later than the one that was `made` now are of a clock that was ahead, and no newer.
+   * Each kind replaces only its own, by suffix: an incomplete backup never replaces a whole one, which may have what it
+   * lacks, and requests, however many, never replace scheduled ones. Backups dated after the one `made` now come from a
+   * clock that was ahead, and count as older.
    */
   async #removeOld(made: string): Promise<void> {
     const named = (await this.#to.names('.'))

@@ -1,7 +1,7 @@
-// Lives of one appliance that ship to the same place, each to the directory of its epoch. A later one is the rightful
-// one where the earlier is over: its machine died, or a fence ended it. Where the earlier shipped on beside it, as when
-// a restored backup is tried out, a person has to say which of them goes on. Times are those of the journals' points,
-// read without keys: whoever could change them could remove the directory too.
+// Lives of one appliance that ship to the same place, each to the directory of its epoch. A later life is rightful if
+// the earlier is over: its machine died, or it was fenced. If the earlier one kept shipping beside it, as when a
+// restored backup is tried out, a person has to decide which goes on. Times are those of the journals' points, read
+// without keys: anyone able to forge them could remove the directory too.
 import { KmsError } from '../errors.ts';
 import type { Files } from '../store/files.ts';
 import { fenceSaid } from './fence.ts';
@@ -16,10 +16,7 @@ interface Life {
   readonly at: number;
 }
 
-/**
- * The one that shipped last of those which are earlier than `of`, which no fence ended, and which shipped on after that
- * one had begun to.
- */
+/** The unfenced life earlier than `of` that shipped last, if it still shipped after `of` had begun to. */
 export async function lifeBeside(
   source: SourceOf,
   directories: readonly ShippedDirectory[],
@@ -37,7 +34,7 @@ export async function lifeBeside(
   return found && began !== undefined && found.at > began ? found : undefined;
 }
 
-/** The latest life after `epoch` to which something arrived, and which no fence ended. */
+/** The latest life after `epoch` that has shipped something and is not fenced. */
 export async function laterLife(
   source: SourceOf,
   names: readonly string[],
@@ -52,7 +49,7 @@ export async function laterLife(
   return found;
 }
 
-/** The same each time that it is looked at, so that nobody is told twice. */
+/** The error for two lives; its text is the same at each check, so that it is reported once. */
 export function parted({ directory }: Life, of: ShippedDirectory, from: string, how: string): KmsError {
   return new KmsError(
     'refused',
@@ -66,7 +63,7 @@ export function parted({ directory }: Life, of: ShippedDirectory, from: string, 
   );
 }
 
-/** How much is read at first to find one line, in bytes. */
+/** Bytes of the first read for finding one line. */
 const firstPiece = 4096;
 const lineFeed = 0x0a;
 
@@ -81,7 +78,7 @@ async function firstPoint(files: Files, name: string): Promise<Point | undefined
   }
 }
 
-/** A torn end is none. */
+/** The last complete line; a torn end is ignored. */
 async function lastPoint(files: Files, name: string): Promise<Point | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {

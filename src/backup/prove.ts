@@ -1,5 +1,5 @@
-// Proves that a backup restores: every store in it is recovered into memory and compared with what the appliance said
-// of it when the backup was made.
+// Proves that a backup restores: every store in it is recovered into memory and compared with the appliance's
+// description of it from when the backup was made.
 import { KmsError } from '../errors.ts';
 import { systemDir, tenantDir } from '../platform/data-dir.ts';
 import { type CheckedStore, checkStore } from '../store/check.ts';
@@ -10,20 +10,20 @@ import { systemMigrations, tenantMigrations } from '../store/tables/migrations.t
 import type { StoreSummary, Summary } from './format.ts';
 
 interface Proving {
-  /** Where the stores are: a backup or a data directory. */
+  /** The files of the stores: a backup or a data directory. */
   readonly files: Files;
   readonly wasm: Uint8Array;
   keysOf(dir: string): StoreKeys;
-  /** Told of each store once it is proven. */
+  /** Called with each store once it is proven. */
   readonly onStore?: ((dir: string, checked: CheckedStore) => void) | undefined;
-  /** Up to where the activity log of a store was followed a moment ago. */
+  /** The point up to which a store's activity log was verified a moment ago. */
   readonly from?: ((dir: string) => ChainHead | undefined) | undefined;
 }
 
-/** What is known of a store beforehand. */
+/** Facts about a store known beforehand. */
 export interface ExpectedStore {
   readonly dir: string;
-  /** Hexadecimal. */
+  /** In hexadecimal. */
   readonly uid?: string;
   readonly sequence?: number;
 }
@@ -36,13 +36,11 @@ export interface Proof {
   readonly activities: number;
   /** Rows in all stores. */
   readonly rows: number;
-  /**
-   * Segments of the activity log, each with what is wrong with it: the records in them are missing, all else restores.
-   */
+  /** Faulty segments of the activity log, with the reason: their records are missing, all else restores. */
   readonly lacks: readonly string[];
 }
 
-/** Throws `corrupt` where anything but a segment of the activity log differs or does not verify. */
+/** Throws `corrupt` if anything but a segment of the activity log differs or does not verify. */
 export async function proveStores(
   { files, wasm, keysOf, onStore, from }: Proving,
   stores: readonly ExpectedStore[],
@@ -73,7 +71,7 @@ export async function proveStores(
   return proof;
 }
 
-/** Throws `corrupt` for a proof of something that lacks records. `what` is what was proven. */
+/** Throws `corrupt` for a proof that lacks records. `what` names the backup. */
 export function needWhole({ lacks: [first, ...others] }: Proof, what: string): void {
   if (first === undefined) return;
   const more = others.length > 0 ? `, and ${others.length} more are missing or changed` : '';
@@ -106,7 +104,7 @@ function compare(
   }
 }
 
-/** Every tenant has its store; one that was deleted may be half erased. */
+/** Checks that every tenant has its store; a deleted tenant may be half erased. */
 function compareTenants(dirs: ReadonlySet<string>, rows: CheckedStore['rows']): void {
   const known = rows.map((row) => ({ dir: tenantDir(String(row.dir)), deleted: row.deleted_at !== null }));
   for (const { dir, deleted } of known) {

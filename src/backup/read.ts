@@ -1,6 +1,6 @@
 // An opened backup file: its structure is read in one pass over the heads of its parts, its bytes are compared with the
-// digests in another, and then it serves as a source to restore from, or as a data directory for whoever only reads.
-// Nothing is believed before it was compared.
+// digests in another, and then it is a source to restore from, or a read-only data directory. Nothing is trusted before
+// it is compared.
 import { openXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, fromUtf8, toHex } from '../crypto/bytes.ts';
 import { runningSha256 } from '../crypto/hash.ts';
@@ -35,7 +35,7 @@ import type { RestoreSource } from './restore.ts';
 import { longestSeal } from './shipped-bounds.ts';
 
 interface BackupPart extends ManifestFile {
-  /** Where its bytes start in the backup file. */
+  /** Offset of its bytes in the backup file. */
   readonly offset: number;
 }
 
@@ -54,7 +54,7 @@ interface OpenedBackup {
 
 type Reading = Pick<Files, 'readAt' | 'size'>;
 
-/** Throws `corrupt` where a byte outside the parts' content is another, missing or too many. */
+/** Throws `corrupt` if a byte outside the parts' content is changed, missing or surplus. */
 export async function openBackup(files: Reading, name: string): Promise<OpenedBackup> {
   const bytes = await files.size(name);
   const structure = runningSha256();
@@ -108,7 +108,7 @@ export async function openBackup(files: Reading, name: string): Promise<OpenedBa
   };
 }
 
-/** The parts in the order of the manifest: none is missing, none too many. */
+/** The parts in the order of the manifest; throws if any is missing or surplus. */
 function matched(
   name: string,
   { stores, seal }: Manifest,
@@ -127,7 +127,7 @@ function matched(
   return byName;
 }
 
-/** Opens the backup file at `path` and compares every byte of it with what it says of itself. */
+/** Opens the backup file at `path` and compares every byte with its digests. */
 export async function openBackupFile(path: string): Promise<OpenedBackup> {
   const { files, name } = await foreignFile(path);
   const backup = await openBackup(files, name);
@@ -151,9 +151,7 @@ export async function sealOf(files: Reading, { name, parts }: OpenedBackup): Pro
   return part ? files.readAt(name, part.offset, part.bytes) : new Uint8Array();
 }
 
-/**
- * Proves with an opened seal that the manifest was made by the appliance itself, and answers what it says in secret.
- */
+/** Proves with an opened seal that the appliance itself made the manifest, and returns the sealed summary. */
 export function readSummary(backup: OpenedBackup, seal: Seal): Summary {
   const { name, header, manifest, manifestBytes, nonce, sealed } = backup;
   const bound = concatBytes(summaryLabel, header, manifestBytes);
@@ -162,7 +160,7 @@ export function readSummary(backup: OpenedBackup, seal: Seal): Summary {
   if (!isJsonObject(summary) || seal.applianceId !== manifest.appliance) {
     throw damaged(name, 'its manifest was not made by the appliance that it names');
   }
-  // Cast: it was sealed by `writeBackup`.
+  // Cast: sealed by `writeBackup`.
   return summary as Summary;
 }
 
@@ -175,7 +173,7 @@ function backupKey(seal: Seal, epoch: number, name: string): Uint8Array {
   }
 }
 
-/** Big-endian; more than a number holds exactly is more than any file has. */
+/** Big-endian; a value too large for an exact number is larger than any file. */
 function numberOf(bytes: Uint8Array): number {
   return bytes.reduce((sum, byte) => sum * 256 + byte, 0);
 }
@@ -189,7 +187,7 @@ export async function sourceOf(files: Files, backup: OpenedBackup, seal: Seal): 
   };
 }
 
-/** The stores, with files that are compared with their digests as they are read. */
+/** The stores, with files that are compared with their digests while they are read. */
 export function filesOf(files: Files, { name, manifest, parts }: OpenedBackup): RestoreSource['stores'] {
   return manifest.stores.map((store) => ({
     ...store,

@@ -1,4 +1,4 @@
-// `kms restore`: an appliance from a backup file or from a directory that was shipped to, in a new data directory.
+// `kms restore`: restores an appliance from a backup file or a shipped directory into a new data directory.
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { equalBytes } from '../crypto/bytes.ts';
@@ -16,20 +16,20 @@ import { type RestoredAppliance, type RestoreSource, restoredNames, restoreInto 
 import { shippedSource } from './ship-source.ts';
 
 export interface RestoreOptions extends KeyOptions {
-  /** The backup file, or the directory that was shipped to. */
+  /** The backup file, or the shipped directory. */
   readonly from: string;
-  /** The new data directory: missing, empty, or left by a restore that was cut off. */
+  /** The new data directory: missing, empty, or left over from a restore that was cut off. */
   readonly data: string;
-  /** Of a shipped directory, as it was at this time (epoch milliseconds); the newest when absent. */
+  /** For a shipped directory: the time to restore, in epoch milliseconds. Default: the newest state. */
   readonly to?: number | undefined;
 }
 
 export interface RestoreResult extends RestoredAppliance {
   readonly data: string;
-  /** Of which time the restored data are. */
+  /** Time of the restored data. */
   readonly madeAt: string;
   readonly applianceId: string;
-  /** The key file, where one opened it: at its default place, unless another key's is there. */
+  /** The key file, if one opened the seal: at its default path, unless another key's is there. */
   readonly keyFile?: string;
   /** Whether it was copied there. */
   readonly keyFileMade: boolean;
@@ -47,14 +47,14 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
       // A recovery kit belongs in a safe, not beside the data.
       const key = await placeKey(data, unsealed.slot.kind === 'recovery-kit' ? undefined : unsealed.place);
       if (key.keyFile !== undefined && key.keyFileMade) made.push(key.keyFile);
-      // What a restore left that was cut off says so, and stays.
+      // Leftovers of an earlier restore are marked as such, and stay.
       if (state === 'empty') made.push(...restoredNames.map((name) => inDir(data, name)));
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       lock.release();
       return { ...restored, ...key, applianceId: unsealed.seal.applianceId, data, madeAt: source.origin.madeAt };
     } catch (error) {
-      // Why it failed is what has to be said, also where this does.
+      // The original error matters more than a failed cleanup.
       await giveUp(made).catch(() => {});
       throw error;
     }
@@ -65,7 +65,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
   }
 }
 
-/** Answers what it is. */
+/** Returns the state of the directory. */
 async function refuseUnlessNew(data: string): Promise<'missing' | 'empty' | 'unrestored'> {
   const state = await dataDirState(data);
   if (state === 'missing' || state === 'empty' || state === 'unrestored') return state;
@@ -95,7 +95,7 @@ export async function findSource(
   }
 }
 
-/** The key file at the new directory's default place: a copy, unless one is there. Another key's stays. */
+/** Copies the key file to the new directory's default path, unless one is there. Another key's file stays. */
 export async function placeKey(
   data: string,
   from: string | undefined,

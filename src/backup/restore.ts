@@ -1,5 +1,5 @@
-// Puts an appliance back from copies of its files, into a directory of its own, and begins its next epoch. The seal is
-// written last: until then the directory counts as a restore that was cut off, which nothing serves and the next
+// Restores an appliance from copies of its files into a directory of its own, and begins its next epoch. The seal is
+// written last: until then the directory counts as an unfinished restore, which is never served and which the next
 // restore starts over.
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
@@ -13,18 +13,18 @@ import type { Summary } from './format.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
 
 export interface RestoredFile {
-  /** Within the data directory. */
+  /** Path within the data directory. */
   readonly name: string;
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** What is restored. */
+/** The data to restore. */
 export interface RestoreSource {
   /** The seal file. */
   readonly seal: Uint8Array;
   readonly stores: readonly (ExpectedStore & { readonly files: readonly RestoredFile[] })[];
   readonly summary: Summary;
-  /** What goes into the activity log: where it came from and of which time it is. */
+  /** For the activity log: the kind of source, and the time of its data. */
   readonly origin: { readonly kind: 'backup' | 'shipped'; readonly madeAt: string };
 }
 
@@ -33,12 +33,12 @@ export interface RestoredAppliance {
   readonly proof: Proof;
 }
 
-/** What there is in the directory until the seal is; the mark says that as the last of them. */
+/** Entries of the directory until the seal is written; the mark, last of them, says that the restore is unfinished. */
 export const restoredNames: readonly string[] = [systemDir, 'tenants', `${restoreMark}.tmp`, restoreMark];
 
 /**
- * `stores.root` is empty or holds what a restore before left. Everything is proven before it counts. `number`: of the
- * epoch that begins, where somebody was told already; a later one than that of the copy.
+ * `stores.root` is empty or holds an unfinished restore. Everything is proven before it takes effect. `number`: of the
+ * new epoch, if it was already announced; it must be later than the copy's.
  */
 export async function restoreInto(
   stores: StoreWorld,
@@ -60,7 +60,7 @@ export async function restoreInto(
   return { epoch, proof };
 }
 
-/** The copies alone, for a trial beside the appliance that they are of. */
+/** Copies only the files, for a trial beside their appliance. */
 export async function copyFiles(
   { files }: Pick<StoreWorld, 'files'>,
   { stores }: Pick<RestoreSource, 'stores'>,
@@ -71,7 +71,10 @@ export async function copyFiles(
   }
 }
 
-/** On purpose, and recorded: whoever remembers the appliance as it was before is told that it was put back. */
+/**
+ * Begins a new epoch, on purpose and recorded: clients that remember the appliance's earlier state learn that it was
+ * restored.
+ */
 export async function beginEpoch(
   stores: StoreWorld,
   seal: Seal,
@@ -83,7 +86,7 @@ export async function beginEpoch(
   try {
     const records = await system.transaction((tables) => tables.tenants.all());
     const epoch = await system.transaction((tx) => {
-      // Of the copy's stores each is of its own moment, and they go on from here.
+      // The copy's stores may be of different moments, and go on from here, so the rollback guard is reset.
       for (const { dir } of records) tx.marks.erase(dir);
       return nextEpoch(tx.settings, number, origin);
     });

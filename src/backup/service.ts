@@ -1,5 +1,5 @@
-// Everything about copies of the appliance while it is open: backups on request and on schedule, shipping, and what
-// health checks, `kms status` and metrics tell of them.
+// Copies of the appliance while it is open: backups on request and on schedule, shipping, and their status for health
+// checks, `kms status` and metrics.
 
 import { isDeepStrictEqual } from 'node:util';
 import type { Backups } from '../api/system.ts';
@@ -19,41 +19,41 @@ export interface CopySettings {
 
 export interface CopiesStatus {
   readonly epoch: Epoch;
-  /** The last backup that was kept and found to restore. */
+  /** The last kept backup that restored without a gap. */
   readonly lastVerified: VerifiedBackup | undefined;
-  /** Seconds since the moment of which it is. */
+  /** Seconds since the time of its data. */
   readonly backupAge: number | undefined;
   readonly shipping: ShippingStatus | undefined;
-  /** Seconds since the moment up to which everything has arrived. */
+  /** Seconds since the time up to which everything has arrived. */
   readonly shippingAge: number | undefined;
 }
 
 export interface Copies {
   readonly epoch: Epoch;
   readonly local: CopyHandlers;
-  /** The whole appliance as a backup; nothing happens before the first piece is asked for. */
+  /** The whole appliance as a backup; nothing happens before the first piece is read. */
   stream(): AsyncIterable<Uint8Array>;
   status(): CopiesStatus;
   /** For `/readyz`. */
   details(): Readonly<Record<string, unknown>>;
-  /** What the appliance makes by itself. */
+  /** The scheduled backups. */
   backups(): Backups;
-  /** Begins a backup on request, where there is a schedule; it is recorded already. */
+  /** Starts a backup on request, if there is a schedule; the request is already recorded. */
   startBackup(): void;
-  /** Makes a scheduled backup now, where there is a schedule. */
+  /** Makes a scheduled backup now, if there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
   /** Replaces or ends the schedule, after a running backup has finished. */
   reschedule(settings: CopySettings['scheduled']): Promise<void>;
-  /** Another node may have begun a new epoch. */
+  /** Notices a new epoch begun by another node. */
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** What ends serving once a standby took over. */
+/** Ways to end serving once a standby took over. */
 export interface Stopping {
-  /** Nobody is answered from here on, but for `reason`; resolves once those under way were. */
+  /** Refuses all requests with `reason` from here on; resolves once those under way are answered. */
   stop(reason: KmsError): Promise<void>;
-  /** Wipes the keys and lets go of the stores. */
+  /** Wipes the keys and closes the stores. */
   end(): void;
 }
 
@@ -117,7 +117,7 @@ export async function openCopies(
     },
     async close() {
       watch?.close();
-      // Closing ships the last of it.
+      // Closing would ship the rest, which must wait too.
       if (!isFree) return;
       await schedule?.close();
       await shipping?.close();
@@ -137,7 +137,7 @@ function backupsOf({ lastVerified }: BackupKeeper, schedule: BackupSchedule | un
   };
 }
 
-/** Once a standby took over: nobody is answered, what was answered before arrives, and only then it hears of that. */
+/** Once a standby took over: stops answering, ships everything answered before, and only then confirms the stop. */
 function fenceWatch(
   shipping: Shipping,
   { files, world, stopping }: KeeperDeps & { readonly stopping: Stopping },

@@ -1,5 +1,5 @@
-// A shipped directory: one for each epoch of each appliance. In it are the files of the stores under their own names,
-// but for segments of the activity log, which a change of keys rewrites: those have the epoch of their key behind. Its
+// A shipped directory: one for each epoch of each appliance. It has the files of the stores under their own names,
+// except segments of the activity log, which a change of keys rewrites: their names end in the epoch of their key. Its
 // journal has a line for each time at which everything up to some commits had arrived. Lines are chained by their MACs,
 // so that none can be changed, dropped or moved; the last one may be torn.
 //
@@ -19,30 +19,33 @@ import { logName, snapshotName } from '../store/store-files.ts';
 import { isCount, isHex, isStoreDir, parseJson } from './format.ts';
 import { longestSeal, mostLogs } from './shipped-bounds.ts';
 
-/** How much of a store has arrived. */
+/** Log position up to which a store has arrived. */
 export interface ShippedPlace {
-  /** Hexadecimal. */
+  /** In hexadecimal. */
   readonly uid: string;
-  /** Transactions; absent for a store that was not open. */
+  /** Number of transactions; absent for a store that was not open. */
   readonly sequence?: number;
-  /** Generation of the snapshot from which a recovery starts, of the last log, and where in that the commit ends. */
+  /**
+   * Generations of the snapshot to recover from and of the last log, and the offset in that log at which the commit
+   * ends.
+   */
   readonly snapshot: number;
   readonly log: number;
   readonly offset: number;
-  /** How many segments of the activity log there are. */
+  /** Number of segments of the activity log. */
   readonly segments: number;
-  /** The first record of the first of them; 1 when absent. */
+  /** First record of the first segment. Default: 1. */
   readonly from?: number;
 }
 
 export interface Point {
-  /** Epoch milliseconds: everything in it was committed by then. */
+  /** Epoch milliseconds: everything in the point was committed by then. */
   readonly at: number;
-  /** Which key of the appliance's own store the line is authenticated with. */
+  /** Epoch of the key of the appliance's own store that authenticates the line. */
   readonly keyEpoch: number;
-  /** What changed since the line before; of the first line everything. `null` = is there no more. */
+  /** Changes since the previous line; all stores in the first line. `null`: the store is gone. */
   readonly stores: Readonly<Record<string, ShippedPlace | null>>;
-  /** SHA-256 of the seal file that counts from here on, hexadecimal; absent where that is the one of before. */
+  /** SHA-256 of the seal file that is valid from here on, hexadecimal; absent if it is unchanged. */
   readonly seal?: string;
 }
 
@@ -51,7 +54,7 @@ export type PointKeys = Pick<TenantKeys, 'epoch' | 'key'>;
 export const journalFile = 'points.kms';
 const noMac = '0'.repeat(64);
 
-/** Makes and checks lines, one after the other. Without keys it reads them, and nothing proves who made them. */
+/** Writes and verifies lines in order. Without keys it only parses them, and nothing proves who wrote them. */
 export class PointChain {
   readonly #directory: string;
   readonly #keys: PointKeys | undefined;
@@ -69,7 +72,7 @@ export class PointChain {
     return utf8(`${json}\t${this.#last}\n`);
   }
 
-  /** The point of a line without its line feed; undefined when it is not the next one. */
+  /** The point of a line without its line feed; undefined if it is not the next line. */
   read(line: string): Point | undefined {
     const [json = '', mac, ...more] = line.split('\t');
     const point = readPoint(parseJson(utf8(json)));
@@ -77,7 +80,7 @@ export class PointChain {
     try {
       if (this.#keys ? this.#mac(this.#keys, json, point.keyEpoch) !== mac : !isHex(mac, 64)) return undefined;
     } catch (error) {
-      // A changed epoch is one that nobody has a key of.
+      // There is no key for a tampered epoch.
       if (error instanceof KmsError && error.code === 'not-found') return undefined;
       throw error;
     }
@@ -95,16 +98,16 @@ export interface Journal {
   readonly points: readonly Point[];
   /** Bytes of the lines that verify. */
   readonly bytes: number;
-  /** Goes on behind the last of them. */
+  /** The chain after the last of them. */
   readonly chain: PointChain;
 }
 
-/** Bytes that are read before others have their turn. */
+/** Bytes parsed before yielding to the event loop. */
 const readATurn = 128 * 1024;
 
 /**
- * Throws `corrupt` where a line before the last one does not verify. `directory` is the name of the shipped directory;
- * with `chain` the bytes go on behind what that has read.
+ * Throws `corrupt` if a line before the last one does not verify. `directory` is the name of the shipped directory;
+ * with `chain` the bytes continue from its last line.
  */
 export async function readJournal(
   bytes: Uint8Array,
@@ -128,7 +131,7 @@ export async function readJournal(
   return { points, bytes: at, chain };
 }
 
-/** What had arrived in all after the last of these points. */
+/** All that had arrived after the last of these points. */
 export function arrived(points: Iterable<Point>): Map<string, ShippedPlace> {
   const places = new Map<string, ShippedPlace>();
   for (const { stores } of points) {
@@ -140,7 +143,7 @@ export function arrived(points: Iterable<Point>): Map<string, ShippedPlace> {
   return places;
 }
 
-/** Which seal counts after these points, as `Point.seal`; undefined where none says so. */
+/** Digest of the seal valid after these points, as in `Point.seal`; undefined if none has one. */
 export function sealAfter(points: readonly Point[]): string | undefined {
   return points.findLast(({ seal }) => seal !== undefined)?.seal;
 }
@@ -160,7 +163,7 @@ function readPoint(value: unknown): Point | undefined {
   return { at, keyEpoch, ...(seal === undefined ? {} : { seal }), stores: places };
 }
 
-/** Names of files have ten digits for it. */
+/** File names have ten digits for it. */
 const latestGeneration = 9_999_999_999;
 
 function readPlace(value: unknown): ShippedPlace | undefined {
@@ -168,7 +171,7 @@ function readPlace(value: unknown): ShippedPlace | undefined {
   const { uid, sequence, snapshot, log, offset, segments, from } = value;
   if (!isHex(uid, 32) || !isCount(snapshot) || !isCount(log) || !isCount(offset) || !isCount(segments))
     return undefined;
-  // Without its key nobody proves them, and no appliance has as many.
+  // Without the key a place is unproven, and no appliance has so many.
   if (Math.max(snapshot, log) > latestGeneration || log - snapshot > mostLogs) return undefined;
   if (sequence !== undefined && !isCount(sequence)) return undefined;
   if (from !== undefined && !isCount(from)) return undefined;
@@ -190,8 +193,8 @@ function damagedJournal(directory: string, line: number): KmsError {
 }
 
 /**
- * A seal that came after the last point: it counts when a point says so, since with it older files may not open any
- * more.
+ * A seal that arrived after the last point: it becomes valid when a point says so, since it may not open older files
+ * any more.
  */
 export const nextSealFile = `${sealFile}.next`;
 
@@ -206,7 +209,7 @@ export function sealDigest(bytes: Uint8Array): string {
   return toHex(sha256(bytes));
 }
 
-/** The seal file that opens what arrived up to the last of `points`, which are all that there are. */
+/** The seal file that opens everything up to the last of `points`, which must be all points. */
 export async function shippedSeal(
   files: Pick<Files, 'exists' | 'read'>,
   points: readonly Point[],
@@ -233,7 +236,7 @@ export function isLog({ name }: HeldFile): boolean {
   return /\/log-[0-9]{10}\.kms$/.test(name);
 }
 
-/** The name under which a segment is shipped; its header says in clear under which key it is. */
+/** The name under which a segment is shipped; its header has the epoch of its key in clear. */
 export async function shippedSegment(files: Pick<Files, 'readAt'>, name: string): Promise<string> {
   const [high = 0, low = 0] = await files.readAt(name, 10, 2);
   return `${name}.${high * 256 + low}`;
@@ -244,7 +247,7 @@ interface ShippedSegment {
   readonly own: string;
   /** Its first record. */
   readonly from: number;
-  /** Of its key. */
+  /** Epoch of its key. */
   readonly epoch: number;
 }
 
@@ -258,7 +261,7 @@ export function firstOfSegment(name: string): number {
   return parseShippedSegment(`${name.slice(name.lastIndexOf('/') + 1)}.1`)?.from ?? 1;
 }
 
-/** Snapshot and logs from which the store is recovered to `place`; of the last log only a part may count. */
+/** Snapshot and logs from which the store is recovered up to `place`; of the last log only `bytes` count. */
 export function* filesUpTo(
   dir: string,
   { snapshot, log, offset }: ShippedPlace,

@@ -1,4 +1,4 @@
-// A directory that was shipped to as something to restore: the newest state in it, or the last one before some time.
+// A shipped directory as a source to restore from: its newest state, or the last one before a given time.
 import { basename, dirname, join } from 'node:path';
 import { equalBytes } from '../crypto/bytes.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
@@ -28,8 +28,8 @@ import {
 import { journalBytes, longestSeal } from './shipped-bounds.ts';
 
 /**
- * `path` is what was given to `--ship-to`, or one of the directories in it. Throws `refused` where two lives shipped to
- * the first, and it is not said which counts.
+ * `path` is the directory given to `--ship-to`, or one of those in it. Throws `refused` for the former if two lives
+ * shipped there, since it is not clear which counts.
  */
 export async function shippedSource(
   path: string,
@@ -43,7 +43,7 @@ export async function shippedSource(
   for (const directory of directories) {
     const { name } = directory;
     const files = lives.beneath(name);
-    // Nothing arrived there yet, and somebody may have raised a fence.
+    // Nothing has arrived there yet, at most a fence.
     if (!(await files.exists(sealFile))) continue;
     const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
     const found = await files.read(sealFile, longestSeal);
@@ -72,12 +72,12 @@ export async function shippedSource(
   });
 }
 
-/** The directory that is shipped to; `path` is that one, or a life in it. */
+/** The directory given to `--ship-to`; `path` is that directory, or a life in it. */
 export function rootOf(path: string): string {
   return parseShippedDirectory(basename(path)) ? dirname(path) : path;
 }
 
-/** The lives in `rootOf(path)` that `path` means, the highest epoch first. */
+/** The lives meant by `path`, the highest epoch first. */
 export async function findDirectories(
   path: string,
   lives: Pick<ForeignFiles, 'names'>,
@@ -125,7 +125,7 @@ async function storesAt(files: Files, seal: Seal, points: readonly Point[]): Pro
   const stores: StoreAt[] = [];
   for (const [dir, place] of arrived(points)) {
     const { uid, sequence } = place;
-    // A tenant that was erased since: nobody can read it any more.
+    // The tenant has been erased since: its keys are gone.
     if (!seal.stores.includes(sealName(dir))) continue;
     const restored = [...filesUpTo(dir, place), ...(await segmentsOf(files, dir, place, seal))];
     stores.push({ dir, uid, ...(sequence === undefined ? {} : { sequence }), files: restored });
@@ -134,12 +134,12 @@ async function storesAt(files: Files, seal: Seal, points: readonly Point[]): Pro
 }
 
 export interface ShippedStores {
-  /** As those of a data directory; nothing is copied, and nothing can be written. */
+  /** Like those of a data directory; nothing is copied, and writing is refused. */
   readonly files: Files;
   readonly stores: readonly ExpectedStore[];
 }
 
-/** The same, to be read where it lies. */
+/** The stores of a state, readable in place. */
 export async function shippedStores(files: Files, seal: Seal, points: readonly Point[]): Promise<ShippedStores> {
   const stores = await storesAt(files, seal, points);
   const listed = new Map<string, { readonly bytes: number; readonly from: string }>();
@@ -159,7 +159,7 @@ export async function shippedStores(files: Files, seal: Seal, points: readonly P
   return { files: view, stores };
 }
 
-/** The same, proven. */
+/** Proves the stores of a state, in place. */
 export async function proveShipped(
   files: Files,
   wasm: Uint8Array,
@@ -175,7 +175,7 @@ export async function proveShipped(
 interface Shipped {
   readonly name: string;
   readonly bytes?: number;
-  /** Under which name it is shipped. */
+  /** The name under which it is shipped. */
   readonly from?: string;
 }
 
@@ -188,7 +188,7 @@ function restoredFile(files: Files, { name, bytes, from = name }: Shipped): Rest
   };
 }
 
-/** The segments that the place counts, each under the newest key that there is. */
+/** The segments counted by the place, each under its newest available key. */
 async function segmentsOf(
   files: Files,
   dir: string,

@@ -1,5 +1,5 @@
-// The directory that is shipped to: what is in it, and how files get there so that a crash of either side leaves what
-// the journal's last line says, and nothing that is taken for more.
+// The directory to ship to: its contents, and how files get there so that after a crash of either side it has what the
+// journal's last line says, and nothing that could be taken for more.
 import { KmsError } from '../errors.ts';
 import { sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
@@ -24,26 +24,26 @@ import {
 } from './ship-journal.ts';
 import { journalBytes, longestJournal } from './shipped-bounds.ts';
 
-/** Of a store: the first snapshot, and the first record in a segment. */
+/** Oldest files still needed of a store: the snapshot, and the first record of a segment. */
 type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
 
 export class ShipTarget {
-  /** Of the directory itself. */
+  /** Files of the directory. */
   readonly #files: Files;
   readonly #directory: string;
   readonly #mostBytes: number;
-  /** Files that are there whole. */
+  /** Files that are there completely. */
   readonly #whole = new Set<string>();
-  /** Under which keys files of the source were last seen to be there. */
+  /** The keys under which files of the source were last seen to be there. */
   readonly #known = new Map<string, string>();
-  /** Bytes of logs that are there. */
+  /** Bytes of each log that are there. */
   readonly #logs = new Map<string, number>();
   #points: Point[] = [];
   #places = new Map<string, ShippedPlace>();
   #chain: PointChain;
   #journalBytes = 0;
 
-  /** `mostBytes`: of the journal, before it forgets half of its points. */
+  /** @param mostBytes size of the journal at which it forgets half of its points. */
   constructor(files: Files, directory: string, keys: PointKeys, mostBytes = longestJournal / 2) {
     this.#files = files;
     this.#directory = directory;
@@ -55,12 +55,12 @@ export class ShipTarget {
     return this.#points;
   }
 
-  /** What has arrived, by store directory. */
+  /** Arrived places, by store directory. */
   get places(): ReadonlyMap<string, ShippedPlace> {
     return this.#places;
   }
 
-  /** Finds out what is there, and takes away what came after the last point. */
+  /** Reads the existing files, and removes what came after the last point. */
   async open(keys: PointKeys): Promise<void> {
     await this.#files.makeDir('.');
     const journal = await this.#readJournal(keys);
@@ -75,8 +75,7 @@ export class ShipTarget {
     const exists = await this.#files.exists(journalFile);
     const bytes = exists ? await journalBytes(this.#files, journalFile) : new Uint8Array();
     const journal = await readJournal(bytes, this.#directory, keys);
-    // Written anew in any case: what an fsync failed to write is shown like all else, and is not there after a loss of
-    // power.
+    // Always rewritten: bytes that an fsync failed to write still show up, but are lost when the power fails.
     await this.#files.replace(journalFile, bytes.subarray(0, journal.bytes));
     this.#journalBytes = journal.bytes;
     return journal;
@@ -84,7 +83,7 @@ export class ShipTarget {
 
   async #openStore(dir: string, { log, offset }: ShippedPlace): Promise<void> {
     const files = this.#files;
-    // A name that is seen may not be durable.
+    // An existing directory entry may not be durable.
     await files.makeDir(dir);
     await files.syncDir(dir);
     const { snapshots, logs, leftovers } = await listStoreFiles(files, dir);
@@ -94,7 +93,7 @@ export class ShipTarget {
     for (const generation of logs) {
       const name = logName(dir, generation);
       this.#whole.delete(name);
-      // What came after the last point may be torn; the source has it still.
+      // Data after the last point may be torn; the source still has it.
       if (generation > log) {
         await files.remove(name);
         continue;
@@ -115,15 +114,12 @@ export class ShipTarget {
     }
   }
 
-  /** The last bytes of what arrived of a log, to compare with the source. */
+  /** The last bytes of a log that have arrived, to compare with the source. */
   tailOf(dir: string, { log, offset }: ShippedPlace, length: number): Promise<Uint8Array> {
     return this.#files.readAt(logName(dir, log), offset - length, length);
   }
 
-  /**
-   * Brings a file over, or the part of it that is missing. `keys` says which keys the store has: with others its
-   * segments are others.
-   */
+  /** Ships a file, or its missing part. `keys` identifies the store's keys: under other keys its segments differ. */
   async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string): Promise<void> {
     if (isLog(file)) return this.#bringLog(source, file);
     if (this.#known.get(file.name) === keys) return;
@@ -143,7 +139,7 @@ export class ShipTarget {
     if (there === undefined) {
       await this.#files.replace(name, pieces(source, name, bytes));
     } else if (there < bytes) {
-      // Until the end of this it is not known how much is there.
+      // Until this ends it is unknown how much is there.
       const file = await this.#files.openAppend(name, false);
       try {
         if (file.size > there) await file.truncate(there);
@@ -160,18 +156,18 @@ export class ShipTarget {
     await this.#files.makeDir(dir);
   }
 
-  /** Beside the one that counts, until a point says that this one does. */
+  /** Beside the valid seal, until a point makes this one valid. */
   async bringSeal(bytes: Uint8Array): Promise<void> {
     await this.#files.replace(this.#points.length === 0 ? sealFile : nextSealFile, bytes);
   }
 
-  /** The one that a point says counts. */
+  /** Replaces the seal by the one that a point made valid. */
   async adoptSeal(bytes: Uint8Array): Promise<void> {
     await this.#files.replace(sealFile, bytes);
     if (await this.#files.exists(nextSealFile)) await this.#files.remove(nextSealFile);
   }
 
-  /** From here on everything that the point says counts as arrived. */
+  /** Appends a point: from then on everything in it counts as arrived. */
   async note(point: Point): Promise<void> {
     const line = this.#chain.line(point);
     const file = await this.#files.openAppend(journalFile, false);
@@ -188,8 +184,8 @@ export class ShipTarget {
   }
 
   /**
-   * Forgets the points before the last one that is not after `cutoff`, and half of them where the journal becomes long;
-   * removes the files that only they needed.
+   * Drops points before the last one at or before `cutoff`, and half of them if the journal is long; removes files that
+   * only they needed.
    */
   async prune(cutoff: number, keys: PointKeys): Promise<void> {
     const isLong = this.#journalBytes > this.#mostBytes;

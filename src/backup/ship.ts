@@ -1,6 +1,6 @@
-// Ships the appliance to a second directory every few seconds: what the last ones wrote, and from time to time a
-// snapshot, so that a disk that dies takes no more than the interval with it. The serving thread reads and copies small
-// pieces; no request waits.
+// Ships the appliance to a second directory every few seconds: the latest writes, and from time to time a snapshot, so
+// that a lost disk costs no more than the interval. The serving thread reads and copies in small pieces, and no request
+// waits.
 
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -31,19 +31,19 @@ import { type Collected, type Collecting, collect, isLost, stillOpens } from './
 
 interface ShipDeps extends Collecting {
   readonly seal: { readonly current: Seal };
-  /** The directory's files for one epoch of the appliance. */
+  /** Files of the directory for one epoch of the appliance. */
   target(directory: string): Files;
-  /** Which life of the appliance this is. */
+  /** The epoch of the appliance's current life. */
   readonly epoch: number;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   now(): number;
-  /** For how long earlier states stay restorable, in milliseconds. */
+  /** Milliseconds for which earlier states stay restorable. */
   readonly window: number;
 }
 
-/** What of a log is compared before it is continued: a record's seal, which goes on all before it. */
+/** Bytes of a log compared before it is continued: a record's seal, which depends on all before it. */
 const comparedTail = 64;
-/** Points that may be past the window before the journal is written anew. */
+/** Points that may exceed the window before the journal is rewritten. */
 const pruneEvery = 256;
 
 export class Shipper {
@@ -59,22 +59,22 @@ export class Shipper {
   }
 
   /**
-   * Ships everything that is durable now. Answers whether there was anything. After a failure the next one does what
-   * this one did not.
+   * Ships everything that is durable now. Returns whether there was anything. After a failure, the next call does what
+   * is left.
    */
   async ship(): Promise<boolean> {
     const signature = this.#signatureNow();
     if (signature === this.#signature && this.#seal === this.#deps.seal.current) return false;
     const collected = await collect(this.#deps, { counted: false });
     try {
-      // From here on no file that is held gets another key.
+      // From here on no held file gets another key.
       const seal = this.#deps.seal.current;
       const at = this.#deps.now();
       const target = this.#target ?? (await this.#open(collected, seal));
       this.#target = target;
       await this.#bring(target, collected, seal, at);
     } catch (error) {
-      // What is there is found out anew.
+      // The target's contents are read again next time.
       this.#target = undefined;
       this.#seal = undefined;
       this.#signature = undefined;
@@ -95,13 +95,12 @@ export class Shipper {
         try {
           await target.bring(files, file, keys);
         } catch (error) {
-          // What is lost here may well have arrived before. What is new has to arrive in any case.
+          // A lost segment may have been shipped before. Any other file must arrive.
           if (!(await isLost(files, file))) throw error;
         }
       }
     }
-    // A key that went meanwhile may be the one of a file just copied: then this does not count, and the next time it
-    // does.
+    // A key removed meanwhile may be that of a file just copied: then this point is dropped, and the next one counts.
     if (!stillOpens(this.#deps.seal.current, seal)) return;
     const newSeal = this.#seal === seal ? undefined : seal.toBytes();
     if (newSeal) await target.bringSeal(newSeal);
@@ -116,7 +115,7 @@ export class Shipper {
     await this.#prune(target, places, at, seal);
   }
 
-  /** What was there before must be the beginning of what is here. */
+  /** Checks that the target's contents are the beginning of the local ones. */
   async #open({ stores }: Collected, seal: Seal): Promise<ShipTarget> {
     const { files, epoch } = this.#deps;
     const directory = shippedDirectory(seal.applianceId, epoch);
@@ -145,12 +144,12 @@ export class Shipper {
     this.#pruned = 0;
   }
 
-  /** Anything that could make a difference, without holding anything. */
+  /** A summary that changes whenever there may be something to ship; needs no hold on the files. */
   #signatureNow(): string {
     const { system, tenants } = this.#deps;
     return [system, ...tenants.all.map(({ handle }) => handle.store)]
       .map((store) => {
-        // Of a checkpoint in the same millisecond as the one before, the segments that it dropped tell.
+        // If two checkpoints fall in one millisecond, dropped segments still change `activityBytes`.
         const { sequence, logBytes, lastCheckpointAt, activityBytes } = store.status();
         return `${sequence}/${logBytes}/${lastCheckpointAt}/${activityBytes}`;
       })
@@ -186,7 +185,7 @@ function changes(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>):
   return changed;
 }
 
-/** Whether `here` is less of a store than `there`. */
+/** Whether `here` is behind `there` in the same store. */
 export function isBehind(here: ShippedPlace, there: ShippedPlace): boolean {
   if (here.sequence !== undefined && there.sequence !== undefined && here.sequence < there.sequence) return true;
   return here.log < there.log || (here.log === there.log && here.offset < there.offset);
@@ -200,34 +199,34 @@ function older(directory: string): KmsError {
 
 export interface ShippingSettings {
   readonly to: string;
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly every: number;
-  /** For how long earlier states stay restorable, in milliseconds. */
+  /** Milliseconds for which earlier states stay restorable. */
   readonly window: number;
 }
 
-/** What those who ship to `to` keep there of one life of the appliance. */
+/** The shipped directory of one life of the appliance. */
 export function shippedTo(to: ForeignFiles, seal: Seal, epoch: number): Fenced {
   const directory = shippedDirectory(seal.applianceId, epoch);
   return { files: to.beneath(directory), directory, keys: seal.keysFor(systemDir) };
 }
 
-/** The same of all its lives. */
+/** The shipped directories of all its lives. */
 export async function livesShippedTo(to: ForeignFiles, seal: Seal): Promise<readonly Fenced[]> {
   const found = (await to.names('.').catch(() => [])).map(parseShippedDirectory);
   return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
 }
 
-/** For what is left at the end, in milliseconds. */
+/** Milliseconds to ship the rest at the end. */
 const closeTimeout = 15_000;
 
 export interface ShippingStatus {
   readonly to: string;
-  /** Epoch milliseconds: everything that was durable then has arrived. */
+  /** Epoch milliseconds: everything durable by then has arrived. */
   readonly arrivedAt: number | undefined;
-  /** Why the last try failed, or what is wrong although everything arrived. */
+  /** Why the last try failed, or a problem although everything arrived. */
   readonly error?: string;
-  /** Of a later life of the appliance that ships there too, which is then what is wrong. */
+  /** Epoch of a later life that ships there too, which is then the problem. */
   readonly laterEpoch?: number;
 }
 
@@ -269,18 +268,18 @@ export class Shipping {
     };
   }
 
-  /** The first time at once; nobody waits for it. */
+  /** Ships for the first time at once, in the background. */
   start(): void {
     this.#running = this.#once().then(() => this.#next());
   }
 
-  /** The directory for this life of the appliance. */
+  /** The directory of this life of the appliance. */
   get fenced(): Fenced {
     const { seal, epoch } = this.#deps;
     return shippedTo(this.#to, seal.current, epoch);
   }
 
-  /** Ships all that is left, and nothing after it. Throws what keeps it from arriving. */
+  /** Ships all that is left, and nothing after it. Throws if it cannot arrive. */
   async finish(): Promise<void> {
     clearTimeout(this.#timer);
     this.#closed = true;
@@ -289,7 +288,7 @@ export class Shipping {
     this.#finished = true;
   }
 
-  /** Ships what is left, then stops. A directory that hangs holds nobody up for long. */
+  /** Ships what is left, then stops, without waiting long for a directory that hangs. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -323,7 +322,7 @@ export class Shipping {
       const error = systemError(cause, this.#settings.to);
       const message = error instanceof Error ? error.message : String(error);
       this.#laterEpoch = undefined;
-      // Once, not at each try.
+      // Reported once, not at each try.
       if (message !== this.#error) {
         this.#onEvent({ level: 'error', message: `shipping to ${this.#settings.to} failed: ${message}`, cause });
       }
@@ -331,7 +330,7 @@ export class Shipping {
     }
   }
 
-  /** Two lives of one appliance part from each other, and only a person knows which is to go on. */
+  /** Two lives of one appliance diverge, and only a person knows which is to go on. */
   async #laterLife(): Promise<string | undefined> {
     const { to } = this.#settings;
     const { seal, epoch } = this.#deps;

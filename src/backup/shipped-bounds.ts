@@ -1,27 +1,27 @@
-// Bounds of what is read from a directory that others may write: no file there is taken into memory that is longer than
-// an appliance makes one of its kind, and what is long holds nobody up while it is read.
+// Bounds for reading a directory that others may write: no file larger than an appliance makes of its kind is read into
+// memory, and reading a long one yields to the event loop.
 import { setImmediate } from 'node:timers/promises';
 import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Files } from '../store/files.ts';
 
-/** A fence names a machine and says a few numbers. */
+/** A fence holds a host name and a few numbers. */
 export const longestFence = 4096;
 /** A seal has about 100 bytes for each key of each store. */
 export const longestSeal = 16 * 1024 * 1024;
-/** Shipping forgets the older half of its points when its journal is half as long as this. */
+/** Shipping drops the older half of its points when its journal reaches half of this. */
 export const longestJournal = 256 * 1024 * 1024;
 /** A line that names all stores has about 200 bytes for each. */
 export const longestLine = 16 * 1024 * 1024;
 /** A segment is closed when it has 16 MiB of text. */
 export const longestSegment = 64 * 1024 * 1024;
-/** Logs behind one snapshot; usually there are one or two, and one more for each checkpoint that failed. */
+/** Logs after one snapshot; usually one or two, plus one for each failed checkpoint. */
 export const mostLogs = 100_000;
 
 const pieceLength = 1024 * 1024;
 const lineFeed = 0x0a;
 
-/** A journal's bytes from `from` on. Throws `corrupt` for more than a journal has, or a line that is too long. */
+/** The journal's bytes from `from` on. Throws `corrupt` if the journal or a line is too long. */
 export async function journalBytes(
   files: Pick<Files, 'size' | 'readAt'>,
   name: string,
@@ -54,7 +54,7 @@ function tooLong(name: string, size: number, most: number): KmsError {
   return new KmsError('corrupt', `${name}: expected at most ${most} bytes, found ${size}`, { hint: foreignHint });
 }
 
-/** Throws `corrupt` for a length that no appliance makes a file of this kind. */
+/** Throws `corrupt` if the file is larger than an appliance makes one of its kind. */
 export function needAtMost(name: string, size: number, most: number): void {
   if (size > most) throw tooLong(name, size, most);
 }

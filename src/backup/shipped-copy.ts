@@ -1,5 +1,5 @@
-// A copy of a shipped directory, in files of the same names: what has arrived is brought near, and what no state needs
-// goes. Logs only grow, and files that the last proven state needs stay.
+// A local copy of a shipped directory, with the same file names: arrived data is copied, and data that no state needs
+// is removed. Logs only grow, and files of the last proven state stay.
 import { equalBytes, toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { sealFile } from '../platform/data-dir.ts';
@@ -19,17 +19,17 @@ import { longestSegment, needAtMost } from './shipped-bounds.ts';
 
 interface Arriving {
   readonly point: Point;
-  /** What is here for certain. */
+  /** The state that is certainly here. */
   readonly before: Point | undefined;
   readonly seal: Uint8Array;
-  /** Of the journal, from that byte on. */
+  /** Bytes of the journal, from offset `from` on. */
   readonly lines: Uint8Array;
   readonly from: number;
-  /** Bytes that can still be written near. */
+  /** Bytes that can still be written locally. */
   room(): Promise<number>;
 }
 
-/** Copies what is missing; the journal says so last. */
+/** Copies the missing data; the journal is written last. */
 export async function bringNear(source: Files, copy: Files, arriving: Arriving): Promise<void> {
   const { point, seal, lines, from, room } = arriving;
   await copy.makeDir('.');
@@ -47,7 +47,7 @@ export async function bringNear(source: Files, copy: Files, arriving: Arriving):
   }
 }
 
-/** Throws away what came after the point `good`. */
+/** Discards data after the point `good`. */
 export async function cutBack(copy: Files, bad: Point, good: Point): Promise<void> {
   if (await copy.exists(journalFile)) await copy.remove(journalFile);
   for (const [dir] of arrived([bad])) {
@@ -57,7 +57,7 @@ export async function cutBack(copy: Files, bad: Point, good: Point): Promise<voi
   }
 }
 
-/** Removes what only states before this point needed. */
+/** Removes data that only states before this point need. */
 export async function prune(copy: Files, point: Point): Promise<void> {
   for (const [dir, { snapshot, from = 1 }] of arrived([point])) {
     const { snapshots, logs } = await listStoreFiles(copy, dir);
@@ -72,12 +72,12 @@ export async function prune(copy: Files, point: Point): Promise<void> {
 interface Bringing {
   readonly dir: string;
   readonly place: ShippedPlace;
-  /** As far as it is here for certain: what is behind that may be torn. */
+  /** The place up to which it is certainly here: later bytes may be torn. */
   readonly before: ShippedPlace | undefined;
   room(): Promise<number>;
 }
 
-/** Copies what of a store is missing. */
+/** Copies the missing data of a store. */
 async function bring(source: Files, copy: Files, { dir, place, before, room }: Bringing): Promise<void> {
   await copy.makeDir(dir);
   const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
@@ -114,10 +114,10 @@ async function bring(source: Files, copy: Files, { dir, place, before, room }: B
   }
 }
 
-/** Bytes that a standby leaves free, so that it can note what it has and take over. */
+/** Bytes that a standby leaves free, so that it can note its progress and take over. */
 const keptFree = 64 * 1024 * 1024;
 
-/** Throws `refused` before anything is written of what would fill the disk: without a key nothing says what it is. */
+/** Throws `refused` before writing data that would fill the disk: without a key its origin is unproven. */
 async function needRoom(name: string, bytes: number, room: () => Promise<number>): Promise<void> {
   const free = await room();
   if (bytes === 0 || bytes + keptFree <= free) return;
@@ -126,13 +126,13 @@ async function needRoom(name: string, bytes: number, room: () => Promise<number>
   });
 }
 
-/** A line may say any number of bytes. */
+/** Checks that the file is long enough: a journal line may claim any number of bytes. */
 async function needAllThere(source: Files, name: string, bytes: number): Promise<void> {
   const size = await source.size(name);
   if (size < bytes) throw endsEarly(name, size, bytes);
 }
 
-/** Throws `corrupt` for a file of another kind or another store: its header, in clear, has to be the one expected. */
+/** Throws `corrupt` for a file of another kind or store, by its header, which is in clear. */
 async function needStoreFile(
   source: Files,
   kind: 'log' | 'snapshot',
@@ -178,7 +178,7 @@ async function append(
   }
 }
 
-/** Leaves of a store what a state needs. */
+/** Reduces a store to what a state needs. */
 async function cutBackStore(files: Files, dir: string, place: ShippedPlace): Promise<void> {
   const { snapshots, logs } = await listStoreFiles(files, dir);
   for (const each of snapshots) if (each > place.snapshot) await files.remove(snapshotName(dir, each));

@@ -1,5 +1,5 @@
-// What a standby answers until it takes over: that it lives, how far it is behind, and to the administrator at the
-// machine the command that has it take over. Everything else is told that nobody is served here.
+// The answers of a standby until it takes over: health, its lag, and for the administrator at the machine the command
+// to take over. All other requests are refused.
 import { type LocalId, localEndpoints } from '../api/local-endpoints.ts';
 import { localCaller } from '../core/credential.ts';
 import { KmsError, reasonOf } from '../errors.ts';
@@ -14,10 +14,10 @@ import type { Standby } from './standby.ts';
 
 const message = 'this is a standby: it serves nobody until it takes over';
 
-/** How long the one that it takes over from is given to stop, unless that is said, in milliseconds. */
+/** Default time in milliseconds that the former primary gets to stop. */
 const usualWait = 10_000;
 
-/** `begin` opens the appliance that it took over. */
+/** @param begin opens the appliance after the takeover. */
 export function standbyAnswers(standby: Standby, begin: () => Promise<unknown>): Answer {
   let takingOver: Promise<Outcome> | undefined;
   const promote = async (request: ApiRequest): Promise<Outcome> => {
@@ -45,18 +45,18 @@ export function standbyAnswers(standby: Standby, begin: () => Promise<unknown>):
 
 const notServing: Outcome = { status: 503, body: { message }, headers: { 'Retry-After': '5' } };
 
-/** Clients of Tang, who are anybody, are told nothing. */
+/** Unauthenticated clients of Tang get no answer. */
 function publicAnswer(standby: Standby, { path, surface }: ApiRequest): Outcome | undefined {
   if (surface === 'tang') return undefined;
   if (path === '/healthz') return answered({ status: 'ok' });
   if (path === '/readyz') return { status: 503, body: { message, standby: distance(standby) } };
   if (path === '/metrics')
     return { ...answered({}), content: metricsOf(standby), headers: { 'Content-Type': textType } };
-  // Whether it would be sealed is not known before it takes over.
+  // Before the takeover it is unknown whether it would be sealed.
   return path === '/system/seal-status' ? { status: 404, body: { message } } : undefined;
 }
 
-/** What could not be done is no defect: it is told to whoever asked. */
+/** A failed takeover is not a defect: the caller gets the reason. */
 function answerable(error: unknown): unknown {
   if (!(error instanceof KmsError) || error.code === 'sealed') return error;
   const { message: what, hint } = error;
@@ -72,7 +72,7 @@ async function bodyOf({ body }: ApiRequest): Promise<{ wait?: number; fence?: bo
   const value = parsed(new TextDecoder().decode(bytes));
   const checked = checkParts(endpoint, { params: {}, query: {}, body: { value, inexact: [] } });
   if (checked.error) throw checked.error;
-  // Cast: the declaration has just been compared with it.
+  // Cast: just validated against the declaration.
   return (checked.input as { body: { wait?: number; fence?: boolean; acceptOlder?: boolean } }).body;
 }
 
@@ -84,7 +84,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** For everybody: no paths, and no reasons with paths in them. */
+/** Public, so without paths, and without reasons that contain paths. */
 function distance(standby: Standby): object {
   const { appliance, epoch, behind, shipped, proven, problem } = standby.status();
   return {

@@ -1,7 +1,7 @@
-// Standby is a directory that follows what an appliance ships, and becomes that appliance by one command. Until then it
-// serves nobody, and has no seal in its place. Taking over ends the life that it followed by a fence, gives whoever
-// lives it the time to stop and to ship the last of it, and begins the next epoch, as a restore does. It may be cut off
-// at any step: done again, it goes on.
+// Standby is a directory that follows a shipped appliance, and becomes that appliance by one command. Until then it
+// serves no one, and has no seal of its own. A takeover fences the life that it followed, gives that the time to stop
+// and to ship the rest, and begins the next epoch, like a restore. It may be cut off at any step: repeated, it
+// continues.
 import { readdir } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -42,28 +42,28 @@ import {
 } from './take-over.ts';
 
 interface StandbyOptions {
-  /** What is shipped to; where it was followed before when absent. */
+  /** The shipped directory. Default: the one followed before. */
   readonly from?: string | undefined;
   /** The new data directory: missing, empty or a standby's. */
   readonly data: string;
-  /** A key file may lie beside another directory than `data`. */
+  /** `data`: the directory beside which a key file may be, if not the standby's own. */
   readonly keys: Omit<KeyOptions, 'data'> & Partial<Pick<KeyOptions, 'data'>>;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
 }
 
-/** What the mark holds. */
+/** Contents of the mark. */
 interface Mark {
   readonly format: 1;
-  /** Random, hexadecimal: by which a fence knows who raised it. */
+  /** Random, hexadecimal: identifies the standby in its fence. */
   readonly id: string;
   readonly from: string;
-  /** The last state that was proven. */
+  /** The last proven state. */
   readonly proven?: { readonly directory: string; readonly point: Point };
 }
 
 type StandbyStatus = StandbyAnswer['standby'];
 
-/** How often it looks for more, in milliseconds. */
+/** Milliseconds between two looks at the shipped directory. */
 const pause = 1000;
 
 export class Standby {
@@ -72,10 +72,10 @@ export class Standby {
   readonly #lock: DirectoryLock;
   readonly #wasm: Uint8Array;
   readonly #follower: Follower;
-  /** What is shipped to. */
+  /** The shipped directory, with all lives in it. */
   readonly #lives: ForeignFiles;
   #mark: Mark;
-  /** What opened the seal last. */
+  /** The last opened seal. */
   #opened: OpenedSeal | undefined;
   #problem: string | undefined = 'it has not looked there yet';
   #said: string | undefined;
@@ -83,7 +83,7 @@ export class Standby {
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
-  /** Takes the directory for this process; makes a standby's of one that is missing or empty. */
+  /** Locks the directory; makes a missing or empty one a standby's. */
   static async open(options: StandbyOptions): Promise<Standby> {
     const data = resolve(options.data);
     try {
@@ -148,8 +148,8 @@ export class Standby {
   }
 
   /**
-   * Becomes the appliance: then the directory is a data directory like any other, and this has let go of it. Throws,
-   * and goes on following, where it cannot. `keys`: where the master key comes from, unless from where it came so far.
+   * Becomes the appliance: then the directory is an ordinary data directory, which this has released. If it cannot,
+   * throws, and goes on following. `keys`: sources of the master key. Default: those used so far.
    */
   async takeOver(how: TakingOver, keys = this.#options.keys): Promise<TakenOverAnswer> {
     await this.#rest();
@@ -172,7 +172,7 @@ export class Standby {
     }
   }
 
-  /** Takes what has arrived, and proves it, but for what was proven `before`. Throws why it could not. */
+  /** Copies and proves what has arrived, except what was proven `before`. Throws if it cannot. */
   async catchUp(before?: Proven): Promise<Proven> {
     await this.#rest();
     for (let tries = 5; ; tries--) {
@@ -180,26 +180,26 @@ export class Standby {
         await this.#follower.look();
         return await this.#follower.prove(before);
       } catch (error) {
-        // Something may be arriving right now.
+        // Data may be arriving right now.
         if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
         await setTimeout(pause);
       }
     }
   }
 
-  /** The stores of a state that was copied, to be read, and what opens them. */
+  /** The stores of a copied state, for reading, and the seal that opens them. */
   async stores({ directory, point }: ShippedState): Promise<{ shipped: ShippedStores; opened: OpenedSeal }> {
     const opened = this.#opened;
     if (!opened) throw new KmsError('internal', 'a state is to be read without a key');
     return { shipped: await shippedStores(this.#places.copy(directory.name), opened.seal, [point]), opened };
   }
 
-  /** Whether its own fence stands. Throws `refused` where another's does. */
+  /** Whether its own fence stands. Throws `refused` if another standby's does. */
   hasFenced({ directory }: Proven): Promise<boolean> {
     return isFencedBy({ ...this.#places, follower: this.#follower, id: this.#mark.id }, { directory });
   }
 
-  /** Has the one that it follows stop, for another than this directory. Done again it goes on. */
+  /** Makes the primary stop, for a takeover elsewhere than in this directory. Repeated, it continues. */
   async stopOther(how: TakingOver): Promise<Stopped<ShippedState>> {
     await this.#rest();
     return stopTheOther(this.#stopping(this.#follower), how, newestArrived);
@@ -212,7 +212,7 @@ export class Standby {
       from: this.#mark.from,
       directories: () => this.#directories(),
       all: () => findDirectories(rootOf(this.#mark.from), this.#lives),
-      // Nobody is asked once more for what opens the one that is followed.
+      // No passphrase prompt for the seals of other lives.
       openBeside: async (name: string) => {
         const bytes = await this.#lives.beneath(name).read(sealFile, longestSeal);
         return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
@@ -253,7 +253,7 @@ export class Standby {
 
   #newFollower(keys: StandbyOptions['keys']): Follower {
     const root = join(this.data, copiesDir);
-    // Whoever names one life means that one, also where a later one was followed so far.
+    // A named life is the one meant, even if a later one was followed so far.
     const named = parseShippedDirectory(basename(this.#mark.from));
     const isMeant = ({ name }: ShippedDirectory): boolean => named === undefined || named.name === name;
     const { directory = '', point } = this.#mark.proven ?? {};
@@ -299,7 +299,7 @@ export class Standby {
     } catch (error) {
       this.#problem = reasonOf(error);
     }
-    // Once, not at each look. What is gone with the next look is not worth a line.
+    // Reported once, not at each look. A problem gone by the next look is not reported.
     const { onEvent } = this.#options;
     if (this.#problem === this.#said) return;
     if (this.#problem === undefined) onEvent?.({ level: 'info', message: `following ${this.#mark.from}` });
@@ -307,7 +307,7 @@ export class Standby {
     this.#said = this.#problem;
   }
 
-  /** It follows all the same: of the lives that ship there the latest. */
+  /** A warning only: it goes on following the latest life. */
   async #partedFrom(): Promise<string | undefined> {
     const { directory } = this.#follower.shipped ?? {};
     const beside = directory && (await lifeBeside(this.#places.source, await this.#directories(), directory));
@@ -325,7 +325,7 @@ export async function readMark(data: string): Promise<Mark | undefined> {
   const files = nodeFiles(data);
   if (!(await files.exists(standbyMark))) return undefined;
   const value = parseJson(await files.read(standbyMark));
-  // Casts: only `writeMark` writes it, whole or not at all; a state in it is proven again before it counts.
+  // Cast: only `writeMark` writes it, atomically; a state in it is proven again before it counts.
   if (isJsonObject(value) && value.format === 1 && isHex(value.id, 32) && typeof value.from === 'string') {
     return value as unknown as Mark;
   }
@@ -338,16 +338,16 @@ async function writeMark(data: string, mark: Mark): Promise<void> {
   await nodeFiles(data).replace(standbyMark, utf8(`${JSON.stringify(mark)}\n`));
 }
 
-/** Whether an appliance is in the directory that a standby there took over. */
+/** Whether the directory holds an appliance that the standby there took over. */
 export async function hasTakenOver(data: string): Promise<boolean> {
   const files = nodeFiles(resolve(data));
   if ((await dataDirState(resolve(data))) !== 'whole' || !(await files.exists(standbyMark))) return false;
-  // It may have been cut off before that.
+  // The takeover may have been cut off before this cleanup.
   await clearStandby(files);
   return true;
 }
 
-/** `known`: it has to be a standby's already. */
+/** `known`: it must already be a standby's. */
 async function needStandby(data: string, known: boolean): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'standby' || (!known && (state === 'missing' || state === 'empty'))) return;
@@ -362,7 +362,7 @@ async function needStandby(data: string, known: boolean): Promise<void> {
   });
 }
 
-/** A standby follows what an appliance ships, not an appliance's own directory, and no other standby. */
+/** A standby follows shipped data, not an appliance's own directory, and not another standby. */
 async function refuseDataDirectory(from: string): Promise<void> {
   for (const dir of [from, dirname(from), dirname(dirname(from))]) {
     const files = foreignFiles({ path: dir });

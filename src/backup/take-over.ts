@@ -1,6 +1,6 @@
-// Taking over from the appliance that a standby follows: a fence before it, the time to stop and to ship the last of
-// it, what arrived by then as an appliance in the standby's directory, and its next epoch. Cut off at any step it is
-// done again: the fence that stands is its own, and without a seal in its place nothing serves the directory.
+// Taking over from the appliance that a standby follows: a fence, time for the primary to stop and ship the rest, a
+// restore of what arrived into the standby's directory, and the next epoch. If cut off at any step it is repeated: the
+// fence that stands is its own, and without a seal the directory is not served.
 
 import type { TakenOverAnswer } from '../api/local/copies.ts';
 import type { World } from '../core/context.ts';
@@ -15,26 +15,26 @@ import { type RestoreSource, restoreInto } from './restore.ts';
 import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
 import { sourceAt } from './ship-source.ts';
 
-/** What of one shipped directory lies where. */
+/** Files of a shipped directory, at the source and in the copy. */
 export interface Places {
   source(directory: string): Files;
   copy(directory: string): Files;
 }
 
 interface TakeOverDeps extends Places {
-  /** What was named to follow: of several lives in it the latest. */
+  /** The followed directory; if it has several lives, the latest counts. */
   readonly from: string;
-  /** All of them; of one that was named itself, that one. */
+  /** All lives in it; if a life was named, only that one. */
   directories(): Promise<readonly ShippedDirectory[]>;
-  /** All that lies beside the one that is followed, and that one. */
+  /** All lives beside the followed one, and that one. */
   all(): Promise<readonly ShippedDirectory[]>;
-  /** The newest seal in such a directory. Throws where it does not open. */
+  /** The newest seal in such a directory. Throws if it does not open. */
   openBeside(directory: string): Promise<Seal>;
   /** The directory that becomes the appliance's, and its files. */
   readonly root: string;
   readonly data: Files;
   readonly follower: Follower;
-  /** Of the standby, and of its machine. */
+  /** The standby's id, and its host name. */
   readonly id: string;
   readonly host: string;
   readonly wasm: Uint8Array;
@@ -43,44 +43,44 @@ interface TakeOverDeps extends Places {
 }
 
 export interface TakingOver {
-  /** For how long whoever is fenced off is given to say that it stopped, in milliseconds. */
+  /** Milliseconds that the fenced appliance gets to confirm that it stopped. */
   readonly wait: number;
-  /** Without it, nothing tells the other to stop: where what is shipped to is out of reach. */
+  /** Without it, the primary is not told to stop: for a shipped directory out of reach. */
   readonly fence: boolean;
-  /** Takes the last state that was proven where the newest does not verify, or is out of reach. */
+  /** Accepts the last proven state if the newest does not verify, or is out of reach. */
   readonly acceptOlder: boolean;
 }
 
-/** How often the other's word that it stopped is looked for, in milliseconds. */
+/** Milliseconds between two checks for the confirmation. */
 const shortPause = 100;
-/** How long the end of a journal is waited for at least, in milliseconds. */
+/** Least milliseconds to wait for the end of a journal. */
 const settling = 5000;
 
 type StopDeps = Omit<TakeOverDeps, 'root' | 'data' | 'wasm'>;
 type Fencing = Pick<TakeOverDeps, 'source' | 'follower'>;
 
-/** What the one that lived before left. */
+/** Remains of the former primary's life. */
 export interface Stopped<S extends ShippedState> {
   readonly last: S;
   readonly seal: Seal;
-  /** Of the state `last`. */
+  /** The data of the state `last`. */
   readonly source: RestoreSource;
-  /** Of the epoch that follows. */
+  /** Number of the next epoch. */
   readonly number: number;
-  /** Whether that one has said that it stopped, and everything that it answered is in `last`. */
+  /** Whether the former primary confirmed its stop, so that `last` holds all it acknowledged. */
   readonly isComplete: boolean;
 }
 
 type Newest<S extends ShippedState> = (deps: StopDeps, how: TakingOver, before: Proven) => Promise<S>;
 
-/** Has the one that lives stop, unless it is not to be told, and takes the last of it, as `newestOf` gives it. */
+/** Stops the primary, unless no fence is wanted, and takes its last state, by `newestOf`. */
 export async function stopTheOther<S extends ShippedState>(
   deps: StopDeps,
   how: TakingOver,
   newestOf: Newest<S>,
 ): Promise<Stopped<Proven | S>> {
   const { follower, world } = deps;
-  // What does not verify is found before anybody is stopped for it.
+  // A state that does not verify must show before the primary is stopped.
   const first = await newest(deps, how);
   await needOneLife(deps, first.directory, how);
   const fenced = fencedBy(deps, first);
@@ -115,22 +115,22 @@ export async function takeOver(
   };
 }
 
-/** Copies of what is shipped, in the directory of a standby. */
+/** Copies of shipped data, in the directory of a standby. */
 export const copiesDir = 'standby';
 
 /**
- * Removes the copies once it took over. The mark stays, so that whoever starts the standby again, as a service does,
- * has the appliance served.
+ * Removes the copies after the takeover. The mark stays, so that starting the standby again, as a service does, serves
+ * the appliance.
  */
 export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
 }
 
-/** The newest state, proven; `before`: a state that was, a moment ago. */
+/** The newest state, proven; `before`: a state proven a moment ago. */
 async function newest({ follower }: StopDeps, { fence, acceptOlder }: TakingOver, before?: Proven): Promise<Proven> {
   try {
     await follower.look().catch((error: unknown) => {
-      // What is here is thrown away by then, and copied once more.
+      // The local copy of it has been discarded by then, so it is copied again.
       if (error instanceof KmsError && error.code === 'corrupt') return follower.look(true);
       throw error;
     });
@@ -147,7 +147,7 @@ async function newest({ follower }: StopDeps, { fence, acceptOlder }: TakingOver
   }
 }
 
-/** The newest state as it arrived, for whoever proves it where it goes; proven, where an older one would do. */
+/** The newest state as it arrived, unproven, for a caller that proves it; proven if an older one would do. */
 export async function newestArrived(deps: StopDeps, how: TakingOver, before: Proven): Promise<ShippedState> {
   const { follower } = deps;
   if (how.acceptOlder) return newest(deps, how, before);
@@ -160,8 +160,8 @@ function fencedBy({ source, follower }: Fencing, { directory: { name } }: Pick<S
 }
 
 /**
- * The newest state once the fence stands. A network file system may show the word of the one that stopped before the
- * end of the journal, which is then waited for.
+ * The newest state once the fence stands. A network file system may show the confirmation before the end of the
+ * journal, so this waits for the journal.
  */
 async function lastOf<S extends ShippedState>(
   deps: StopDeps,
@@ -178,21 +178,18 @@ async function lastOf<S extends ShippedState>(
   }
 }
 
-/** How the life that is meant is named; a running standby follows what it was started with. */
+/** The way to name a life; a running standby follows the one that it was started with. */
 export const standbyNames = 'end the standby, and promote with --from';
 
-/** Nobody is stopped for the latest life where an earlier one went on beside it. */
+/** Throws if an earlier life went on beside the latest: the primary must not be stopped for the wrong one. */
 async function needOneLife(deps: StopDeps, directory: ShippedDirectory, { fence }: TakingOver): Promise<void> {
   const look = async () => lifeBeside(deps.source, await deps.directories(), directory);
-  // Unfenced, what is shipped to may well be out of reach.
+  // Without a fence, the shipped directory may well be out of reach.
   const beside = fence ? await look() : await look().catch(() => undefined);
   if (beside) throw parted(beside, directory, deps.from, standbyNames);
 }
 
-/**
- * Raises the fence before the one that is followed and before every other life that ships beside it, and waits for the
- * word of the first.
- */
+/** Fences the followed life and every other life that ships beside it, and waits for the confirmation of the first. */
 async function fenceOff(
   deps: StopDeps,
   fenced: Fenced,
@@ -215,7 +212,7 @@ async function fenceOff(
   }
 }
 
-/** Whether a fence stands there that its life can verify: that may have other keys by now than the one followed. */
+/** Whether the life `name` now has a fence that it can verify: its keys may differ from the followed one's by now. */
 async function fenceOther(deps: StopDeps, name: string, fence: Fence): Promise<boolean> {
   const own = await deps.openBeside(name).catch(() => undefined);
   try {
@@ -224,7 +221,7 @@ async function fenceOther(deps: StopDeps, name: string, fence: Fence): Promise<b
       directory: name,
       keys: (own ?? sealOf(deps.follower)).keysFor(systemDir),
     };
-    // One that stands there ended that life already.
+    // An existing fence has already ended that life.
     if (await readFence(fenced).catch(() => undefined)) return true;
     await raiseFence(fenced, fence, deps.pause);
     return own !== undefined;
@@ -240,7 +237,7 @@ function sealOf({ seal }: Follower): Seal {
   throw new KmsError('sealed', 'the master key is not available', { hint: 'give the key with --key-file' });
 }
 
-/** Whether the fence of `id` stands before this life. Throws `refused` where another's does. */
+/** Whether the fence of `id` stands in this life's directory. Throws `refused` if another standby's does. */
 export async function isFencedBy(deps: Fencing & Pick<TakeOverDeps, 'id'>, state: Pick<ShippedState, 'directory'>) {
   const fence = await readFence(fencedBy(deps, state));
   if (fence && fence.by !== deps.id) throw takenBy(fence);
@@ -254,7 +251,7 @@ async function needOwnFence(fenced: Fenced, { by }: Fence): Promise<void> {
   });
 }
 
-/** What is wrong once the fence stands. */
+/** Adds to an error that the fence already stands. */
 function stopped(error: unknown): never {
   if (!(error instanceof KmsError)) throw error;
   throw new KmsError(

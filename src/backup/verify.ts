@@ -1,5 +1,5 @@
-// Whether a backup restores, found out without restoring it: on a thread beside whatever serves it is compared with its
-// digests, restored into a directory that goes away again or read where it is, and every store in it proven.
+// Verifies that a backup restores without restoring it: on a worker thread it is compared with its digests, restored
+// into a temporary directory or read in place, and every store in it is proven.
 
 import { resolve } from 'node:path';
 import { unless } from '../client/unless.ts';
@@ -27,13 +27,13 @@ import { copyFiles } from './restore.ts';
 interface Verified {
   readonly manifest: Manifest;
   readonly bytes: number;
-  /** Absent where no master key was there: then the digests alone were compared. */
+  /** Absent without a master key: then only the digests were compared. */
   readonly proof?: Proof;
 }
 
 /**
- * Throws `corrupt` where a byte is another, missing or too many, `refused` for a wrong master key. Given up once
- * `signal` is aborted.
+ * Throws `corrupt` if a byte is changed, missing or surplus, `refused` for a wrong master key. Stops when `signal` is
+ * aborted.
  */
 export async function verifyBackup(name: string, keys: KeyOptions, signal = unaborted): Promise<Verified> {
   const path = resolve(name);
@@ -64,22 +64,22 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   }
 }
 
-/** For what nobody gives up. */
+/** For callers that never abort. */
 const unaborted = new AbortController().signal;
 
 interface Trial {
-  /** A directory for it beside the backup, which is made and goes away again; absent: it is read where it is. */
+  /** A temporary directory beside the backup; absent: it is read in place. */
   readonly restoreTo?: string;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A backup file, and the directory that it is in. */
+/** A backup file and its directory. */
 interface BackupPlace {
   readonly files: ForeignFiles;
   readonly name: string;
 }
 
-/** Throws what is wrong with a backup, or that `signal` was aborted. `seal` is the one that is in it, opened. */
+/** Throws the backup's fault, or an error if `signal` was aborted. `seal` is the backup's, opened. */
 export async function tryRestore(
   { files, name }: BackupPlace,
   seal: Seal,
@@ -116,11 +116,11 @@ export interface ProveWork {
   readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
   readonly summary: Summary;
   readonly wasm: Uint8Array;
-  /** Restored into this new directory beside it first. */
+  /** Restored first into this new directory beside it, if given. */
   readonly restoreTo: string | undefined;
 }
 
-/** What the thread does. */
+/** The thread's part. */
 export async function proveBackup({ place, name, keys, summary, wasm, restoreTo }: ProveWork): Promise<Proof> {
   const files = foreignFiles(place);
   const backup = await openBackup(files, name);

@@ -1,5 +1,5 @@
-// Makes a backup, piece by piece in constant memory: of each open store the files of one commit, of each other one its
-// files at rest. One is made by itself before a newer program changes the stores.
+// Writes a backup piece by piece, in constant memory: for each open store the files of one commit, for others their
+// files at rest. One is made automatically before a newer program changes the stores.
 import { basename } from 'node:path/posix';
 import { sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
@@ -35,26 +35,26 @@ import {
 } from './format.ts';
 import { openBackup } from './read.ts';
 
-/** A store as it is copied. */
+/** A store to be copied. */
 interface CopiedStore {
   readonly dir: string;
-  /** Hexadecimal. */
+  /** In hexadecimal. */
   readonly uid: string;
   readonly sequence?: number;
   readonly files: readonly HeldFile[];
-  /** Where they are; the data directory when absent. */
+  /** The port of its files. Default: the data directory. */
   readonly source?: StoreHold['source'];
   readonly summary?: StoreSummary;
-  /** Segments that are known to be missing or changed. */
+  /** Segments known to be missing or changed. */
   readonly faulty?: readonly string[];
 }
 
 interface BackupInput {
   readonly files: Files;
-  /** The seal in force when it is asked, which is at the end: it has all keys that the copied files need. */
+  /** The current seal. Called at the end: it has all keys that the copied files need. */
   seal(): Seal;
   readonly stores: readonly CopiedStore[];
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly at: number;
   random(length: number): Uint8Array;
 }
@@ -75,7 +75,7 @@ export async function* writeBackup(input: BackupInput): AsyncGenerator<Uint8Arra
     const done: ManifestFile[] = [];
     for (const file of held) {
       const { name, bytes } = file;
-      // What is not there cannot be copied; that is no reason to be left without a backup of all the rest.
+      // A lost segment cannot be copied; the rest is backed up all the same.
       if (await isLost(source, file)) {
         faulty.add(name);
         continue;
@@ -139,7 +139,7 @@ function manifestOf(
   };
 }
 
-/** Whether a file is a segment of the activity log that cannot be copied as it should be. */
+/** Whether a file is an activity log segment that cannot be copied intact. */
 export async function isLost(files: Pick<Files, 'readAt' | 'size'>, file: HeldFile): Promise<boolean> {
   if (!isSegment(file)) return false;
   const { name, bytes } = file;
@@ -153,7 +153,7 @@ export async function isLost(files: Pick<Files, 'readAt' | 'size'>, file: HeldFi
   }
 }
 
-/** Whether `after` opens everything that `before` opened: files that were copied in between are readable with it. */
+/** Whether `after` opens everything that `before` opened, and thus files copied in between. */
 export function stillOpens(after: Seal, before: Seal): boolean {
   return before.stores.every((dir) => {
     if (!after.stores.includes(dir)) return false;
@@ -166,11 +166,11 @@ export interface Collecting {
   readonly files: Files;
   readonly system: SystemStore;
   readonly tenants: Tenants;
-  /** Where stores are that are no files of the data directory: holds one that is not open, if it is there. */
+  /** For stores outside the data directory: holds one that is not open, if it exists. */
   readonly shared?: { holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> } | undefined;
   readonly admin: {
     list(): Promise<readonly TenantRecord[]>;
-    /** Runs while no tenant is made, deleted, restored or erased. */
+    /** Runs while no tenant is created, deleted, restored or erased. */
     exclusively<R>(run: () => Promise<R>): Promise<R>;
   };
 }
@@ -180,7 +180,7 @@ export interface Collected {
   release(): void;
 }
 
-/** No request waits for it; tenants are made and deleted before or after it. */
+/** Holds the files of all stores. No request waits; tenants are created and deleted before or after. */
 export function collect(
   { files, system, tenants, admin, shared }: Collecting,
   { counted }: { readonly counted: boolean },
@@ -228,7 +228,7 @@ function copied(dir: string, hold: StoreHold, counted: boolean): Collected['stor
   return { dir, uid: toHex(uid), sequence, files, source, ...summary, hold };
 }
 
-/** A store that nobody here has open; undefined where none is. Where others may, what holds it is put to `holds`. */
+/** A store that is not open here; undefined if there is none. In a shared database its hold is added to `holds`. */
 async function atRest(
   { files, shared }: Pick<Collecting, 'files' | 'shared'>,
   dir: string,
@@ -241,7 +241,7 @@ async function atRest(
   return hold && copied(dir, hold, counted);
 }
 
-/** Of the data directory. */
+/** A closed store's files in the data directory. */
 async function storeAtRest(files: Files, dir: string): Promise<CopiedStore | undefined> {
   const { snapshots, logs } = await listStoreFiles(files, dir);
   const generation = snapshots.at(-1);
@@ -259,7 +259,7 @@ async function storeAtRest(files: Files, dir: string): Promise<CopiedStore | und
 }
 
 const prefix = 'before-migration-';
-/** Of earlier migrations, so many stay. */
+/** Number of earlier migrations' backups that are kept. */
 const kept = 2;
 
 interface Migrating extends Pick<Collecting, 'files' | 'shared'> {
@@ -270,8 +270,8 @@ interface Migrating extends Pick<Collecting, 'files' | 'shared'> {
 }
 
 /**
- * The backup in the data directory itself, from which `kms restore` brings back what the older program can read. To be
- * called before the first store is changed; all but the first call of one start do nothing.
+ * Makes the backup in the data directory itself, from which `kms restore` brings back what the older program can read.
+ * Call it before the first store is changed; later calls of the same start do nothing more.
  */
 export function backupBeforeMigration(
   { files, shared, root, seal, now }: Migrating,

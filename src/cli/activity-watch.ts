@@ -1,5 +1,5 @@
-// `kms activity search --watch`: asks again and again for what is new, each record once, until somebody has seen
-// enough. A server that goes away is waited for. The records of its own questions are left out.
+// `kms activity search --watch`: polls for new records and prints each once, until interrupted. It waits for a server
+// that is away, and leaves out the records of its own searches.
 import { setTimeout } from 'node:timers/promises';
 import type { Activity } from '../api/activity.ts';
 import type { InputOf } from '../client/client.ts';
@@ -45,20 +45,20 @@ export async function watchActivity(
       }
     });
   } catch (error) {
-    // To be ended is what it waits for.
+    // An interruption is the normal end.
     if (!cli.io.signal.aborted) throw error;
   }
 }
 
-/** A question is found by the one after it. */
+/** Own records remembered: each search shows up in the next one. */
 const ownRemembered = 100;
 
-/** So that the titles stand above what comes later. */
+/** Minimum widths, so that later rows stay aligned with the titles. */
 const usualWidths = [24, 18, 12, 7, 6, 12, 5, 9, 30];
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'sealed', 'rate-limited']);
 
-/** Looks until there is an answer; says once that it waits. */
+/** Polls until there is an answer; says once that it is waiting. */
 async function patiently<T>(cli: Cli, news: Newcomers<T>, pause: number): Promise<readonly T[]> {
   for (let tries = 0; ; tries++) {
     try {
@@ -97,24 +97,24 @@ interface FoundPage<T> {
 }
 
 interface Newcomers<T> {
-  /** What came since the last look, the oldest first. */
+  /** Records since the last look, oldest first. */
   look(): Promise<readonly T[]>;
-  /** What was there at the beginning, the newest `count`, the oldest first. */
+  /** The newest `count` records at the beginning, oldest first. */
   readonly before: readonly T[];
 }
 
-/** As many ids are remembered: the last record seen may be gone when the next look comes, as after a restore. */
+/** Ids remembered: the last record seen may be gone at the next look, as after a restore. */
 const remembered = 10_000;
 const firstPage = 100;
 const laterPages = 1000;
 
-/** What is new in a search that answers the newest first, each record once, however many came since the last look. */
+/** Polls a search that returns newest first, and yields each record once, however many came since the last look. */
 export async function newcomers<T extends Found>(
   search: (page: { readonly limit: number; readonly cursor?: string }) => Promise<FoundPage<T>>,
   count: number,
 ): Promise<Newcomers<T>> {
   const first = (await search({ limit: Math.max(count, firstPage) })).data;
-  // Ids of one kind are in order of time.
+  // Ids of one kind sort by time.
   const oldest = first.at(-1)?.id ?? '';
   const known = new Set(first.map(({ id }) => id).toReversed());
 
@@ -138,7 +138,7 @@ export async function newcomers<T extends Found>(
       const met = page.data.findIndex(({ id }) => known.has(id));
       fresh.push(...page.data.slice(0, met < 0 ? undefined : met));
       hasMet ||= met >= 0;
-      // Where nothing that was seen is left, the end is where everything is older.
+      // If no known record is left, stop where everything is older.
       if (met >= 0 || (page.data.length > 0 && page.data.every(({ id }) => id < oldest))) break;
       cursor = page.pagination.nextCursor;
     } while (cursor !== undefined);

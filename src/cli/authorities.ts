@@ -1,11 +1,11 @@
-// Files of certificate authorities, as options name them.
+// Reads files of certificate authorities that options name.
 import { readPem, readSmallFile } from './files.ts';
 import { type Io, say } from './io.ts';
 
-/** Bytes: twenty times what a system's own bundle has. */
+/** Maximum bytes: twenty times a system's own bundle. */
 const mostAuthorities = 4 * 1024 * 1024;
 
-/** The certificates of a file of authorities, PEM, without those that cannot be read, which are named on stderr. */
+/** The certificates in a PEM file of authorities. Unreadable ones are left out and named on stderr. */
 export async function readAuthorities(io: Io, path: string): Promise<string> {
   const text = await readPem(path, 'certificates', (path, what) =>
     readSmallFile(path, what, undefined, mostAuthorities),

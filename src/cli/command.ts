@@ -1,6 +1,6 @@
-// GrammarCommand is a command of the grammar as it is parsed: options that may also come from the environment, errors
-// in the product's own form, help with examples, and code that is loaded when the command is used. Cli is what that
-// code is given: the world, and its arguments and options, each read when it is asked for and checked as it is read.
+// GrammarCommand is a parsed command of the grammar: options that may also come from the environment, errors in the
+// product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside world,
+// and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
 import { Command, type Help, Option } from 'commander';
 import { KmsError } from '../errors.ts';
@@ -16,7 +16,7 @@ import {
 import { globals } from './grammar/option-sets.ts';
 import { hasColour, type Io } from './io.ts';
 
-/** What the grammar needs while it is read: the world, where help goes, and where the exit code is kept. */
+/** State of the parser: the outside world, collected help, and the exit code. */
 export interface Session {
   readonly io: Io;
   readonly help: { readonly out: string[]; readonly err: string[] };
@@ -30,7 +30,7 @@ export interface OptionFile {
   readonly given: ReadonlyMap<string, { readonly value: unknown; readonly line: number }>;
 }
 
-/** What a command that reads V is given. */
+/** Interface of a command to its arguments and options V. */
 export class Cli<out V = object> {
   readonly io: Io;
   readonly #command: GrammarCommand;
@@ -49,13 +49,13 @@ export class Cli<out V = object> {
     return new Cli(this.io, this.#command, this.#kinds, file);
   }
 
-  /** What was given for this argument or option, read as its kind has it. */
+  /** Value of this argument or option, as its kind parses it. */
   get<N extends keyof V & string>(name: N): V[N] {
     const given = this.#command.given(name) ?? this.#file?.given.get(name)?.value;
     return this.#kinds[name].read(given, { name, io: this.base(name), seeHelp: this.seeHelp });
   }
 
-  /** Throws `usage` for wrong values, typed or in the file, before anything is opened or done. */
+  /** Validates what is typed or in the file before anything is opened or done. Throws `usage`. */
   checkTyped(): void {
     for (const name in this.#kinds) if (!name.startsWith('-') || this.isChosen(name)) this.get(name);
   }
@@ -90,7 +90,7 @@ export class Cli<out V = object> {
     return new KmsError(code, `${file.path}:${file.given.get(own)?.line}: ${message}`, { hint, cause });
   }
 
-  /** Whether the option stands on the command line, not in the environment. */
+  /** Whether the option is on the command line, not in the environment. */
   isTyped(option: keyof V & string): boolean {
     return this.#command.isTyped(option);
   }
@@ -109,7 +109,7 @@ export class Cli<out V = object> {
     return new Cli(this.io, this.#command.root, globals, this.#file);
   }
 
-  /** Whether answers go out as JSON. */
+  /** Whether the output is JSON. */
   get json(): boolean {
     return this.globals.get('--json');
   }
@@ -123,12 +123,12 @@ export class Cli<out V = object> {
     return this.#command.seeHelp;
   }
 
-  /** The error for what was typed and cannot be meant. */
+  /** The usage error for input that makes no sense. */
   wrong(message: string): KmsError {
     return new KmsError('usage', message, { hint: this.seeHelp });
   }
 
-  /** Refuses any of these options if typed or in the file: without `needed` they would do nothing. */
+  /** Refuses these options if typed or in the file: without `needed` they would have no effect. */
   refuseWithout(needed: string, options: readonly (keyof V & string)[]): void {
     for (const option of options) {
       if (this.isChosen(option)) throw this.wrong(`${option} goes with ${needed}`);
@@ -136,8 +136,8 @@ export class Cli<out V = object> {
   }
 
   /**
-   * The same command with other streams, and with these global options as if they had been typed, by their long names;
-   * those that are undefined, as if they had been given nowhere.
+   * The same command with other streams, and with these global options, by long name, set as if typed; undefined ones
+   * as if not given at all.
    */
   posing(io: Io, options: ReadonlyMap<string, string | undefined>): Cli<V> {
     const { root } = this.#command;
@@ -151,25 +151,25 @@ export class Cli<out V = object> {
   }
 }
 
-/** What a command is given that was declared so. */
+/** The Cli of a command declared like D. */
 export type CliOf<D> = Cli<Values<D>>;
 
-/** Only the entries that are given: what is left out is not sent. */
+/** Drops undefined entries: an option that was not given is not sent. */
 export function given<T extends object>(entries: T): { [K in keyof T]: Exclude<T[K], undefined> } {
-  // Entries that are undefined are gone, which is what the type says.
+  // Cast: undefined entries are gone.
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]: Exclude<T[K], undefined>;
   };
 }
 
-/** What a command does. What it returns is the exit code; nothing is 0. */
+/** Runs a command and returns the exit code; none means 0. */
 // biome-ignore lint/suspicious/noConfusingVoidType: most commands return nothing
 type Run<V> = (cli: Cli<V>) => Promise<number | void>;
 
-/** A function for each command. */
+/** A module with one function per command. */
 type Module<S> = { readonly [N in keyof S]: Run<S[N]> };
 
-/** An option as the parser knows it, with what was declared. */
+/** An option of the parser together with its declaration. */
 export class GrammarOption extends Option {
   readonly kind: Kind<unknown>;
 
@@ -185,20 +185,20 @@ export class GrammarOption extends Option {
 
 const optionNames = /--[a-z][a-z-]*/g;
 
-/** Of help that goes to no terminal. */
+/** Width of help that does not go to a terminal. */
 const widthElsewhere = 100;
-/** Descriptions are wrapped down to this width of theirs. */
+/** Minimum width of wrapped descriptions. */
 const leastWrapped = 20;
 
 export class GrammarCommand extends Command {
   readonly session: Session;
-  /** Lines as they are typed; shown at the end of the help. */
+  /** Examples as typed; shown at the end of the help. */
   readonly examples: string[] = [];
-  /** What may stand for each of its arguments, by the names of the grammar. */
+  /** Completions of its arguments, by their names in the grammar. */
   readonly #arguments = new Map<string, Completes>();
-  /** Makes the commands of a group, which most processes never look into. */
+  /** Adds a group's commands on first use; most runs never need them. */
   #fill: (() => void) | undefined;
-  /** Brings the code; groups have none. */
+  /** Loads the command's code; groups have none. */
   load?: () => Promise<unknown>;
 
   constructor(session: Session, name: string) {
@@ -226,13 +226,13 @@ export class GrammarCommand extends Command {
   /** A group of commands about one thing. */
   group(name: string, description: string): GrammarCommand {
     const group = this.createCommand(name).description(description).helpCommand(false);
-    // Behind what was added before it.
+    // Keeps the order: commands added before come first.
     this.#filled();
     this.addCommand(group);
     return group;
   }
 
-  /** Adds the commands; `load` brings a module with the functions that do them. */
+  /** Adds commands; `load` imports the module with their functions. */
   add<S>(commands: Commands<S>, load: () => Promise<Module<NoInfer<S>>>): this {
     const before = this.#fill;
     const fill = (): void => {
@@ -250,7 +250,7 @@ export class GrammarCommand extends Command {
     fill?.();
   }
 
-  /** Whoever wants to know of the commands in it asks here. */
+  /** Every look at a group's commands goes through here. */
   override createHelp(): Help {
     this.#filled();
     return super.createHelp();
@@ -269,7 +269,7 @@ export class GrammarCommand extends Command {
     this.addCommand(command, { hidden: about === '' });
   }
 
-  /** Takes these arguments and options. */
+  /** Declares these arguments and options. */
   declare<V>(kinds: Kinds<V>): this {
     for (const name in kinds) {
       const kind: Kind<unknown> = kinds[name];
@@ -282,7 +282,7 @@ export class GrammarCommand extends Command {
     return this;
   }
 
-  /** What was given for the argument or option of this name in the grammar. */
+  /** Raw value of the argument or option with this name in the grammar. */
   given(name: string): unknown {
     const option = this.options.find(({ long }) => long === name);
     if (option) return this.getOptionValue(option.attributeName());
@@ -290,7 +290,7 @@ export class GrammarCommand extends Command {
     return name.endsWith('...]') ? this.args.slice(at) : this.args[at];
   }
 
-  /** What may stand in the place of an argument. */
+  /** Completions for the argument at this index. */
   completesArgument(at: number): Completes {
     return [...this.#arguments.values()][at];
   }
@@ -300,7 +300,7 @@ export class GrammarCommand extends Command {
     return option !== undefined && this.getOptionValueSource(option.attributeName()) === 'cli';
   }
 
-  /** The command line wins over the environment. */
+  /** The command line takes precedence over the environment. */
   override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
     this.#filled();
     const rest = super.parseOptions(argv);
@@ -317,7 +317,7 @@ export class GrammarCommand extends Command {
   override error(message: string): never {
     const what = message
       .replace(/^error: /, '')
-      // What was typed in the wrong place may be a secret.
+      // A misplaced argument may be a secret.
       .replace(/( but got \d+): .*$/s, '$1')
       .replace(
         /\n\(Did you mean (one of )?(.+)\?\)$/,
@@ -334,12 +334,12 @@ export class GrammarCommand extends Command {
     return this.parent instanceof GrammarCommand ? `${this.parent.fullName()} ${this.name()}` : this.name();
   }
 
-  /** The command above all others. */
+  /** The root command. */
   get root(): GrammarCommand {
     return this.parent instanceof GrammarCommand ? this.parent.root : this;
   }
 
-  /** The commands below this one that help tells of. */
+  /** Direct subcommands that help shows. */
   get subcommands(): readonly GrammarCommand[] {
     return this.createHelp()
       .visibleCommands(this)
@@ -353,7 +353,7 @@ export class GrammarCommand extends Command {
   }
 }
 
-/** The variable that an option may come from; `--help` and `--version` come from nowhere. */
+/** Environment variable of an option; `--help` and `--version` have none. */
 export function environmentName(option: Option): string {
   return `KMS_${option.name().toUpperCase().replaceAll('-', '_')}`;
 }
@@ -367,7 +367,7 @@ export function isRepeated(option: Option): boolean {
   return option instanceof GrammarOption && option.kind.isRepeated === true;
 }
 
-/** What help says of an option, without its variable. */
+/** Description of an option in help, without its variable. */
 export function describeOption(option: Option): string {
   const usual = option instanceof GrammarOption ? option.kind.usual : undefined;
   const standard = usual === undefined ? '' : ` (default: ${usual.includes(' ') ? `"${usual}"` : usual})`;

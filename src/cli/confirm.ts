@@ -1,4 +1,4 @@
-// The question before something is destroyed, and the answer that it takes.
+// The confirmation before something is destroyed.
 import { KmsError } from '../errors.ts';
 import type { CliOf } from './command.ts';
 import type { destroying } from './grammar/option-sets.ts';
@@ -8,15 +8,15 @@ import { remoteAddress } from './target.ts';
 import { visible } from './text.ts';
 
 interface Confirmation {
-  /** The name of what takes most with it: whoever means it types it. */
+  /** Name to be typed as confirmation, for the most destructive commands. */
   readonly name?: string;
-  /** Nothing of an appliance is destroyed, or only ever of the one of this machine. */
+  /** Destroys nothing of an appliance, or only of the one on this machine. */
   readonly here?: true;
-  /** What else to know before answering, line by line; looked up only where a question is asked. */
+  /** Further lines to show before the question; computed only if it is asked. */
   details?(): Promise<readonly string[]>;
 }
 
-/** Returns once the person at the terminal agreed, or `--yes` did. `deed` completes "this …". */
+/** Returns once the person at the terminal agreed, or `--yes` was given. `deed` completes "this …". */
 export async function confirm(
   cli: CliOf<typeof destroying>,
   deed: string,

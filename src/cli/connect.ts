@@ -1,5 +1,6 @@
-// Connection is a way to an appliance: over the network with an API key, through the socket of the server that runs on
-// this machine, or by opening the data directory in this very process. All three end in the same app and answer alike.
+// Connection is one of three ways to an appliance: over the network with an API key, through the socket of a server on
+// this machine, or by opening the data directory in this process. All three reach the same app and get the same
+// answers.
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -25,33 +26,34 @@ type Way = 'network' | 'socket' | 'in-process';
 export interface Connection {
   readonly way: Way;
   readonly client: Client;
-  /** The same client, which shows each answer to `see` before it is read. */
+  /** The same client, which passes each answer to `see` before it is read. */
   clientThatShows(see: (response: Response) => void): Client;
   readonly baseUrl: string;
-  /** A request as the client sends it, but for the API key; for what is not part of the API. */
+  /** Sends a request like the client, but without the API key; for endpoints outside the API. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** The id of the appliance, as `kms status` shows it; undefined where it does not tell. Throws `sealed`. */
+  /** The appliance's id, as `kms status` shows it; undefined if it does not reveal it. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
-  /** The id of the tenant that is asked; undefined where the appliance does not tell. */
+  /** The id of the tenant; undefined if the appliance does not reveal it. */
   tenantId(): Promise<string | undefined>;
-  /** What shows who asks; empty on this machine. */
+  /** Headers with the credential; empty on this machine. */
   readonly headers: Readonly<Record<string, string>>;
   close(): Promise<void>;
 }
 
-/** The name under which a local request goes; the tenant comes from a header. */
+/** Placeholder host of local requests; a header names the tenant. */
 export const localUrl = 'http://kms.local';
 
-/**
- * How long a data directory that another command holds is waited for, and how often it is looked at, in milliseconds.
- */
+/** Timeout for a data directory that another command holds, and the polling interval, in milliseconds. */
 const lockTimeout = 5000;
 const pause = 50;
 
-/** Whoever typed a command ends it with Ctrl-C. */
+/** No timeout: a person ends the command with Ctrl-C. */
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** Runs `use` with a client by whichever way the options and the data directory leave, and lets go of it afterwards. */
+/**
+ * Runs `use` with a client, over the connection that the options and the data directory select, and closes it
+ * afterwards.
+ */
 export async function withClient<T>(
   cli: Cli,
   use: (client: Client, connection: Connection) => Promise<T>,
@@ -67,7 +69,7 @@ export async function withClient<T>(
   }
 }
 
-/** How a local request names its tenant is a matter between this file and the server: people type an option. */
+/** Translates an error about the tenant header, which is internal, to the option that people type. */
 export function asTyped(cli: Cli, error: unknown): unknown {
   const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
   return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
@@ -78,8 +80,8 @@ function isOfReading(error: unknown): error is Error {
 }
 
 /**
- * What answers at an address may be anything: what does not fit there is no defect of this program. The appliance of
- * this machine also advises.
+ * Anything may answer over the network, so an answer that does not fit is not a defect of this program. Hints from the
+ * appliance of this machine are shown.
  */
 function asAnswered({ way }: Connection, error: unknown): unknown {
   if (way === 'network') {
@@ -95,7 +97,9 @@ export async function openConnection(cli: Cli, later?: boolean): Promise<Connect
   return remote === undefined ? openHere(cli, later) : overNetwork(cli, remote);
 }
 
-/** The appliance of this machine, whatever else is configured; `later` its server alone, which may still come. */
+/**
+ * The appliance of this machine, whatever else is configured; `later`: only its server, which may not be running yet.
+ */
 async function openHere(cli: Cli, later = false): Promise<Connection> {
   for (const option of ['--api-key-file', '--ca-file'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
@@ -110,14 +114,14 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
     try {
       return await inProcess(cli, data);
     } catch (error) {
-      // Another command, or a server that is just starting or ending: both are done soon.
+      // Another command holds it, or a server that is starting or stopping: both are done soon.
       if (!(error instanceof KmsError) || error.code !== 'in-use' || performance.now() > until) throw error;
       await setTimeout(pause, undefined, { signal: cli.io.signal });
     }
   }
 }
 
-/** Asks the server of a data directory, which may end meanwhile. */
+/** Asks the server of a data directory, which may stop meanwhile. */
 function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
   const send = unixFetch(join(data, 'kms.sock'));
   return async (request) => {
@@ -134,8 +138,8 @@ function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
 }
 
 /**
- * Whether a server runs on the data directory. Throws `refused` where it is that of an appliance of its own, and the
- * command is for one in a database: what is asked for there is never done here.
+ * Whether a server runs on the data directory. Throws `refused` if that appliance has its own store while the command
+ * is for one in a database: the request would reach the wrong appliance.
  */
 export async function isServed(cli: Cli): Promise<boolean> {
   const data = await dataDirectory(cli);
@@ -169,7 +173,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
   );
 }
 
-/** Says it before the server's code is loaded, and with all three ways in the hint. */
+/** Reported before the server's code is loaded, with all three ways in the hint. */
 async function mustBeThere(data: string): Promise<void> {
   const found = await stat(data).then(
     () => true,
@@ -228,11 +232,14 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   };
 }
 
-/** Every answer to a known caller tells it. Where there was none yet, what any caller may ask is asked. */
+/**
+ * Every answer to a known caller names the tenant. If there was none yet, this sends a request that any caller may
+ * make.
+ */
 async function tenantId(client: Client, seen: Watched['seen']): Promise<string | undefined> {
   if (!seen()) {
     await client.listSessions().catch((error) => {
-      // An API key has no sessions. A request that leaves several tenants is of none.
+      // An API key has no sessions. A request that fits several tenants belongs to none.
       const isCaller = error instanceof KmsError && error.code === 'invalid';
       if (!isCaller || error.fields?.[tenantHeader] !== undefined) throw error;
     });
@@ -254,7 +261,7 @@ function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Conne
   };
 }
 
-/** Ctrl-C ends a request that is under way. No request goes to another address than the one that was named. */
+/** Ctrl-C aborts a request in progress. Redirects are not followed: requests go only to the named address. */
 function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   return (request) => {
     const signal = AbortSignal.any([request.signal, cli.io.signal]);
@@ -262,12 +269,12 @@ function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
   };
 }
 
-/** How long an appliance may take to answer a program, in milliseconds: nobody sees what it waits for. */
+/** Timeout for an appliance that a program waits for, in milliseconds: no person sees the wait. */
 const patience = 30_000;
 
 /**
- * Asks, and no longer than a program waits: `ms`, where it said so. Throws `unavailable` then, also where `ask` takes
- * no notice of the signal.
+ * Runs `ask` with a timeout: `ms`, or the default for programs. Throws `unavailable` on timeout, even if `ask` ignores
+ * the signal.
  */
 export async function inTime<T>(
   { baseUrl }: Connection,
@@ -298,7 +305,7 @@ interface Question {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Sends a request that is no part of the client; the answer has the status 200. */
+/** Sends a request that the client has no method for; resolves to an answer with status 200. */
 export async function send(cli: Cli, connection: Connection, question: Question): Promise<Response> {
   const { baseUrl, fetch } = connection;
   const { method, path, body, headers } = question;
@@ -316,7 +323,10 @@ export async function send(cli: Cli, connection: Connection, question: Question)
   return response;
 }
 
-/** The same for an answer in JSON. Its shape is the server's, which comes in the same executable or is only shown. */
+/**
+ * The same for a JSON answer. Its shape is trusted: the server is from the same executable, or the answer is only
+ * shown.
+ */
 export async function ask<T>(cli: Cli, connection: Connection, question: Question): Promise<T> {
   const headers = { accept: 'application/json', ...question.headers };
   const answer = await json(await send(cli, connection, { ...question, headers }), connection);
@@ -324,7 +334,7 @@ export async function ask<T>(cli: Cli, connection: Connection, question: Questio
   return answer as T;
 }
 
-/** Undefined for what is none. Throws `unavailable` for more than an answer over the network has. */
+/** Undefined if it is not JSON. Throws `unavailable` if an answer over the network is too long. */
 async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
   try {
     return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
@@ -334,14 +344,14 @@ async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way'
   }
 }
 
-/** The operator's requests, on the machine of the appliance. */
+/** Requests of the operator, on the appliance's machine. */
 export interface Local {
   ask<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<AnswerOf<LocalOf<Id>>>;
-  /** For an answer that is no JSON. */
+  /** For an answer other than JSON. */
   stream<Id extends LocalId>(id: Id, ...input: LocalArguments<Id>): Promise<ReadableStream<Uint8Array>>;
 }
 
-/** To the running server's socket or to the data directory opened here, never over the network. */
+/** Uses the running server's socket or opens the data directory, never the network. */
 export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>): Promise<T> {
   const named = namedRemote(cli);
   if (named !== undefined) {
@@ -351,7 +361,7 @@ export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>):
   return withClient(cli, (_client, connection) => use(localOf(cli, connection)), openHere);
 }
 
-/** The same over a connection that is open, which is none over the network. */
+/** The same over an open local connection. */
 export function localOf(cli: Cli, connection: Connection): Local {
   const headers = localHeaders(cli);
   return {
@@ -376,15 +386,15 @@ function localQuestion(
   };
 }
 
-/** Dot segments cannot be: the URL would be another one. */
+/** Escapes dot segments, which would change the URL. */
 function segment(text: string): string {
   return encodeURIComponent(text.toWellFormed()).replace(/^\.+$/, '-');
 }
 
 /**
- * To a server that may be sealed. Opening the data directory in this process is no way here, since the keys would be
- * gone with it; as a further node `orNode` it is, where what is done is for the others. `later`: one that does not run
- * yet is asked once it does.
+ * For requests to a server, which may be sealed. Opening the data directory in this process is no substitute, since the
+ * keys would be gone with it; except with `orNode`, as another node, where the effect is on the other nodes. `later`: a
+ * server that is not running yet is asked once it is.
  */
 export async function withServer<T>(
   cli: Cli,

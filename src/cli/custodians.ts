@@ -1,5 +1,5 @@
-// The custodian that options ask for, of `init` and of `master add-custodian` alike, and what a new one gives people to
-// keep: shares, a key for the environment, a recovery kit. All of that is shown once.
+// Custodians from options, for `init` and `master add-custodian`, and the secrets given to people: shares, a key for
+// the environment, a recovery kit. Each is shown once.
 import { renderSVG, renderUnicodeCompact } from 'uqr';
 import type { CustodianRequest } from '../custody/new-custodian.ts';
 import { KmsError } from '../errors.ts';
@@ -11,7 +11,7 @@ import { pathFrom, say, write } from './io.ts';
 import type { Pair } from './output.ts';
 import { newPassphrase } from './secrets.ts';
 
-/** `typed` is the kind; `option` is what errors call it. Asks for a passphrase where that is what it takes. */
+/** `typed` is the kind; `option` names it in errors. Asks for a passphrase if the kind needs one. */
 export async function custodianRequest(
   cli: CliOf<typeof custodian>,
   typed: string,
@@ -48,7 +48,7 @@ function sharesWanted(cli: CliOf<typeof custodian>): { count: number; threshold:
   return { count, threshold };
 }
 
-/** A name without a slash is looked for in PATH, each time that it is run. */
+/** A name without a slash is looked up in PATH at each run. */
 function commandPath(cli: CliOf<typeof custodian>): string {
   const command = cli.get('--exec');
   if (command === undefined) throw cli.wrong('--exec is missing');
@@ -91,9 +91,9 @@ export async function sayHowToKeep(cli: Cli, { shares, masterKey }: KeptSecrets)
   }
 }
 
-/** Files of a recovery kit, mode 0600. */
+/** The files of a recovery kit, mode 0600. */
 interface KitFiles {
-  /** Writes kit and picture and gives the files their names. */
+  /** Writes kit and picture, then gives the files their names. */
   commit(text: string, code: string): Promise<void>;
   discard(): Promise<void>;
 }
@@ -107,7 +107,7 @@ export function codeOf(text: string): string {
   return found;
 }
 
-/** Makes sure of the files before there is a kit. */
+/** Reserves the files before the kit is made. */
 export async function kitFiles(text: string | undefined, svg: string | undefined): Promise<KitFiles> {
   if (text !== undefined && text === svg)
     throw new KmsError('usage', 'the kit and its picture cannot be the same file');
@@ -127,7 +127,7 @@ export async function kitFiles(text: string | undefined, svg: string | undefined
   }
   return {
     async commit(kit, code) {
-      // None has its name before all are written.
+      // All are written before any gets its name.
       for (const { path, file, content } of files) {
         await file.handle.writeFile(content(kit, code)).catch((error: unknown) => {
           throw fileError('write', path, error);
@@ -139,7 +139,7 @@ export async function kitFiles(text: string | undefined, svg: string | undefined
   };
 }
 
-/** On stdout; with the QR code where that is a terminal. */
+/** Prints the kit, with the QR code on a terminal. */
 export async function showKit(cli: Cli, kit: string): Promise<void> {
   const { stdout } = cli.io;
   await write(stdout, kit);

@@ -1,5 +1,5 @@
-// `fetch` as the command has it: over the network, trusting the authorities that somebody names, and over a Unix
-// socket, with as much of it as the commands need.
+// `fetch` for commands: over the network, with the given authorities, and over a Unix socket, as far as commands need
+// it.
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
@@ -9,7 +9,7 @@ import { type Authorities, isOpenToOthers } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
 
-/** What OpenSSL says of a chain that ends nowhere. */
+/** OpenSSL's codes for a chain without a trusted root. */
 const untrusted: ReadonlySet<string> = new Set([
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -25,10 +25,7 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
   ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
 };
 
-/**
- * It throws `invalid` where the authorities are no certificates; without any it trusts the well-known ones and those of
- * the system.
- */
+/** Throws `invalid` if the authorities are not certificates; without any it trusts the public and the system's ones. */
 export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
   return async (request) => {
     request.headers.set(...plainEncoding);
@@ -43,7 +40,7 @@ export function networkFetch(base: string, authorities: Authorities | undefined)
       );
     }
     refuseInflated(request, response, base);
-    // What many servers and proxies tell a client that forgot TLS. An appliance answers in JSON.
+    // Many servers and proxies answer plain HTTP on a TLS port like this. An appliance answers in JSON.
     const isPage = response.status === 400 && !/json/.test(response.headers.get('content-type') ?? '');
     const fault = isPage && new URL(base).protocol === 'http:' ? await schemeFault(base) : undefined;
     if (fault) throw fault;
@@ -51,16 +48,16 @@ export function networkFetch(base: string, authorities: Authorities | undefined)
   };
 }
 
-/** How it ends when one side speaks TLS and the other does not; it can mean other things too. */
+/** Errors when only one side speaks TLS; they may have other causes. */
 const brokenOff =
   /^(?:ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG)|UND_ERR_SOCKET|ECONNRESET|EPIPE|HPE_\w+)$/;
 
-/** The error where the port speaks plain HTTP and TLS was expected, or the other way; found by trying. */
+/** The error if the port speaks plain HTTP instead of TLS, or the other way round; it tries the other one. */
 async function schemeFault(base: string, cause?: unknown): Promise<KmsError | undefined> {
   const url = new URL(base);
   const expectsTls = url.protocol === 'https:';
   const other = new URL(base.replace(/^https?/i, expectsTls ? 'http' : 'https'));
-  // The port stays, also where it went without saying.
+  // Keep the port, even an implicit one.
   if (url.port === '') other.port = expectsTls ? '443' : '80';
   if (!(await (expectsTls ? speaksPlainHttp(other) : speaksTls(other)))) return undefined;
   const [expected, got] = expectsTls ? ['TLS', 'plain HTTP'] : ['plain HTTP', 'TLS'];
@@ -72,7 +69,7 @@ async function schemeFault(base: string, cause?: unknown): Promise<KmsError | un
   return new KmsError('unavailable', message, { hint, cause });
 }
 
-/** In milliseconds. */
+/** Milliseconds. */
 const probeTimeout = 2000;
 
 function speaksPlainHttp(url: URL): Promise<boolean> {
@@ -88,7 +85,7 @@ function speaksPlainHttp(url: URL): Promise<boolean> {
   });
 }
 
-/** Nothing is sent to it, so whether its certificate is good does not matter here. */
+/** Sends nothing, so the certificate does not matter here. */
 function speaksTls({ hostname, port }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[|\]$/g, '');
   return new Promise((resolve) => {
@@ -102,7 +99,7 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
   });
 }
 
-/** For the whole process, which is one command: `fetch` has no setting of its own. */
+/** Set for the whole process, which is one command: `fetch` has no option for it. */
 async function trust(authorities: Authorities | undefined): Promise<void> {
   const { authoritiesIn, trustSystem } = await import('../platform/authorities.ts');
   if (authorities === undefined) trustSystem();
@@ -127,7 +124,7 @@ function codeOf(error: unknown): string | undefined {
   return systemCode(codedError(error));
 }
 
-/** The error with the code, which `fetch` hides below its own. */
+/** The error with a code, which `fetch` hides in its causes. */
 function codedError(error: unknown): Error | undefined {
   for (let inner = error; inner instanceof Error; inner = inner.cause) {
     if (systemCode(inner) !== undefined) return inner;
@@ -135,7 +132,7 @@ function codedError(error: unknown): Error | undefined {
   return undefined;
 }
 
-/** No KmsError, since the client sends again what failed on its way. */
+/** Not a KmsError, so that the client retries it. */
 function inWords(error: unknown): unknown {
   const coded = codedError(error);
   const [reason] = systemRefusal(coded) ?? [];
@@ -194,9 +191,7 @@ function streamOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
   });
 }
 
-/**
- * Whether a server answers behind the socket. One that nobody may open is an error: another user's server is running.
- */
+/** Whether a server answers on the socket. Throws if access is denied: another user's server is running. */
 export function answers(socketPath: string): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const socket = connect(socketPath);

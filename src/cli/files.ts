@@ -1,5 +1,5 @@
-// Files that people name: read whole with a word on what they should be, or written so that nothing is overwritten and
-// nothing half-written stays.
+// Files that people name: read whole, with a word on their expected content, or written so that nothing is overwritten
+// and nothing half-written stays.
 import { randomBytes } from 'node:crypto';
 import {
   constants,
@@ -34,9 +34,7 @@ export function fileError(
   );
 }
 
-/**
- * Whether a path is a directory's or below it, once links are followed; what is not there yet is where its parent is.
- */
+/** Whether a path is a directory or below it, after following links; a missing path counts by its parent. */
 export async function isWithin(path: string, directory: string): Promise<boolean> {
   return `${await realPath(path)}/`.startsWith(`${await realPath(directory)}/`);
 }
@@ -50,7 +48,7 @@ async function realPath(path: string): Promise<string> {
   }
 }
 
-/** Whether something other than a directory has this path. */
+/** Whether this path is, or leads through, something other than a directory. */
 export async function isNoDirectory(path: string): Promise<boolean> {
   return stat(path).then(
     (found) => !found.isDirectory(),
@@ -58,7 +56,9 @@ export async function isNoDirectory(path: string): Promise<boolean> {
   );
 }
 
-/** The text of a small file, of `most` bytes; `what` says what it should hold. Throws as `readSmallFile` does. */
+/**
+ * The text of a small file, of at most `most` bytes; `what` names its expected content. Throws like `readSmallFile`.
+ */
 export async function readSmallText(path: string, what: string, most?: number): Promise<string> {
   return textIn(await readSmallFile(path, what, undefined, most), path, what);
 }
@@ -77,8 +77,8 @@ export function textIn(bytes: Uint8Array, path: string, what: string): string {
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The text of a small file in PEM, which is ASCII: what stands around its blocks, for people alone, may be in another
- * encoding. `read` is for one that holds a secret. Throws as `readSmallFile` does.
+ * The text of a small PEM file. PEM itself is ASCII; text around the blocks may be in any encoding. `read` replaces the
+ * reader for a file with a secret. Throws like `readSmallFile`.
  */
 export async function readPem(
   path: string,
@@ -89,8 +89,8 @@ export async function readPem(
 }
 
 /**
- * The bytes of a small file, of `most` bytes; `what` says what it should hold. `check` sees the file before anything is
- * read of it. Throws `refused` for a pipe that has a name, `invalid` for a large file.
+ * The bytes of a small file, of at most `most` bytes; `what` names its expected content. `check` sees the file before
+ * anything is read. Throws `refused` for a named pipe, `invalid` for a larger file.
  */
 export async function readSmallFile(
   path: string,
@@ -120,26 +120,23 @@ export async function readSmallFile(
   }
 }
 
-/** A file that gets its name only once it is whole. */
+/** A new file that gets its name only once it is complete. */
 export interface NewFile {
   readonly handle: FileHandle;
-  /** Where the bytes are until then. */
+  /** Path of the bytes until then. */
   readonly temporary: string;
   /**
-   * Makes it durable and gives it its name, or this other one. Fails where meanwhile something has that name; then the
-   * temporary file stays, and may be given another.
+   * Makes it durable and gives it its name, or the given one. Fails if that name was taken meanwhile; the temporary
+   * file then stays, and another name may be tried.
    */
   commit(name?: string): Promise<void>;
-  /** Removes what was written. */
+  /** Deletes the temporary file. */
   discard(): Promise<void>;
 }
 
 const nameAnother = 'name another file or move that one away';
 
-/**
- * Begins the file `path` in its own directory. Throws `refused` with `hint` where there is something of that name
- * already.
- */
+/** Begins the file `path` in its own directory. Throws `refused` with `hint` if the name is taken. */
 export async function newFile(path: string, mode: number, hint = nameAnother): Promise<NewFile> {
   if (await exists(path)) throw alreadyThere(path, hint);
   const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
@@ -170,7 +167,7 @@ export async function newFile(path: string, mode: number, hint = nameAnother): P
   };
 }
 
-/** Throws `refused` where the file system lets others read what is for its owner alone; nothing is left then. */
+/** Throws `refused`, and deletes the file, if the file system lets other users read a private file. */
 async function needPrivate(handle: FileHandle, temporary: string, path: string): Promise<void> {
   const { mode } = await handle.stat();
   if ((mode & 0o077) === 0) return;
@@ -180,9 +177,9 @@ async function needPrivate(handle: FileHandle, temporary: string, path: string):
 }
 
 /**
- * Puts another text in the place of a file of this user's own, as a whole; `make` gets the one that is there, as `read`
- * reads it. Whoever does the same at that moment is refused, so that nobody's text is lost; one that was cut off leaves
- * nothing that the next one has to mind. Answers what `make` answers.
+ * Replaces the text of one of this user's own files atomically; `make` gets the present text as `read` returns it, and
+ * its `result` is returned. Fails while another command is replacing the file, so that no change is lost; an
+ * interrupted one leaves nothing that blocks the next.
  */
 export async function replaceText<T>(
   path: string,
@@ -213,7 +210,7 @@ export async function replaceText<T>(
   }
 }
 
-/** The file may be writable where its directory is not. */
+/** The file may be writable although its directory is not. */
 function notReplaced(path: string, target: string, error: unknown): KmsError {
   const isDenied = ['EACCES', 'EPERM', 'EROFS'].includes(systemCode(error) ?? '');
   const hint = `nothing was changed; a whole new file takes its place, so the directory ${dirname(target)} must be writable`;
@@ -221,8 +218,8 @@ function notReplaced(path: string, target: string, error: unknown): KmsError {
 }
 
 /**
- * A link that leads to who holds it, so that it never is without: from a process that has ended it is taken. Where
- * there are no links, it is a file.
+ * Takes a lock: a symbolic link whose target names the holder, so that it is never without one. The lock of a process
+ * that has ended is taken over. On file systems without links it is a file.
  */
 async function takeLock(lock: string, holder: string, path: string): Promise<void> {
   for (;;) {
@@ -237,7 +234,7 @@ async function takeLock(lock: string, holder: string, path: string): Promise<voi
     }
     const other = await holderOf(lock);
     if (!(await isGone(other))) throw beingWritten(path, lock);
-    // Another command may have taken it from there by now: that one finds so before it writes.
+    // Another command may have taken the lock over meanwhile: it notices that before it writes.
     const away = `${lock}.${randomBytes(6).toString('hex')}`;
     if (!(await rename(lock, away).then(() => true, isNotThere))) continue;
     const taken = await holderOf(away);
@@ -257,12 +254,12 @@ async function writeWhole(path: string, text: string): Promise<void> {
   }
 }
 
-/** The machine, the process, when that began, and the draft. */
+/** Host, process id, start of the process, and the draft's random name. */
 const holderForm = /^(\S+) ([0-9]+) (\S+) ([0-9a-f]{12})$/;
 
 /**
- * When the process began, in ticks of this machine's run, which is named too: another process that has its number later
- * began at another time. `-` where the system does not tell.
+ * Start of the process: boot id and clock ticks since boot, so that a later process with the same number differs. `-`
+ * if the system does not tell.
  */
 async function beginningOf(pid: number): Promise<string> {
   try {
@@ -270,7 +267,7 @@ async function beginningOf(pid: number): Promise<string> {
       readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
       readFile(`/proc/${pid}/stat`, 'utf8'),
     ]);
-    // Behind the command's name, which stands in brackets and may have blanks in it, the twentieth (proc(5)).
+    // The twentieth field after the command's name, which is in brackets and may contain blanks (proc(5)).
     const ticks = about.slice(about.lastIndexOf(')') + 2).split(' ')[19];
     return ticks === undefined ? '-' : `${run.trim()}.${ticks}`;
   } catch {
@@ -286,14 +283,14 @@ async function holderOf(lock: string): Promise<string> {
   return readlink(lock).catch(() => readFile(lock, 'utf8').catch(() => ''));
 }
 
-/** Of a process elsewhere, and where it is not said whose it is, nobody here knows. */
+/** Whether the holder has ended. Unknown, so false, for a process on another machine or a malformed holder. */
 async function isGone(holder: string): Promise<boolean> {
   const [, host, pid, beginning] = holderForm.exec(holder) ?? [];
   if (host !== hostname()) return false;
   try {
     process.kill(Number(pid), 0);
   } catch (error) {
-    // Another user's process lives.
+    // EPERM: another user's process, which lives.
     if (systemCode(error) === 'ESRCH') return true;
   }
   const now = await beginningOf(Number(pid));
@@ -318,7 +315,7 @@ async function nameIt(temporary: string, path: string, hint: string): Promise<vo
   });
 }
 
-/** A link to nowhere is there, too. */
+/** Counts dangling links too. */
 async function exists(path: string): Promise<boolean> {
   try {
     await lstat(path);
@@ -333,7 +330,7 @@ function alreadyThere(path: string, hint: string): KmsError {
   return new KmsError('refused', `${path} exists already and is not overwritten`, { hint });
 }
 
-/** So that the name survives a loss of power; not every file system lets one ask. */
+/** Makes the name survive a power failure, on file systems that allow it. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, constants.O_RDONLY).catch(() => undefined);
   await directory?.sync().catch(() => undefined);

@@ -1,5 +1,5 @@
-// A gRPC server for calls of one message each way, on a Unix socket: HTTP/2 as Node has it, the framing of messages,
-// and the status that goes behind them (grpc.github.io: "gRPC over HTTP2").
+// A gRPC server for unary calls on a Unix socket: Node's HTTP/2, message framing, and the status trailers
+// (grpc.github.io: "gRPC over HTTP2").
 import { chmod, lstat, stat, unlink } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
 import { dirname } from 'node:path';
@@ -8,17 +8,17 @@ import { sentenceOf } from './exit.ts';
 import { answers } from './fetch.ts';
 import { fileError } from './files.ts';
 
-/** What each call does with its message. What it throws becomes the status. */
+/** Handlers by path. A thrown error becomes the status. */
 type Calls = Readonly<Record<string, (message: Uint8Array, caller: Caller) => Promise<Uint8Array>>>;
 
 export interface Caller {
-  /** The same object as long as its connection lasts. */
+  /** One object per connection. */
   readonly connection: object;
-  /** How long it waits for the answer, in milliseconds; undefined where it did not say. */
+  /** Milliseconds that the caller waits for the answer; undefined if it did not say. */
   readonly patience: number | undefined;
 }
 
-/** The numbers of gRPC for what goes wrong; of all others 13, internal. */
+/** gRPC status numbers by error code; 13, internal, for all others. */
 const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
   invalid: 3,
   usage: 3,
@@ -36,12 +36,12 @@ const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
   unauthenticated: 16,
 };
 
-/** Bytes of a message that is read. */
+/** Maximum bytes of a request message. */
 const longest = 65_536;
 
 /**
- * Serves on the socket until the signal is aborted, then lets the calls that are under way end. `ready` is called once
- * it listens; `failed` with what a call ended with.
+ * Serves on the socket until the signal is aborted, then lets calls in progress finish. `ready` is called once it
+ * listens; `failed` with the error of each failed call.
  */
 export async function serveGrpc(
   path: string,
@@ -54,7 +54,7 @@ export async function serveGrpc(
   server.on('session', (session) => {
     sessions.add(session);
     session.once('close', () => sessions.delete(session));
-    // Whoever breaks the protocol off is gone with it.
+    // A protocol violation closes the session.
     session.on('error', () => session.destroy());
   });
   server.on(
@@ -64,7 +64,7 @@ export async function serveGrpc(
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (error) => reject(fileError('listen on', path, error)));
   server.once('close', resolve);
-  // Nobody else may connect, from the first moment on.
+  // Private from the first moment on.
   const mask = process.umask(0o177);
   server.listen(path, () => {
     process.umask(mask);
@@ -84,9 +84,9 @@ export async function serveGrpc(
   }
 }
 
-/** A socket that nobody answers behind was left by a server that ended badly. */
+/** Removes a stale socket, left by a server that crashed. */
 async function freePath(path: string): Promise<void> {
-  // Listening there would be told to be "permission denied".
+  // Otherwise listening would fail with a misleading "permission denied".
   await stat(dirname(path)).catch((error) => {
     throw fileError('listen on', path, error);
   });
@@ -113,7 +113,7 @@ async function respond(
   failed: (error: unknown) => void,
 ): Promise<void> {
   stream.on('error', () => stream.destroy());
-  // Of a stream that has ended there is none.
+  // A stream that has ended has no session.
   const { session: connection = stream } = stream;
   let [status, said] = [0, ''];
   let answer: Uint8Array | undefined;
@@ -138,13 +138,13 @@ async function respond(
 /** Milliseconds in each unit of a timeout. */
 const units: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1000, m: 1, u: 1e-3, n: 1e-6 };
 
-/** In milliseconds. A header that says nothing of the kind is passed over. */
+/** Milliseconds. A malformed header is ignored. */
 function timeoutOf(header: string | string[] | undefined): number | undefined {
   const [, amount, unit = ''] = /^(\d{1,8})([HMSmun])$/.exec(String(header)) ?? [];
   return amount === undefined ? undefined : Number(amount) * (units[unit] ?? 0);
 }
 
-/** One byte that says whether it is compressed, four of length, the message. */
+/** Message frame: one byte for compression, four for the length, the message. */
 async function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
   const bytes = await readAll(stream);
   if (bytes.length < 5 || bytes.readUInt32BE(1) !== bytes.length - 5) {
@@ -154,7 +154,7 @@ async function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
   return bytes.subarray(5);
 }
 
-/** What is too much is passed over: iterating would end the stream, and with it the answer. */
+/** Excess bytes are discarded: iterating would end the stream, and with it the answer. */
 function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];

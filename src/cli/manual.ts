@@ -1,4 +1,4 @@
-// The manual page kms(1), in the macros of man(7): everything that help says, on one page.
+// The manual page kms(1), in man(7) macros: all of the help, on one page.
 import type { Option } from 'commander';
 import { version } from '../version.ts';
 import { describeOption, environmentName, type GrammarCommand } from './command.ts';
@@ -76,7 +76,7 @@ const files: readonly (readonly [path: string, what: string])[] = [
   ['~/.local/state/kms/seen/', 'The state of each appliance when last used from here.'],
 ];
 
-/** A command, or each command of a group. */
+/** Entry of a command, or of each command of a group. */
 function commandEntry(command: GrammarCommand): string[] {
   if (command.subcommands.length > 0) return command.subcommands.flatMap(commandEntry);
   const options = command.createHelp().visibleOptions(command);
@@ -122,14 +122,14 @@ const escapes: Readonly<Record<string, string>> = {
   '"': '\\(dq',
 };
 
-/** A paragraph in lines of a length that an editor shows. */
+/** A paragraph in lines of moderate length. */
 function filled(plain: string): string {
   return text(plain)
     .replace(/(.{50,70}?) (?=\S)/g, '$1\n')
     .replace(/\n\./g, '\n\\&.');
 }
 
-/** Text that means itself in roff; a line never begins as a request would. */
+/** Escapes text for roff; a line never begins like a request. */
 function text(plain: string): string {
   const escaped = plain.replace(/[\\\-'`^~"]/g, (character) => escapes[character] ?? character);
   return escaped.startsWith('.') ? `\\&${escaped}` : escaped;

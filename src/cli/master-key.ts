@@ -1,11 +1,11 @@
-// Where commands that open an appliance themselves find its master key. What the seal in a data directory says of that
-// is followed where somebody named the directory.
+// Sources of the master key for commands that open an appliance themselves. The sources named in a data directory's
+// seal are followed only if the directory was named explicitly.
 import type { KeySources } from '../custody/key-sources.ts';
 import type { Cli } from './command.ts';
 import { givenPassphrase, readSecret } from './secrets.ts';
 import { namedDirectory, sharedStore } from './target.ts';
 
-/** Where a command that opens the data directory itself finds the master key. Only a person at a terminal is asked. */
+/** Sources for a command that opens the data directory itself. Only a person at a terminal is asked. */
 export async function keySources(cli: Cli): Promise<Omit<KeySources, 'keyFile'>> {
   const { stdin, stderr } = cli.io;
   return {
@@ -14,7 +14,7 @@ export async function keySources(cli: Cli): Promise<Omit<KeySources, 'keyFile'>>
   };
 }
 
-/** Of a server, which asks nobody. */
+/** Sources for a server, which asks no one. */
 export async function serverKeySources(cli: Cli): Promise<Omit<KeySources, 'keyFile'>> {
   const { inDatabase, unnamedDirectory } = await import('../custody/key-sources.ts');
   const ofDirectory = namedDirectory(cli) === undefined ? unnamedDirectory : 'run';

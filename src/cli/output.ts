@@ -1,5 +1,5 @@
-// Answers on their way to people and programs: JSON as it came, or tables and sentences in which nothing from a server
-// can play tricks on the terminal.
+// Output for people and programs: JSON unchanged, or tables and sentences in which text from a server cannot control
+// the terminal.
 import { KmsError } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
@@ -11,14 +11,14 @@ export function printJson(cli: Cli, value: unknown): Promise<void> {
   return write(cli.io.stdout, `${JSON.stringify(value, null, 2)}\n`);
 }
 
-/** One sentence or line. */
+/** Prints one sentence or line. */
 export function printLine(cli: Cli, line: string): Promise<void> {
   return write(cli.io.stdout, `${visible(line)}\n`);
 }
 
 export type Pair = readonly [name: string, value: string | number | boolean | undefined];
 
-/** One thing: its JSON, or its named values. Those that are undefined are left out. */
+/** Prints one thing: its JSON, or its named values. Undefined ones are left out. */
 export async function printThing(cli: Cli, json: unknown, entries: readonly Pair[]): Promise<void> {
   if (cli.json) return printJson(cli, json);
   const shown = entries.flatMap(([name, value]) => (value === undefined ? [] : ([[name, value]] as const)));
@@ -26,8 +26,8 @@ export async function printThing(cli: Cli, json: unknown, entries: readonly Pair
 }
 
 /**
- * Shows what nobody is told again. Where it could not be written, throws `refused`, which says what is there without it
- * (`left`) and what to do about that.
+ * Prints something that is shown only once. If it cannot be written, throws `refused`, which says what exists anyway
+ * (`left`) and what to do about it.
  */
 export async function showOnce(show: Promise<void>, left: string, advice: string): Promise<void> {
   try {
@@ -37,13 +37,13 @@ export async function showOnce(show: Promise<void>, left: string, advice: string
   }
 }
 
-/** In words. */
+/** The reason in words. */
 export function whyNotShown(error: unknown): string {
   if (isBrokenPipe(error)) return 'nobody reads the output';
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Rows under each other. */
+/** Prints rows as a table. */
 export function printTable<T>(cli: Cli, rows: readonly T[], columns: readonly Column<T>[]): Promise<void> {
   return write(cli.io.stdout, `${table(rows, columns, styleOf(cli)).join('\n')}\n`);
 }
@@ -65,15 +65,15 @@ interface PageInput {
 
 interface ListStyle<T> {
   readonly columns: readonly Column<T>[];
-  /** What is said on stderr where there is nothing. */
+  /** Message on stderr for an empty list. */
   readonly empty: string;
-  /** Items when --limit is not given; undefined = all. */
+  /** Maximum of items without --limit; undefined for all. */
   readonly usual?: number | undefined;
 }
 
 const pageSize = 1000;
 
-/** A list: all pages as one, or with --limit or --cursor the one page that they name. */
+/** Prints a list: all pages as one, or the single page that --limit or --cursor selects. */
 export async function printList<T, Input extends object>(
   cli: CliOf<typeof paged>,
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
@@ -103,7 +103,7 @@ async function allPages<T, Input extends object>(
   return wholeList(data);
 }
 
-/** A list as `--json` prints every one: in the form of a page. */
+/** A complete list in the form of a page, as `--json` prints every list. */
 export function wholeList<T>(data: readonly T[]): PageAnswer<T> {
   return { data, pagination: { limit: Math.max(pageSize, data.length), count: data.length, hasMore: false } };
 }

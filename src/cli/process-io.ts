@@ -1,5 +1,5 @@
-// The Io of this process: its arguments, environment and streams, and its signals (SIGINT, SIGTERM, SIGHUP). The one
-// file of the command line that reads `process`.
+// The Io of this process: its arguments, environment, streams and signals (SIGINT, SIGTERM, SIGHUP). The only file of
+// the command line that reads `process`.
 import { fstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, isAbsolute } from 'node:path';
@@ -19,10 +19,10 @@ export function processIo(): Io {
       stop.abort(signal);
     });
   }
-  // A reader that goes away (`kms … | head`) fails the write that meets it; the event itself has nothing to add.
+  // A closed reader (`kms … | head`) fails the write itself; the event adds nothing.
   process.stdout.on('error', () => undefined);
   process.stderr.on('error', () => undefined);
-  // It would have Node take every certificate for good, whatever name and authority a command was given.
+  // Otherwise Node would accept every certificate, whatever name and authority the command was given.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
   return {
     get args() {
@@ -49,19 +49,19 @@ export function processIo(): Io {
   };
 }
 
-/** What the executable is told by the name that it was started under: age finds its plugins by their names. */
+/** Command implied by the executable's name: age finds its plugins by name. */
 function commandOf(name: string, given: readonly string[]): readonly string[] {
   if (basename(name) !== 'age-plugin-kms') return [];
-  // age asks for no help, a person does.
+  // Only a person asks for help, not age.
   return [given.some((each) => each === '--help' || each === '-h') ? 'age-plugin' : '__age-plugin'];
 }
 
-/** Stands for bytes that are not UTF-8, and for itself where it was typed. */
+/** Substituted for invalid UTF-8, but it may also have been typed. */
 const standIn = '\ufffd';
 
 /**
- * Throws `usage` for arguments and variables of this command that are not UTF-8: under what stands for them here
- * another name would be meant, the same one for many.
+ * Throws `usage` for arguments and variables of this command that are not UTF-8: their substitutes would name something
+ * else, and different names would become the same.
  */
 function checkGiven(given: readonly string[]): void {
   if (given.some((each) => each.includes(standIn))) {
@@ -80,7 +80,7 @@ function checkGiven(given: readonly string[]): void {
 
 const secretVariable = /KEY|PASS|SHARE|TOKEN|SECRET/;
 
-/** Whether the text is what the bytes say; of bytes that cannot be seen, only what has no stand-in in it. */
+/** Whether the text is the exact decoding of the bytes; if the bytes are unknown, only text without a substitute is. */
 function isText(text: string, raw: Buffer | undefined): boolean {
   return !text.includes(standIn) || raw?.equals(Buffer.from(text)) === true;
 }
@@ -92,14 +92,14 @@ function notText(what: string, text: string | undefined, raw?: Buffer): KmsError
   });
 }
 
-/** As `$'…'` of a shell has it: text, and in place of what is none `\\x` and two digits for each byte. */
+/** Bytes as in the shell's `$'…'`: printable ASCII, and `\\x` with two digits for the rest. */
 function shownBytes(bytes: Buffer): string {
   return Array.from(bytes, (byte) =>
     byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, '0')}`,
   ).join('');
 }
 
-/** None where the system does not tell. */
+/** Empty if the system does not tell. */
 function nullTerminated(path: string): readonly Buffer[] {
   try {
     const text = readFileSync(path, 'latin1').replace(/\0$/, '');
@@ -109,7 +109,7 @@ function nullTerminated(path: string): readonly Buffer[] {
   }
 }
 
-/** As it was when the process began. */
+/** Raw value of a variable, as of the start of the process. */
 function rawVariable(name: string): Buffer | undefined {
   const beginning = Buffer.from(`${name}=`);
   const found = nullTerminated('/proc/self/environ').find((each) =>
@@ -134,7 +134,7 @@ function rawWorkingDirectory(): Buffer | undefined {
   }
 }
 
-/** Throws where it is not a place of its own: `HOME` may be set to nothing, or to what depends on where one is. */
+/** Throws unless it is an absolute path: `HOME` may be empty or relative. */
 function homeDirectory(): string {
   const home = homedir();
   if (!isAbsolute(home)) throw new Error('expected an absolute path');
@@ -145,7 +145,7 @@ function homeDirectory(): string {
 
 const bothWays = 2;
 
-/** Whether it is /dev/null for reading and writing, as the runtime opens what was closed. */
+/** Whether it is /dev/null opened for reading and writing, as the runtime opens closed streams. */
 function isReopened(file: number): boolean {
   try {
     const { rdev } = fstatSync(file);

@@ -1,5 +1,5 @@
-// Profiles: remote appliances by name, each with its address and its credential, in files that only their user can
-// read. Which of them a command uses is decided in target.ts.
+// Profiles: named remote appliances, each with an address and a credential, in files that only their user can read.
+// Which one a command uses is decided in target.ts.
 import { type FileHandle, open, readdir, readFile, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
@@ -8,10 +8,10 @@ import { fileError, newFile } from './files.ts';
 import { configDirectory, type Io } from './io.ts';
 
 export interface Profile {
-  /** Where the appliance answers, such as `https://kms.example`. */
+  /** Address of the appliance, such as `https://kms.example`. */
   readonly server: string;
   readonly apiKey?: string;
-  /** The authorities that the server is trusted by, PEM; absent: the well-known ones. */
+  /** PEM of the authorities that certify the server; absent for the public ones. */
   readonly ca?: string;
 }
 
@@ -26,7 +26,7 @@ export function checkedProfileName(name: string): string {
   });
 }
 
-/** Throws `not-found`, and `refused` where others could read the file or put another in its place. */
+/** Throws `not-found`, and `refused` if other users could read the file or replace it. */
 export async function readProfile(io: Io, name: string): Promise<Profile> {
   const path = profilePath(io, name);
   let file: FileHandle | undefined;
@@ -44,7 +44,7 @@ export async function readProfile(io: Io, name: string): Promise<Profile> {
   }
 }
 
-/** Never overwrites one. */
+/** Never overwrites a profile. */
 export async function writeProfile(io: Io, name: string, profile: Profile): Promise<string> {
   const path = profilePath(io, name);
   const { makeDirs } = await import('../platform/data-dir.ts');
@@ -62,7 +62,7 @@ export async function writeProfile(io: Io, name: string, profile: Profile): Prom
   return path;
 }
 
-/** Answers whether it was the default one, which then there is none of. */
+/** Returns whether it was the default profile; if so, there is no default any more. */
 export async function removeProfile(io: Io, name: string): Promise<boolean> {
   const path = profilePath(io, name);
   try {
@@ -76,7 +76,7 @@ export async function removeProfile(io: Io, name: string): Promise<boolean> {
   return wasDefault;
 }
 
-/** Their names, in order. */
+/** Sorted names. */
 export async function profileNames(io: Io): Promise<readonly string[]> {
   const directory = profileDirectory(io);
   const files = await readdir(directory).catch((error) => {
@@ -94,7 +94,7 @@ export async function defaultProfile(io: Io): Promise<string | undefined> {
   try {
     return (await readFile(defaultPath(io), 'utf8')).trim() || undefined;
   } catch {
-    // None was chosen, or there is no place where one could be.
+    // None was chosen, or there is no configuration directory.
     return undefined;
   }
 }
@@ -115,7 +115,7 @@ function profileDirectory(io: Io): string {
   return join(configDirectory(io), 'profiles');
 }
 
-/** No profile is named so: their files end in `.json`. */
+/** No profile has this name: their files end in `.json`. */
 function defaultPath(io: Io): string {
   return join(profileDirectory(io), 'default');
 }

@@ -1,5 +1,5 @@
-// The whole grammar of `kms`: what `grammar/` declares, each part with the file of `commands/` that does it, which is
-// loaded when it is used.
+// The whole grammar of `kms`: each declaration in `grammar/` with the file of `commands/` that implements it, which is
+// loaded on use.
 import { version } from '../version.ts';
 import { GrammarCommand, type Session } from './command.ts';
 import { account } from './grammar/account.ts';
@@ -48,7 +48,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 s
   return kms;
 }
 
-/** As `kms --help` has them. */
+/** Adds commands in the order of `kms --help`. */
 function addCommands(kms: GrammarCommand): void {
   kms.commandsGroup('Run an appliance:');
   kms.add(appliance, () => import('./commands/appliance.ts'));

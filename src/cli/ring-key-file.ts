@@ -1,6 +1,6 @@
-// The private keys of rings as they are kept: one PEM file for each ring of each appliance, mode 0600, in the user's
-// configuration directory, written once and never overwritten. Beside them the public keys of rings that were encrypted
-// for without one, as they were at first.
+// Files of ring keys: the private keys of each ring of each appliance in one PEM file, mode 0600, in the user's
+// configuration directory, never overwritten by another ring's. Beside them are the public keys, as first seen, of
+// rings that files were encrypted for without a private key.
 import { access, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { AnsweredRing } from '../client/recipients.ts';
@@ -27,14 +27,14 @@ type RingKind = 'rings' | 'asym';
 
 type Appliance = Pick<Connection, 'applianceId' | 'tenantId'>;
 
-/** Where the keys are of the appliance's rings; undefined for one that does not tell its id. */
+/** Directory of the keys of the appliance's rings; undefined if the appliance does not reveal its id. */
 async function applianceDirectory(cli: Cli, { applianceId }: Appliance, kind: RingKind): Promise<string | undefined> {
   const id = await applianceId();
   return id === undefined ? undefined : join(configDirectory(cli.io), kind, id);
 }
 
-/** Where the keys of all appliances were together at first, and are of those that do not tell their ids. */
-function olderPath(cli: Cli, kind: RingKind, ring: string): string {
+/** The path for an appliance that does not tell its id. */
+function unnamedPath(cli: Cli, kind: RingKind, ring: string): string {
   return join(configDirectory(cli.io), kind, fileName(ring));
 }
 
@@ -43,13 +43,12 @@ function fileName(ring: string): string {
 }
 
 /**
- * Where the private key of a new ring goes unless somebody says otherwise: in a directory of its appliance, so that
- * rings of one name do not meet. Where one is there already, such as another tenant's, in a directory of the tenant in
- * that one.
+ * Default path for the private key of a new ring: in a directory per appliance, so that rings with the same name do not
+ * collide. If the file exists, such as for another tenant's ring, it is in a subdirectory per tenant.
  */
 async function newKeyPath(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
   const directory = await applianceDirectory(cli, appliance, kind);
-  if (directory === undefined) return olderPath(cli, kind, ring);
+  if (directory === undefined) return unnamedPath(cli, kind, ring);
   const path = join(directory, fileName(ring));
   if (!(await isThere(path))) return path;
   const tenant = await appliance.tenantId();
@@ -57,23 +56,22 @@ async function newKeyPath(cli: Cli, appliance: Appliance, kind: RingKind, ring: 
 }
 
 /**
- * The files that may have the ring's private key, one or more, those that are likelier first. Which tenant it is, is
- * asked only where a tenant has a file of that name for itself.
+ * Files that may have the ring's private key, at least one, likeliest first. The appliance is asked for the tenant only
+ * if some tenant has its own file of that name.
  */
 async function keptPaths(cli: Cli, appliance: Appliance, ring: string): Promise<readonly [string, ...string[]]> {
-  const older = olderPath(cli, 'rings', ring);
   const directory = await applianceDirectory(cli, appliance, 'rings');
-  if (directory === undefined) return [older];
+  if (directory === undefined) return [unnamedPath(cli, 'rings', ring)];
   const shared = join(directory, fileName(ring));
   const inTenants = await ofTenants(directory, fileName(ring));
   const tenant = inTenants.length > 0 ? await appliance.tenantId() : undefined;
   const own = join(directory, tenant ?? '', fileName(ring));
   const isShared = await isThere(shared);
   if (tenant !== undefined && inTenants.includes(own)) return isShared ? [own, shared] : [own];
-  return [!isShared && (await isThere(older)) ? older : shared];
+  return [shared];
 }
 
-/** The files of one name in the directories of tenants. */
+/** Files of this name in the tenants' directories. */
 async function ofTenants(directory: string, name: string): Promise<readonly string[]> {
   const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
   const paths = entries.filter((entry) => entry.isDirectory()).map((entry) => join(directory, entry.name, name));
@@ -88,10 +86,10 @@ function isThere(path: string): Promise<boolean> {
   );
 }
 
-/** A ring's private key, and those before it of a ring that changed its pair. */
+/** A ring's private key, and the earlier ones if its pair was changed. */
 export type RingPrivateKeys = readonly RingPrivateKey[];
 
-/** The private keys in the file that --private-key names; undefined where it names none. */
+/** The private keys in the file of --private-key; undefined without the option. */
 export async function namedRingKey(
   cli: Cli<{ '--private-key': string | undefined }>,
 ): Promise<RingPrivateKeys | undefined> {
@@ -99,7 +97,7 @@ export async function namedRingKey(
   return named === undefined ? undefined : readRingKey(named);
 }
 
-/** The private keys that are kept for the ring of the appliance, and may be those of another tenant's beside them. */
+/** The private keys kept for the ring; they may include those of another tenant's ring with the same name. */
 export async function keptRingKey(cli: Cli, appliance: Appliance, ring: string): Promise<RingPrivateKeys> {
   return (await keptFiles(cli, appliance, ring)).flatMap(({ keys }) => keys);
 }
@@ -112,7 +110,7 @@ export interface RingKeyFile {
 
 type RingKeyFiles = readonly [RingKeyFile, ...RingKeyFile[]];
 
-/** Those that can be read, the likelier first. */
+/** Readable files, likeliest first. */
 async function keptFiles(cli: Cli, appliance: Appliance, ring: string): Promise<RingKeyFiles> {
   let problem: unknown;
   try {
@@ -122,7 +120,7 @@ async function keptFiles(cli: Cli, appliance: Appliance, ring: string): Promise<
     if (first) return [first, ...others];
     problem = read.find((each) => each.status === 'rejected')?.reason;
   } catch (cause) {
-    // Such as who has no home directory, or leaves several tenants.
+    // Such as no home directory, or an ambiguous tenant.
     problem = cause;
   }
   if (!isOfFile(problem) || problem.hint !== undefined || problem.fields !== undefined) throw problem;
@@ -131,14 +129,16 @@ async function keptFiles(cli: Cli, appliance: Appliance, ring: string): Promise<
   });
 }
 
-/** Whether another file would help: not where the appliance was asked, and is sealed, away, or knows no such caller. */
+/**
+ * Whether another file would help: not if the appliance was asked and is sealed, unreachable, or refuses the caller.
+ */
 export function isOfFile(problem: unknown): problem is KmsError {
   return problem instanceof KmsError && (problem.code === 'refused' || problem.code === 'invalid');
 }
 
 /**
- * The one that is named, or else those that may be the ring's, which are never mixed: the one that has the private key
- * of that public key first. Throws what `keptRingKey` throws.
+ * The named file, or else the candidates, which are never mixed: first the one with the private key of that public key.
+ * Throws what `keptRingKey` throws.
  */
 export async function ringKeyFiles(
   cli: Cli<{ '--private-key': string | undefined }>,
@@ -153,7 +153,10 @@ export async function ringKeyFiles(
   return [fits, ...files.filter((file) => file !== fits)];
 }
 
-/** Of all rings of all appliances, the most at which that is still quick; what cannot be read is passed over. */
+/**
+ * Private keys of all rings of all appliances, as long as that is quick: at most 1,000 files. Unreadable ones are
+ * skipped.
+ */
 export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
   const directory = join(configDirectory(cli.io), 'rings');
   const names = await readdir(directory, { recursive: true }).catch(() => []);
@@ -168,14 +171,14 @@ export async function allKeptRingKeys(cli: Cli): Promise<RingPrivateKeys> {
 }
 
 /**
- * The public key of the ring as this machine knows it. What the appliance says is remembered at first use, under its id
- * and its tenant's, and over the network under its address too: the ids are its own to say. Throws `refused` when it
- * says another later.
+ * The ring's public key as known on this machine. The appliance's answer is remembered on first use (a pin), by the ids
+ * of appliance and tenant, and over the network also by address, since the ids are only the appliance's claim. Throws
+ * `refused` if it later answers another key.
  */
 export async function knownPublicKey(cli: Cli, appliance: Connection, answered: AnsweredRing): Promise<string> {
   const { ringname, publicKey } = answered;
   const { paths, older } = await knownPlaces(cli, appliance, ringname);
-  // None is remembered beside one that differs.
+  // Nothing is remembered as long as one differs.
   const differing: string[] = [];
   for (const path of older === undefined ? paths : [...paths, older]) {
     if ((await isThere(path)) && !(await isIn(path, publicKey))) differing.push(path);
@@ -201,7 +204,7 @@ async function isIn(path: string, publicKey: string): Promise<boolean> {
   throw new KmsError('invalid', `${path} holds no public key`, { hint: 'put it right, or remove it' });
 }
 
-/** Names all places at once, so that nobody has to come back for the next. */
+/** Names all files at once, so that people can fix it in one step. */
 function changedSince(paths: readonly string[], { ringname, publicKey }: AnsweredRing, older?: string): KmsError {
   const orIf = older !== undefined && paths.includes(older) ? ", or if this one is another tenant's" : '';
   return new KmsError(
@@ -214,11 +217,9 @@ function changedSince(paths: readonly string[], { ringname, publicKey }: Answere
 }
 
 interface KnownPlaces {
-  /** Of the appliance's tenant, and of its address. */
+  /** For the appliance's tenant, and for its address. */
   readonly paths: readonly [string, ...string[]];
-  /**
-   * Where it was remembered before tenants were told apart, unless it is another tenant's; undefined once that is over.
-   */
+  /** Path from before tenants were told apart, unless it is another tenant's; undefined once it is no longer needed. */
   readonly older?: string;
 }
 
@@ -245,7 +246,7 @@ function readPublicKey(path: string): Promise<string> {
   return readSmallText(path, 'the public key');
 }
 
-/** Where the ring's public key is remembered, it is now that one, of the owner's. `own`: the private keys here. */
+/** Replaces the remembered public key of the ring with the owner's present one. `own`: the private keys here. */
 export async function rememberOwn(
   cli: Cli,
   appliance: Connection,
@@ -257,7 +258,7 @@ export async function rememberOwn(
   for (const path of paths) if (await isThere(path)) replaced.push(path);
   if (older !== undefined) {
     const [known, ours] = [await readPublicKey(older), own.map(publicKeyOf)];
-    // Another's stays as it is.
+    // Another tenant's stays unchanged.
     if (ours.some((key) => isSamePublicKey(key, known))) replaced.push(older);
     else if (!ours.includes(publicKey)) await remember(paths[0], publicKey);
   }
@@ -266,7 +267,7 @@ export async function rememberOwn(
   }
 }
 
-/** False where another command did so at the same time: one of them is first. */
+/** False if another command did so at the same time: only one comes first. */
 async function remember(path: string, publicKey: string): Promise<boolean> {
   const { makeDirs } = await import('../platform/data-dir.ts');
   await makeDirs(dirname(path)).catch((error) => {
@@ -285,7 +286,8 @@ async function remember(path: string, publicKey: string): Promise<boolean> {
 }
 
 /**
- * Key agreement by OpenSSL, where that gives the known answers: a tenth of what a decrypt costs (docs/performance.md).
+ * Uses OpenSSL for key agreement if it passes known-answer tests: a tenth of the cost of a decrypt
+ * (docs/performance.md).
  */
 export async function prepareRingCrypto(): Promise<void> {
   const { startAgreement } = await import('../platform/native-agreement.ts');
@@ -297,7 +299,7 @@ export async function readRingKey(path: string): Promise<RingPrivateKeys> {
   return readPrivateKeys(await readSecretBytes(path, 'the private key'), path);
 }
 
-/** Adds a hybrid private key to the file of a ring's, or finds the one that was added before and is not used yet. */
+/** Adds a hybrid private key to the file of a ring, unless an unused one was added before. */
 export async function addHybridKey(
   path: string,
 ): Promise<{ readonly publicKey: string; readonly keys: RingPrivateKeys }> {
@@ -308,24 +310,21 @@ export async function addHybridKey(
   });
 }
 
-/** A place for a private key that does not exist yet, made sure of before it does. */
+/** A place reserved for a private key before the key exists. */
 interface KeyPlace {
   readonly path: string;
-  /** Keeps the key (base64 PKCS#8 DER). */
+  /** Saves the key (base64 PKCS#8 DER). */
   keep(privateKey: string): Promise<Kept>;
   release(): Promise<void>;
 }
 
-/** Where a private key is now, undefined for nowhere; and why that is not its place. */
+/** Where a private key is now, undefined if nowhere; and why it is not in its place. */
 interface Kept {
   readonly at: string | undefined;
   readonly problem?: unknown;
 }
 
-/**
- * Makes sure that the private key of a ring about to be made can be kept, where --private-key-out says or in its usual
- * place.
- */
+/** Makes sure that the private key of a new ring can be saved, at --private-key-out or in the default place. */
 export async function reserveKeyPlace(
   cli: Cli<{ '--private-key-out': string | undefined }>,
   appliance: Appliance,
@@ -343,7 +342,7 @@ export async function reserveKeyPlace(
   };
 }
 
-/** With the directory that it is in. */
+/** Path of a new key; its directory is made. */
 async function newKeyPlace(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string> {
   const path = await newKeyPath(cli, appliance, kind, ring);
   const { makeDirs } = await import('../platform/data-dir.ts');
@@ -356,7 +355,7 @@ async function newKeyPlace(cli: Cli, appliance: Appliance, kind: RingKind, ring:
 interface Place {
   readonly file: NewFile;
   readonly path: string;
-  /** Finds it anew; absent where somebody named it. */
+  /** Determines it again; absent if the path was given. */
   readonly place: (() => Promise<string>) | undefined;
 }
 
@@ -367,7 +366,7 @@ async function keep({ file, path, place }: Place, privateKey: string): Promise<K
     await file.handle.sync();
     at = file.temporary;
     await file.commit().catch(async (error) => {
-      // Another tenant's may have come first.
+      // Another tenant's key may have come first.
       const other = (await place?.()) ?? path;
       if (other === path) throw error;
       await file.commit(other);
@@ -381,8 +380,8 @@ async function keep({ file, path, place }: Place, privateKey: string): Promise<K
 }
 
 /**
- * Keeps the private key of a ring that was just made, then shows what is to be shown of it. A key that cannot be kept
- * goes to stdout rather than being lost. Throws `refused`, which says where the key is, where either fails.
+ * Saves the private key of a new ring, then prints the ring. A key that cannot be saved goes to stdout rather than
+ * being lost. Throws `refused`, which says where the key is, if either fails.
  */
 export async function keepAndShow(
   cli: Cli,
@@ -411,7 +410,7 @@ export async function keepAndShow(
   await say(cli.io, `the private key is in ${at}; nobody else has it, so keep a copy of it safe`);
 }
 
-/** Looked at before the name becomes part of a path. */
+/** Validated before the name becomes part of a path. */
 export function checkedRingName(ring: string): string {
   if (isRingName(ring)) return ring;
   throw new KmsError('invalid', `"${ring}" cannot name a ring`, {

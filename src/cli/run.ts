@@ -1,5 +1,4 @@
-// One run of the command line: builds the grammar, runs the command, and puts whatever goes wrong on one line of
-// stderr.
+// One run of the command line: builds the grammar, runs the command, and reports any error in one line on stderr.
 import { CommanderError } from 'commander';
 import { KmsError } from '../errors.ts';
 import type { Session } from './command.ts';
@@ -16,7 +15,7 @@ import { type Io, isBrokenPipe, say, tell, write } from './io.ts';
 import { program } from './program.ts';
 import { withSafeTerminals } from './terminal.ts';
 
-/** Runs one command line and says with which code to exit. Never throws. */
+/** Runs one command line and returns the exit code. Never throws. */
 export async function runCli(world: Io): Promise<number> {
   const io = withSafeTerminals(world);
   const session: Session = { io, help: { out: [], err: [] }, exitCode: exitCodes.done };
@@ -45,13 +44,13 @@ async function report(io: Io, error: unknown): Promise<number> {
     await say(io, error instanceof Interrupted ? error.message : 'interrupted');
     return interruptedBy(io.signal.reason);
   }
-  // Who reads our output has had enough of it (`| head`): no reason to complain, but it is not all that was asked for.
+  // The reader closed our output (`| head`): not worth an error message, but not success either.
   if (isBrokenPipe(error)) return exitCodes.failed;
   const isOurs = error instanceof KmsError;
   const defect = isOurs ? error.cause : error;
   const isShown = !!io.env.KMS_DEBUG && (defect instanceof TypeError || (!isOurs && defect instanceof Error));
   const trace = isShown ? `${defect.stack}\n` : '';
-  // The exit code says it too, and holds where stderr cannot be written.
+  // The exit code says it too, even if stderr cannot be written.
   await tell(io, withoutSecrets(`kms: ${sentenceOf(error)}\n${trace}`));
   return isOurs ? exitCodeOf(error) : exitCodes.failed;
 }

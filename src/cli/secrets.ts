@@ -1,5 +1,5 @@
-// Secrets that people give: typed without echo, on stdin, in a file, in the environment. Never on the command line,
-// where other users of the machine could see them.
+// Secrets from people: typed without echo, on stdin, in a file, in the environment. Never on the command line, where
+// other users of the machine could see them.
 import { createInterface, type ReadLineOptions } from 'node:readline';
 import { addAbortSignal, Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';
@@ -10,14 +10,14 @@ import { write } from './io.ts';
 
 const most = 16_384;
 
-/** The secret that is typed, or the one line of stdin; empty where there is none. `what` names it. */
+/** The typed secret, or the one line of stdin; empty if there is none. `what` names it. */
 export async function readSecret(cli: Cli, what: string): Promise<string> {
   const { stdin, stderr } = cli.io;
   const isTyped = stdin.isTTY && stderr.isTTY;
   return secretOf(isTyped ? await prompt(cli, what) : await readAll(cli, what), `the ${what} on stdin`);
 }
 
-/** The lines of stdin that say something, each a secret. `what` names them. */
+/** The non-blank lines of stdin, each a secret. `what` names them. */
 export async function readLines(cli: Cli, what: string): Promise<readonly string[]> {
   return secretLines(await readAll(cli, what), `the ${what} on stdin`);
 }
@@ -45,7 +45,7 @@ async function prompt(cli: Cli, what: string): Promise<string> {
   }
 }
 
-/** The line that was typed, as it was; empty where the input ends without one (Ctrl-D). Ctrl-C rejects. */
+/** The line exactly as typed; empty if the input ends without one (Ctrl-D). Ctrl-C rejects. */
 export function askLine(options: ReadLineOptions, question: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const terminal = createInterface(options);
@@ -68,14 +68,14 @@ export function askLine(options: ReadLineOptions, question: string, signal: Abor
   });
 }
 
-/** The secret in a file that nobody else may read; `what` names it. Throws as `readSecretBytes` and `secretOf` do. */
+/** The secret in a file that only this user may read; `what` names it. Throws like `readSecretBytes` and `secretOf`. */
 export async function readSecretFile(path: string, what: string): Promise<string> {
   return secretOf(await readSecretBytes(path, what), path);
 }
 
 /**
- * The bytes of a small file that nobody else may read, since it holds `what`, which is secret. Throws `refused` where
- * others can. A pipe's mode says nothing.
+ * The bytes of a small file with a secret, `what`. Throws `refused` if other users can read it. The mode of a pipe is
+ * not checked.
  */
 export async function readSecretBytes(path: string, what: string): Promise<Uint8Array> {
   return readSmallFile(path, what, async (file) => {
@@ -86,7 +86,7 @@ export async function readSecretBytes(path: string, what: string): Promise<Uint8
   });
 }
 
-/** The one in the file that --passphrase-file names, else in KMS_PASSPHRASE. */
+/** The passphrase in the file of --passphrase-file, else in KMS_PASSPHRASE. */
 export async function givenPassphrase(cli: Cli): Promise<string | undefined> {
   const file = cli.globals.get('--passphrase-file');
   if (file !== undefined) return readSecretFile(file, 'the passphrase');
@@ -94,7 +94,7 @@ export async function givenPassphrase(cli: Cli): Promise<string | undefined> {
   return KMS_PASSPHRASE ? secretOf(KMS_PASSPHRASE, 'KMS_PASSPHRASE') : undefined;
 }
 
-/** A new one: given, or typed twice, or the line of stdin. */
+/** A new passphrase: given, or typed twice, or the line of stdin. */
 export async function newPassphrase(cli: Cli): Promise<string> {
   const given = await givenPassphrase(cli);
   if (given !== undefined) return given;
@@ -106,7 +106,7 @@ export async function newPassphrase(cli: Cli): Promise<string> {
   return passphrase;
 }
 
-/** The API key; undefined where none is given. */
+/** The API key; undefined if none is given. */
 export async function readApiKey(cli: Cli): Promise<string | undefined> {
   const path = cli.globals.get('--api-key-file');
   if (path === undefined) {

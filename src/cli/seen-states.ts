@@ -1,5 +1,5 @@
-// Which appliance answers, and whether it is the expected one; what this machine remembers of those that it talked to,
-// in files below $XDG_STATE_HOME/kms, and what it says when one of them comes back older than it was.
+// Rollback guard of the command line: checks that the expected appliance answers, remembers the state of each appliance
+// in files below $XDG_STATE_HOME/kms, and warns if one comes back older than it was.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boundedText, longestAnswer } from '../client/bounded.ts';
@@ -23,16 +23,16 @@ type Send = (request: Request) => Promise<Response>;
 
 export interface Watched {
   readonly send: Send;
-  /** The id of the appliance that answers; undefined where it does not tell. Throws `sealed`. */
+  /** The id of the appliance that answers; undefined if it does not reveal it. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
-  /** What the last answer to a known caller said. */
+  /** State in the last answer to a known caller. */
   seen(): SeenState | undefined;
-  /** Keeps what was seen. */
+  /** Saves the states seen. */
   save(): Promise<void>;
 }
 
 /**
- * Each answer to a known caller says which appliance it is from and how far that is; to others the health check does.
+ * Each answer to a known caller carries the appliance's id and state; for other callers, the health check has the id.
  */
 export function watched(cli: Cli, send: Send, baseUrl: string): Watched {
   const expected = cli.globals.get('--expect-appliance');
@@ -43,7 +43,7 @@ export function watched(cli: Cli, send: Send, baseUrl: string): Watched {
     seen: () => seen,
     async send(request) {
       await watch.ready;
-      // Before a credential or anything else goes there.
+      // Before a credential or anything else is sent.
       if (expected !== undefined && !isChecked) needAppliance(expected, await askedId(send, baseUrl));
       isChecked = true;
       const response = await send(request);
@@ -62,7 +62,7 @@ export function watched(cli: Cli, send: Send, baseUrl: string): Watched {
   };
 }
 
-/** Undefined where it does not tell; whatever is in the way of asking is for the next request to say. */
+/** Undefined if the appliance does not reveal it; an error here will show up in the next request. */
 async function askedId(send: Send, baseUrl: string): Promise<string | undefined> {
   return send(new Request(`${baseUrl}/readyz`))
     .then((response) => idIn(response, baseUrl))
@@ -72,14 +72,14 @@ async function askedId(send: Send, baseUrl: string): Promise<string | undefined>
 /** The id in an answer of the health check. Throws `sealed`. */
 async function idIn(response: Response, baseUrl: string): Promise<string | undefined> {
   const answer = jsonOf(await boundedText(response, longestAnswer, baseUrl));
-  // Of a sealed one nothing is known, where its keys are here neither.
+  // A sealed appliance without its keys at hand reveals nothing.
   const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
   if (error?.code === 'sealed') throw error;
   const { appliance } = Object(answer);
   return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined if it is not JSON. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -88,7 +88,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** Throws `refused` where an answer is of another appliance than the `expected` one. */
+/** Throws `refused` if an answer comes from an appliance other than `expected`. */
 function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
   const dir = directoryOf(io);
   const watch = rollbackWatch(dir === undefined ? noMemory : fileMemory(dir), {
@@ -120,7 +120,7 @@ function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
   };
 }
 
-/** Throws `refused` where another one answered; `answered` is undefined where that is not said. */
+/** Throws `refused` if another appliance answered; `answered` is undefined if unknown. */
 function needAppliance(expected: string | undefined, answered: string | undefined): void {
   if (expected === undefined || answered === undefined || answered === expected) return;
   throw new KmsError('refused', `expected the appliance ${expected}, and ${answered} answered`, {
@@ -134,7 +134,7 @@ function howItWas(seen: SeenState, { sequence, epoch }: SeenState): string {
   return isLess ? `and was ${was}` : `in another history than the one that was ${was}`;
 }
 
-/** Where there is no place to remember anything, everything is seen for the first time. */
+/** Without a place to remember, everything is seen for the first time. */
 const noMemory: StateMemory = { load: async () => [], save: async () => undefined };
 
 function directoryOf(io: Io): string | undefined {
@@ -147,7 +147,7 @@ function directoryOf(io: Io): string | undefined {
   }
 }
 
-/** One file for each tenant of each appliance: `<appliance>.<tenant>`, holding what the header said. */
+/** One file per tenant of each appliance: `<appliance>.<tenant>`, with the header's value. */
 function fileMemory(dir: string): StateMemory {
   const read = async (name: string): Promise<SeenState | undefined> => {
     const state = parseState((await readFile(join(dir, name), 'utf8').catch(() => '')).trim());
@@ -161,7 +161,7 @@ function fileMemory(dir: string): StateMemory {
     async save(state) {
       const { makeDirs } = await import('../platform/data-dir.ts');
       await makeDirs(dir);
-      // Another command may have seen more meanwhile.
+      // Another command may have seen a later state meanwhile.
       const now = await read(nameOf(state));
       if (now && !isLater(state, now)) return;
       const file = join(dir, nameOf(state));

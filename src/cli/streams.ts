@@ -1,5 +1,5 @@
-// The bytes that commands read and write: files or the standard streams, in constant memory, with progress on long
-// ones. What was not finished leaves nothing behind, and nothing is overwritten.
+// Input and output bytes of commands: files or the standard streams, in constant memory, with progress on long ones.
+// Unfinished output leaves nothing behind, and nothing is overwritten.
 import { constants, createReadStream, openSync } from 'node:fs';
 import { type FileHandle, open, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
@@ -15,18 +15,18 @@ import { fileError, type NewFile, newFile } from './files.ts';
 import type { output } from './grammar/option-sets.ts';
 import { hasColour, type Io, mustReachStdout, pathFrom, tell, written } from './io.ts';
 
-/** What encrypts without being copied first. */
+/** Piece length that is encrypted without copying. */
 const pieceLength = plainBlockLength;
 
 interface Input {
   readonly source: AsyncIterable<Uint8Array>;
-  /** Bytes, where that is known beforehand. */
+  /** Bytes, if known beforehand. */
   readonly size: number | undefined;
-  /** Lets go of it where it was not read to its end. */
+  /** Closes it if it was not read to its end. */
   close(): Promise<void>;
 }
 
-/** The file of that name; stdin for `-` and for no name. */
+/** Opens the named file; stdin for `-` and without a name. */
 export async function openInput(cli: Cli, name: string | undefined): Promise<Input> {
   if (name === undefined || name === '-') {
     const source = addAbortSignal(cli.io.signal, cli.io.stdin);
@@ -68,15 +68,15 @@ async function* named(stream: AsyncIterable<Uint8Array>, path: string): AsyncGen
 
 interface Output {
   write(bytes: Uint8Array): Promise<void>;
-  /** Everything is written: a file gets its name. */
+  /** Everything is written: gives a file its name. */
   commit(): Promise<void>;
-  /** What was written is not to be kept. */
+  /** Discards the output. */
   discard(): Promise<void>;
   /** Whether some of it stays all the same. */
   readonly left: boolean;
 }
 
-/** The file that -o names; stdout for `-` and without it. `binary` is what no terminal should be shown. */
+/** Opens the file of -o; stdout for `-` and without it. `binary` output is refused on a terminal. */
 export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary: boolean }): Promise<Output> {
   const name = cli.get('--output');
   if (name === undefined || name === '-') {
@@ -95,7 +95,7 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
   const path = pathFrom(cli.io, name);
   if (await isPipe(path)) return toPipe(cli.io, path);
   const info = await stat(path).catch(() => undefined);
-  // A device is written to as it is, as a pipe is; there is nothing in it to overwrite.
+  // A device is written to directly, like a pipe; it has no content to overwrite.
   return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path);
 }
 
@@ -104,7 +104,7 @@ export function writesToStdout(cli: CliOf<typeof output>): boolean {
   return name === undefined || name === '-';
 }
 
-/** What was written there is the reader's. `failure`: what a write's error is told as. */
+/** Output that is with its reader once it is written. `failure` words the error of a write. */
 function toReader(stream: Writable, failure: (error: unknown) => Error, close?: () => void): Output {
   let left = false;
   return {
@@ -124,7 +124,7 @@ function toReader(stream: Writable, failure: (error: unknown) => Error, close?: 
   };
 }
 
-/** `prove`: what has to hold of all that was written before the file gets its name. */
+/** `prove` checks the written file before it gets its name. */
 export async function toFile(path: string, mode = 0o666, prove?: (file: NewFile) => Promise<void>): Promise<Output> {
   const file = await newFile(path, mode);
   return {
@@ -169,9 +169,8 @@ async function isPipe(path: string): Promise<boolean> {
 }
 
 /**
- * One end of a pipe that has a name. As a file it would be opened, read and written by a thread that waits for the
- * other end, and until that comes the process could not end, whoever asks. Throws ENXIO where nobody reads what is to
- * be written.
+ * Opens one end of a named pipe. Opened as a file, it would block a thread until the other end comes, and the process
+ * could not exit before, even on a signal. Throws ENXIO when writing to a pipe without a reader.
  */
 function openPipe({ signal }: Io, path: string, access: number): Socket {
   const fd = openSync(path, access | constants.O_NONBLOCK);
@@ -192,7 +191,7 @@ async function toPipe(io: Io, path: string): Promise<Output> {
     }
   }
   const opened = pipe;
-  // A reader that goes away fails the write that meets it; the event itself has nothing to add.
+  // A closed reader fails the write itself; the event adds nothing.
   opened.on('error', () => undefined);
   return toReader(
     opened,
@@ -213,12 +212,12 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
 }
 
-/** Bytes moved between two collections: the buffers of that many are what memory holds beside the program. */
+/** Bytes moved between two collections: about that much stays in memory as dead buffers. */
 const collectEvery = 8 << 20;
 
 /**
- * Collects the young garbage. The buffers that stream through lie outside the heap, so that the engine sees little
- * reason to look after them and lets a hundred megabytes of them pile up.
+ * Collects the young generation. Streamed buffers are outside the heap, so the engine sees little reason to collect and
+ * lets a hundred megabytes of them pile up.
  */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc');
@@ -226,7 +225,7 @@ function garbageCollector(): () => void {
   return () => gc({ type: 'minor' });
 }
 
-/** Writes everything that `pieces` yields and commits; on any failure, Ctrl-C included, discards and throws on. */
+/** Writes everything that `pieces` yields and commits; on any failure, Ctrl-C included, discards and rethrows. */
 export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, output: Output): Promise<void> {
   const collect = garbageCollector();
   let sinceCollected = 0;
@@ -241,7 +240,7 @@ export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, outp
         collect();
       }
       pending = output.write(piece);
-      // Awaited one round later; until then its failure must not count as unhandled.
+      // Awaited one round later; a failure before that must not count as unhandled.
       pending.catch(() => undefined);
     }
     await pending;
@@ -257,7 +256,7 @@ export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, outp
 const firstShown = 1000;
 const shownEvery = 250;
 
-/** `source`, with its progress on stderr where that is a terminal and it takes more than a moment. */
+/** `source`, with progress on stderr if that is a terminal and it takes more than a moment. */
 export async function* withProgress(
   cli: Cli,
   source: AsyncIterable<Uint8Array>,
@@ -284,7 +283,7 @@ export async function* withProgress(
   }
 }
 
-/** Such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s`. */
+/** A line such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s`. */
 export function progressLine(done: number, total: number | undefined, milliseconds: number): string {
   const rate = `${byteCount(milliseconds > 0 ? (done / milliseconds) * 1000 : 0)}/s`;
   if (!total) return `${byteCount(done)}, ${rate}`;

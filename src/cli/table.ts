@@ -5,27 +5,30 @@ import { shorten, visible, width } from './text.ts';
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => string | number | boolean;
-  /** Never cut: an id or a secret of which a part is of no use. Numbers never are, either. */
+  /** Never cut: an id or secret is useless in part. Numbers are never cut, either. */
   readonly whole?: true;
-  /** Left out where there is no room for it. */
+  /** Dropped if there is no room for it. */
   readonly spare?: true;
-  /** What commands take: worth more room than a spare column. */
+  /** A name that commands accept: worth more room than a spare column. */
   readonly name?: true;
 }
 
 export interface TableStyle {
-  /** The width to fit; undefined = as wide as it gets. */
+  /** Width to fit; undefined for unlimited. */
   readonly columns: number | undefined;
   readonly colour: boolean;
 }
 
 const gap = 2;
-/** A column, and one of names, is cut to this width before a spare one is left out, and after that to the other. */
+/**
+ * A column, or a column of names, is cut to its fair width before spare columns are dropped, and to `leastWidth` only
+ * after that.
+ */
 const fairWidth = 12;
 const fairNameWidth = 40;
 const leastWidth = 4;
 
-/** A column as it turned out with its rows. */
+/** A column laid out for its rows. */
 interface Cells {
   readonly title: string;
   readonly cells: readonly string[];
@@ -41,8 +44,8 @@ export function table<T>(rows: readonly T[], columns: readonly Column<T>[], styl
 }
 
 /**
- * A table that grows: each call answers the lines of its rows, the first call with titles. Columns only ever get wider,
- * from `atLeast` on.
+ * A table that grows: each call returns the lines of its rows, the first call with titles. Columns only ever get wider,
+ * starting from `atLeast`.
  */
 export function tableWriter<T>(
   columns: readonly Column<T>[],
@@ -90,14 +93,14 @@ function lineOf(cells: readonly string[], widths: readonly number[]): string {
   return padded.join(' '.repeat(gap)).trimEnd();
 }
 
-/** Leaves out spare columns, the last one first, until the others have room. */
+/** Drops spare columns, the last one first, until the others have room. */
 function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[] {
   if (total(cut(columns, room, ({ fair }) => fair)) <= room) return columns;
   const last = columns.findLastIndex(({ spare }) => spare);
   return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
 }
 
-/** Takes cells from the widest column until the line fits or nothing is left to take. */
+/** Shrinks the widest column cell by cell until the line fits or nothing can shrink. */
 function cut(columns: readonly Cells[], room: number, leastOf: (column: Cells) => number): number[] {
   const widths = columns.map(({ natural }) => natural);
   const least = columns.map((column) => Math.max(leastOf(column), column.least));
@@ -114,7 +117,7 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, gap * (widths.length - 1));
 }
 
-/** Names and values one above the other, for a single thing. */
+/** Names and values below each other, for a single thing. */
 export function pairs(entries: readonly (readonly [name: string, value: string | number | boolean])[]): string[] {
   const room = Math.max(...entries.map(([name]) => width(name)));
   return entries.map(([name, value]) =>

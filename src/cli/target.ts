@@ -1,6 +1,6 @@
-// The appliance that a command is for: one at an address, or the one of this machine. What is typed comes before the
-// environment, and that before the default profile; a data directory that nobody named comes last, since whoever made
-// what one stands in made it, too. --server comes before a profile.
+// The appliance that a command is for: a remote address, or this machine. The command line comes before the
+// environment, which comes before the default profile; an unnamed data directory comes last, since the owner of the
+// current directory may have made it. --server comes before a profile.
 import { lstat, stat } from 'node:fs/promises';
 import { KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
@@ -11,31 +11,31 @@ import { type Io, pathFrom, say } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
 import { readApiKey } from './secrets.ts';
 
-/** An appliance over the network, and what to come to it with. */
+/** A remote appliance with credential and trust settings. */
 export interface Remote {
-  /** Without a slash at its end. */
+  /** Address without a trailing slash. */
   readonly baseUrl: string;
   readonly apiKey?: string;
   readonly authorities?: Authorities;
-  /** The name of the profile that it comes from. */
+  /** Name of the profile it comes from. */
   readonly profile?: string;
 }
 
-/** By whom a server is trusted. */
+/** Authorities that a server's certificate is checked against. */
 export interface Authorities {
   readonly pem: string;
-  /** The file, or the profile, that they come from. */
+  /** Name of their file or profile. */
   readonly from: string;
 }
 
-/** Undefined where the command is for the appliance of this machine. */
+/** Undefined if the command is for the appliance of this machine. */
 export async function remoteOf(cli: Cli): Promise<Remote | undefined> {
   const chosen = await chosenRemote(cli);
   if (chosen?.server !== undefined) return serverNamed(cli, chosen.server);
   return chosen && profileNamed(cli, chosen.profile);
 }
 
-/** What people are told of where a command goes: an address, and the profile that it is from. */
+/** The target for people to read: the address, and the profile it is from. */
 export async function remoteAddress(cli: Cli): Promise<string | undefined> {
   const chosen = await chosenRemote(cli);
   if (chosen === undefined || chosen.server !== undefined) return chosen?.server;
@@ -55,7 +55,7 @@ async function chosenRemote(cli: Cli): Promise<Chosen | undefined> {
   return profile === undefined ? undefined : { profile };
 }
 
-/** What somebody chose, for this command or in the environment; the default profile is no choice. */
+/** The explicit choice, on the command line or in the environment; the default profile is none. */
 export function namedRemote(cli: Cli): Chosen | undefined {
   const server = cli.globals.get('--server');
   const profile = cli.globals.get('--profile');
@@ -68,7 +68,7 @@ export function namedRemote(cli: Cli): Chosen | undefined {
   return profile === undefined ? undefined : { profile };
 }
 
-/** Where a command goes, in words by which it is found again from any directory of this machine. */
+/** The target in terms that work from any directory of this machine. */
 export async function placeOf(cli: Cli): Promise<{ kind: 'server' | 'profile' | 'data'; name: string }> {
   const chosen = await chosenRemote(cli);
   if (chosen === undefined) return { kind: 'data', name: await dataDirectory(cli) };
@@ -77,8 +77,8 @@ export async function placeOf(cli: Cli): Promise<{ kind: 'server' | 'profile' | 
 }
 
 /**
- * The options that lead to an address with a credential which this user has for it: by the server that is named, else
- * by a profile, the named one first. An address that somebody else chose never gets a credential that is for another.
+ * Options that lead to an address with this user's credential for it: by the named server, else by a profile, the named
+ * one first. An address chosen by somebody else never gets a credential that is for another.
  */
 export async function optionsFor(
   io: Io,
@@ -103,12 +103,12 @@ export async function optionsFor(
   );
 }
 
-/** An address in the one form of several that it has. Throws `usage` for what is none. */
+/** Canonical form of an address. Throws `usage` if it is malformed. */
 export function addressOf(server: string): string {
   return serverUrl(server).href.replace(/\/+$/, '');
 }
 
-/** For commands that make or examine the whole of an appliance, on its machine. */
+/** For commands that create or examine a whole appliance, on its machine. */
 export function refuseRemote(cli: Cli, why: string): void {
   const whys = { '--server': why, '--profile': why, '--tenant': 'this is about the whole appliance' };
   for (const option of ['--server', '--profile', '--tenant'] as const) {
@@ -116,7 +116,7 @@ export function refuseRemote(cli: Cli, why: string): void {
   }
 }
 
-/** The database of an appliance that several nodes share, of which this machine is one; undefined where it is not. */
+/** The database of an appliance with several nodes, one of them this machine; undefined otherwise. */
 export function sharedStore(cli: Cli): StoreSource | undefined {
   const { globals } = cli;
   const url = globals.get('--store');
@@ -131,14 +131,14 @@ export function storeAt(cli: Cli, url: string, isListed: boolean): StoreSource {
   return { url, isListed, passwordFile, env: (name) => cli.io.env[name], warn };
 }
 
-/** The data directory that somebody named, with --data or KMS_DATA. */
+/** The data directory named with --data or KMS_DATA. */
 export function namedDirectory(cli: Cli): string | undefined {
   return cli.globals.get('--data');
 }
 
 /**
- * The data directory of the command: the one that was named, else `./kms-data`, be it there or not. Throws `refused`
- * for one that is merely there and belongs to somebody else, or while a default profile says where commands go.
+ * The command's data directory: the named one, else `./kms-data`, whether it exists or not. Throws `refused` for an
+ * unnamed one that belongs to another user, or while a default profile says where commands go.
  */
 export async function dataDirectory(cli: Cli): Promise<string> {
   const named = namedDirectory(cli);
@@ -152,7 +152,7 @@ export async function dataDirectory(cli: Cli): Promise<string> {
   return found;
 }
 
-/** For what a data directory may not order unless somebody means it. Throws `refused`; `what` says what that is. */
+/** Refuses a command for which the data directory must be named explicitly. Throws `refused`; `what` is the reason. */
 export function needNamedDirectory(cli: Cli, what: string): void {
   if (namedDirectory(cli) !== undefined) return;
   throw notNamed(pathFrom(cli.io, 'kms-data'), what);
@@ -164,7 +164,7 @@ function notNamed(path: string, what: string): KmsError {
   });
 }
 
-/** A link to it must be one's own, too. */
+/** A link to it must be this user's own, too. */
 async function isOwn(path: string): Promise<boolean> {
   const { userId } = await import('../platform/environment.ts');
   const me = userId();
@@ -183,7 +183,7 @@ async function serverNamed(cli: Cli, server: string): Promise<Remote> {
   return remote(serverUrl(server), await readApiKey(cli), await typedAuthorities(cli));
 }
 
-/** A credential in the environment comes before the profile's own, unless the profile was typed. */
+/** A credential in the environment overrides the profile's own, unless the profile was typed. */
 async function profileNamed(cli: Cli, name: string): Promise<Remote> {
   const profile = await readProfile(cli.io, name);
   const url = serverUrl(profile.server);
@@ -220,7 +220,7 @@ async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
-/** Whatever is in the way of looking is for whoever opens it to say. */
+/** True on other errors than a missing path, too: opening it will report them. */
 async function isThere(path: string): Promise<boolean> {
   return stat(path).then(
     () => true,
@@ -236,7 +236,7 @@ export function serverUrl(server: string): URL {
   return url;
 }
 
-/** Whether a secret would go over the network for everyone to read. */
+/** Whether a secret would cross the network unencrypted. */
 export function isOpenToOthers({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && !isLoopbackHost(hostname) && !hostname.endsWith('.localhost');
 }

@@ -1,5 +1,5 @@
-// A keyring as age knows it: recipients (`age1kms1…`), identities (`AGE-PLUGIN-KMS-1…`), and the stanza in which a file
-// key stands sealed under a key of the ring. See docs/age.md.
+// age encodings of a keyring: recipients (`age1kms1…`), identities (`AGE-PLUGIN-KMS-1…`), and the stanza that seals a
+// file key under a key of the ring. See docs/age.md.
 import { fromBech32, toBech32 } from '../crypto/bech32.ts';
 import { concatBytes, equalBytes, fromBase64, fromUtf8, toBase64, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
@@ -11,25 +11,27 @@ import { byteReader } from './byte-streams.ts';
 import { decryptChunks, encryptChunks } from './chunked.ts';
 import { faultOf } from './file-format.ts';
 
-/** Where the ring's appliance is: at an address, in a profile, or in a data directory of this machine. */
+/** How to reach the ring's appliance: by address, by profile, or by a data directory of this machine. */
 export interface AgePlace {
   readonly kind: 'server' | 'profile' | 'data';
   readonly name: string;
 }
 
-/** What recipients and identities say. */
+/** Content common to recipients and identities. */
 export interface AgeRecipient {
   readonly ring: string;
   readonly ringId: string;
-  /** How keys are wrapped to the ring. */
+  /** KEM by which keys are wrapped to the ring. */
   readonly kem: Kem;
-  /** Of the ring's public key: see `fingerprintOf`. */
+  /** Fingerprint of the ring's public key: see `fingerprintOf`. */
   readonly fingerprint: Uint8Array;
   readonly place: AgePlace;
 }
 
 export interface AgeIdentity extends AgeRecipient {
-  /** The private key that fits the fingerprint: in a file, or its 32 bytes; without it, where `kms` keeps it. */
+  /**
+   * The private key for this fingerprint: the path of a file, or its 32 bytes. If absent, it is where `kms` keeps keys.
+   */
   readonly privateKey?: string | Uint8Array;
 }
 
@@ -43,7 +45,7 @@ const kems: readonly [number: number, kem: Kem][] = [
 const places = ['server', 'profile', 'data'] as const;
 const fingerprintLength = 16;
 
-/** The first 16 bytes of SHA-256 of a public key's SPKI DER, given in base64. Throws `invalid` for other text. */
+/** The first 16 bytes of SHA-256 of a public key's SPKI DER, given in base64. Throws `invalid` if it is not base64. */
 export function fingerprintOf(publicKey: string): Uint8Array {
   const der = fromBase64(publicKey);
   if (der === undefined) throw new KmsError('invalid', 'expected a public key in base64');
@@ -70,7 +72,7 @@ export function parseRecipient(text: string): AgeRecipient {
   return recipient;
 }
 
-/** Throws `invalid` for anything else. The text may be secret, and is not repeated. */
+/** Throws `invalid` for anything else. The text may be secret, so the error does not repeat it. */
 export function parseIdentity(text: string): AgeIdentity {
   const payload = payloadIn(text, identityPrefix, `an identity ${identityPrefix.toUpperCase()}1…`);
   const recipient = payload.recipient();
@@ -95,7 +97,7 @@ function payloadOf({ ring, ringId, kem, fingerprint, place }: AgeRecipient): Uin
   );
 }
 
-/** Two bytes, big-endian, in front of what has no fixed length. */
+/** Length prefix of a variable field: two bytes, big-endian. */
 function lengthOf({ length }: Uint8Array): Uint8Array {
   if (length > 0xffff) throw new KmsError('invalid', 'expected a name of less than 64 KiB');
   return Uint8Array.of(length >>> 8, length);
@@ -117,7 +119,7 @@ function payloadIn(text: string, prefix: string, expected: string): Payload {
   return new Payload(read.bytes, expected);
 }
 
-/** Reads a payload from its beginning. Throws `invalid` where there is something else than it asks for. */
+/** Sequential reader of a payload. Throws `invalid` if the next field is not the expected one. */
 class Payload {
   readonly #bytes: Uint8Array;
   readonly #expected: string;
@@ -181,20 +183,20 @@ class Payload {
   }
 }
 
-/** What a recipient of ours puts into the header of an age file. */
+/** A stanza in the header of an age file. */
 export interface AgeStanza {
   readonly type: string;
   readonly args: readonly string[];
   readonly body: Uint8Array;
 }
 
-/** A stanza that somebody else wrote; its body undefined where that is not in base64. */
+/** A stanza received from age; `body` is undefined if it is not valid base64. */
 export type HeardStanza = Omit<AgeStanza, 'body'> & { readonly body: Uint8Array | undefined };
 
-/** A stanza of this kind, taken apart. */
+/** A parsed stanza of type `kms`. */
 export interface KmsStanza {
   readonly tag: string;
-  /** As the appliance gave it with the key. */
+  /** Header as returned by the appliance with the key. */
   readonly header: string;
   readonly sealed: Uint8Array;
 }
@@ -203,22 +205,22 @@ const stanzaType = 'kms';
 const stanzaVersion = '1';
 /** Bytes of a file key in age. */
 const fileKeyLength = 16;
-/** Salt and commitment, the key, and the tag of its one chunk. */
+/** Salt and commitment, the key, and the tag of its only chunk. */
 const sealedLength = 24 + 32 + fileKeyLength + 16;
 const tagLabel = utf8('kms/age/tag/v1');
 const contextLabel = utf8('kms/age/stanza/v1');
 
-/** Base64 as age has it: without padding. */
+/** Base64 without padding, as age uses it. */
 export function toAgeBase64(bytes: Uint8Array): string {
   return toBase64(bytes).replace(/=+$/, '');
 }
 
-/** Undefined for any text that `toAgeBase64` does not make. */
+/** Undefined for any text that `toAgeBase64` does not produce. */
 export function fromAgeBase64(text: string): Uint8Array | undefined {
   return text.includes('=') ? undefined : fromBase64(text.padEnd(Math.ceil(text.length / 4) * 4, '='));
 }
 
-/** By it the ring's owner knows a stanza as theirs; to others it is eight random bytes. */
+/** Lets the ring's owner recognize a stanza; to others it is eight random bytes. */
 function tagOf(ringId: string, header: string): string {
   return toAgeBase64(sha256(concatBytes(tagLabel, ringBytes(ringId), utf8(header))).subarray(0, 8));
 }
@@ -229,7 +231,7 @@ export interface DataKey {
   readonly header: string;
 }
 
-/** Seals a file key under a key of the ring. Throws `invalid` for a file key that has not 16 bytes. */
+/** Seals a file key under a key of the ring. Throws `invalid` unless the file key has 16 bytes. */
 export async function sealFileKey(
   fileKey: Uint8Array,
   ringId: string,
@@ -246,7 +248,7 @@ export async function sealFileKey(
   return { type: stanzaType, args: [stanzaVersion, tagOf(ringId, header), header], body };
 }
 
-/** What a stanza of this kind says; undefined for any other's, or another version's. Throws `corrupt` if malformed. */
+/** Parses a stanza of type `kms`; undefined for another type or version. Throws `corrupt` if malformed. */
 export function readKmsStanza({ type, args, body }: HeardStanza): KmsStanza | undefined {
   if (type !== stanzaType || args[0] !== stanzaVersion) return undefined;
   const [, tag = '', header = '', ...rest] = args;
@@ -263,7 +265,7 @@ export function isForRing({ tag, header }: KmsStanza, ringId: string): boolean {
   return tag === tagOf(ringId, header);
 }
 
-/** The file key. Throws `corrupt` where the stanza was altered or the key is another. */
+/** Opens the file key. Throws `corrupt` if the stanza was altered or the key is another one. */
 export async function openFileKey({ header, sealed }: KmsStanza, ringId: string, key: Uint8Array): Promise<Uint8Array> {
   const source = byteReader(
     (async function* () {
@@ -294,7 +296,7 @@ async function allOf(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   return concatBytes(...all);
 }
 
-/** Whether a private key, by its public half in base64, is the one that a recipient names. */
+/** Whether a public key, in base64, is the one that the recipient names. */
 export function isKeyOf({ fingerprint }: AgeRecipient, publicKey: string): boolean {
   return equalBytes(fingerprintOf(publicKey), fingerprint);
 }

@@ -1,5 +1,5 @@
-// The plugin protocol of age (c2sp.org/age-plugin), version 1 of both state machines, over a pair of byte streams. What
-// gets keys from an appliance is handed in.
+// The plugin protocol of age (c2sp.org/age-plugin), version 1 of both state machines, over a pair of byte streams.
+// Callbacks get the keys from an appliance; nothing here does.
 import { concatBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
@@ -23,15 +23,15 @@ import {
 import type { ByteSource } from './byte-streams.ts';
 
 interface PluginOptions {
-  /** What age says. */
+  /** Bytes from age. */
   readonly source: ByteSource;
-  /** Says something to age. */
+  /** Sends bytes to age. */
   readonly write: (bytes: Uint8Array) => Promise<void>;
-  /** A key of the ring to encrypt with. */
+  /** Gets a key of the ring to encrypt with. */
   readonly encryptKey: (recipient: AgeRecipient | AgeIdentity) => Promise<DataKey>;
-  /** The key that came with this header. */
+  /** Gets the key that belongs to this header. */
   readonly decryptKey: (identity: AgeIdentity, header: string) => Promise<Uint8Array>;
-  /** An error in one line, for whoever uses age. */
+  /** Formats an error in one line, for the person who runs age. */
   readonly explain: (error: unknown) => string;
   /** Default: the platform's secure generator. */
   readonly random?: (length: number) => Uint8Array;
@@ -42,8 +42,8 @@ type Work = Required<PluginOptions>;
 const machines = { 'recipient-v1': wrapAll, 'identity-v1': unwrapAll };
 
 /**
- * Speaks the state machine of that name to its end. What concerns a recipient, identity or stanza is told to age; what
- * is no protocol at all is thrown as `invalid`.
+ * Runs the named state machine to its end. Errors about a recipient, identity or stanza are reported to age; protocol
+ * violations are thrown as `invalid`.
  */
 export async function speakAge(name: string, options: PluginOptions): Promise<void> {
   const machine = name === 'recipient-v1' || name === 'identity-v1' ? machines[name] : undefined;
@@ -56,11 +56,11 @@ export async function speakAge(name: string, options: PluginOptions): Promise<vo
   await machine(new Conversation(options, random), { ...options, random });
 }
 
-/** A recipient or identity that age added, as text, with its place among its kind. */
+/** A recipient or identity that age added, as text, with its index among those of its kind. */
 interface Added {
   readonly kind: 'recipient' | 'identity';
   readonly index: number;
-  /** Undefined where it came with a body that is not in base64. */
+  /** Undefined if its body was not valid base64. */
   readonly text: string | undefined;
 }
 
@@ -87,7 +87,7 @@ async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work)
       kems.add(recipient.kem);
       if (wantsLabels && kems.size > 1) throw mixed(recipient);
       for (const [file, fileKey] of fileKeys.entries()) {
-        // Once something is refused, age gets no stanza.
+        // After a failure age gets no stanzas.
         if (failed) break;
         const dataKey = await encryptKey(recipient);
         stanzas.push([file, await sealFileKey(fileKey, recipient.ringId, dataKey, random)]);
@@ -99,7 +99,7 @@ async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work)
     }
   }
   if (!failed) {
-    // As age's own recipients have it: what a quantum computer does not open, nothing beside it is to open for it.
+    // Same rule as age's own recipients: a file that resists quantum computers must have no recipient that does not.
     if (wantsLabels) await age.tell('labels', kems.has('mlkem768-x25519') ? ['postquantum'] : []);
     await age.grease();
     for (const [file, { type, args, body }] of stanzas) {
@@ -109,7 +109,7 @@ async function wrapAll(age: Conversation, { encryptKey, explain, random }: Work)
   await age.done();
 }
 
-/** One set of labels stands for all that are added. */
+/** The set of labels must be the same for all recipients. */
 function mixed({ ring, kem }: AgeRecipient): KmsError {
   return new KmsError(
     'invalid',
@@ -123,7 +123,7 @@ interface Sealed {
   readonly stanza: KmsStanza;
 }
 
-/** The stanzas of one file that are of this kind, and those that are malformed. */
+/** Stanzas of type `kms` of one file, and the malformed ones. */
 interface File {
   readonly sealed: Sealed[];
   readonly malformed: [index: number, error: unknown][];
@@ -146,7 +146,7 @@ async function unwrapAll(age: Conversation, options: Work): Promise<void> {
       await age.tell('error', ['identity', String(index)], utf8(options.explain(error)));
     }
   }
-  // One identity that is none, and nothing is unwrapped.
+  // A single invalid identity stops unwrapping altogether.
   if (identities.length === added.length) {
     await age.grease();
     for (const [index, file] of files.entries()) await unwrap(age, index, file, identities, options);
@@ -169,7 +169,7 @@ async function unwrap(
   }
 }
 
-/** The file key, by the first identity that gets it; why the others before did not goes to `failures`. */
+/** The file key from the first identity that can open it; errors of the ones tried before go to `failures`. */
 async function opened(
   sealed: readonly Sealed[],
   identities: readonly AgeIdentity[],
@@ -200,7 +200,7 @@ function noBase64(what: string): KmsError {
   return new KmsError('invalid', `age plugin: expected ${what} in base64 without padding`);
 }
 
-/** `args` begin with the file's number; what follows is the stanza as it stands in that file. */
+/** `args` begin with the file's number, followed by the stanza as in that file. */
 function addStanza(files: File[], { args: [number = '', type = '', ...args], body }: HeardStanza): void {
   const index = /^(?:0|[1-9]\d{0,8})$/.test(number) ? Number(number) : -1;
   if (type === '' || index < Math.max(0, files.length - 1) || index > files.length) {
@@ -218,7 +218,7 @@ function addStanza(files: File[], { args: [number = '', type = '', ...args], bod
   }
 }
 
-/** What age says is no protocol, or it has gone away. */
+/** Protocol violation by age, or the end of its input. */
 class Broken extends KmsError {
   constructor(message: string) {
     super('invalid', `age plugin: ${message}`, { hint: 'this is a plugin, which age starts itself: see docs/age.md' });
@@ -226,11 +226,11 @@ class Broken extends KmsError {
 }
 
 const columns = 64;
-/** Bytes of a line, and of all that age may say in a run: far more than files make of it. */
+/** Limits in bytes for a line and for everything that age sends in a run: far more than real files need. */
 const longestLine = 1 << 16;
 const longestTalk = 1 << 24;
 
-/** One side of the talk: stanzas in, stanzas out, each answered. */
+/** One side of the conversation: stanzas in, stanzas out, each answered. */
 class Conversation {
   readonly #lines: AsyncGenerator<string, undefined, undefined>;
   readonly #write: PluginOptions['write'];
@@ -242,7 +242,7 @@ class Conversation {
     this.#random = random;
   }
 
-  /** What age says until it is done. */
+  /** Stanzas from age until `done`. */
   async *untilDone(): AsyncGenerator<HeardStanza, void, void> {
     for (;;) {
       const stanza = await this.#read();
@@ -251,13 +251,13 @@ class Conversation {
     }
   }
 
-  /** Says a thing, which age takes. */
+  /** Sends a stanza and expects `ok`. */
   async tell(type: string, args: readonly string[] = [], body?: Uint8Array): Promise<void> {
     const reply = await this.#ask(type, args, body);
     if (reply !== 'ok') throw new Broken(`expected ok to ${type}, got ${reply}`);
   }
 
-  /** Now and then a thing that nobody knows, so that nobody forgets to expect such. */
+  /** Sometimes sends an unknown stanza, so that implementations keep tolerating them (GREASE). */
   async grease(): Promise<void> {
     const [chance = 0, ...name] = this.#random(9);
     if (chance % 3 === 0) return;
@@ -274,7 +274,7 @@ class Conversation {
     return (await this.#read()).type;
   }
 
-  /** A body that is not in base64 is a matter of that stanza: where it ends is known all the same. */
+  /** Invalid base64 in a body concerns that stanza alone: its end is found anyway. */
   async #read(): Promise<HeardStanza> {
     const first = await this.#line();
     if (!/^->(?: [\x21-\x7e]+)+$/.test(first)) throw new Broken('expected a stanza, which begins with "->"');
@@ -300,12 +300,12 @@ class Conversation {
 function stanzaBytes(type: string, args: readonly string[] = [], body: Uint8Array = new Uint8Array()): Uint8Array {
   const text = toAgeBase64(body);
   const lines = [`-> ${[type, ...args].join(' ')}`];
-  // The last line is shorter than the others, and empty where there is nothing left for it.
+  // The last line is always shorter than the others, possibly empty.
   for (let at = 0; at <= text.length; at += columns) lines.push(text.slice(at, at + columns));
   return utf8(`${lines.join('\n')}\n`);
 }
 
-/** The lines of the source, without their ends. What follows the last of them is none. */
+/** Lines of the source without their line ends. Bytes after the last line end are dropped. */
 async function* linesOf(source: ByteSource): AsyncGenerator<string, undefined, undefined> {
   let rest: Uint8Array = new Uint8Array();
   let length = 0;

@@ -1,9 +1,8 @@
-// What each method of the client is answered, as the declarations of the endpoints have it: made by
-// build/answer-shapes.ts. A field is a name and a kind of answers.ts, or a thing; `?` may be absent, `[]` is a list,
-// `|null` may be null.
+// Shapes of the answers to the client's methods, from the endpoints' declarations; made by build/answer-shapes.ts. A
+// field is a name and a kind of answers.ts, or a nested object; `?` may be absent, `[]` is a list, `|null` may be null.
 import type { ClientEndpointId } from '../api/paths.ts';
 
-/** What several answers have in them, or nests in one. */
+/** Objects used in several answers, or nested in one. */
 export const things: Readonly<Record<string, string>> = {
   KeyRing: `
     id:ring_ name:ring displayName:ring activeKey:key_ activeAlgorithm:word custody:word createdAt:time

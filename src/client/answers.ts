@@ -1,6 +1,6 @@
-// Answers checked before anything is done with them: what answers at an address may be anything, and what it says of
-// names, ids, keys and times ends up in files, paths and other programs. The shapes come from the declarations of the
-// endpoints, so that a program with the client in it carries no other validator.
+// Validation of answers before use: anything may answer at an address, and names, ids, keys and times from it end up in
+// files, paths and other programs. The shapes come from the endpoints' declarations, so that a program that bundles the
+// client carries no other validator.
 import type { ClientEndpointId } from '../api/paths.ts';
 import { isJsonObject } from '../model/json.ts';
 import { answerShapes, things } from './answer-shapes.ts';
@@ -8,11 +8,11 @@ import { unexpected } from './failure.ts';
 
 const ulid = '[0-9a-hjkmnp-tv-z]{26}';
 
-/** Texts by the names that the shapes give their kinds; that of an id is its prefix, such as `ring_`. */
+/** Patterns by kind of text, as the shapes name them; an id's kind is its prefix, such as `ring_`. */
 export const textKinds: Readonly<Record<string, RegExp>> = {
   base32: /^[A-Z2-7]+$/,
   base64: /^[A-Za-z0-9+/]+={0,2}$/,
-  /** Empty where the console's browser keeps it. */
+  /** Empty if the console's browser keeps the token. */
   accessToken: /^[!-~]*$/,
   base64url: /^[A-Za-z0-9_-]+$/,
   caller: new RegExp(`^(?:(?:apik|user)_${ulid}|[a-z-]+)$`),
@@ -20,14 +20,14 @@ export const textKinds: Readonly<Record<string, RegExp>> = {
   /** One line. */
   line: /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]*$/u,
   ring: /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
-  /** A ring's name, or nothing. */
+  /** A ring's name, or empty. */
   ringOrNone: /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$/,
   /** RFC 3339, UTC. */
   time: /^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?Z$/,
   uri: /^[a-z][a-z0-9+.-]*:[!-~]+$/,
   /** A secret, a ciphertext, a signature. */
   token: /^[!-~]+$/,
-  /** One of a few, of which a later appliance may know more. */
+  /** One of a fixed set of words, to which a later version may add. */
   word: /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/,
 };
 
@@ -39,15 +39,15 @@ const valueKinds: Readonly<Record<string, (value: unknown) => boolean>> = {
   text: (value) => typeof value === 'string' && value.isWellFormed(),
 };
 
-/** The place of what is wrong in a value, empty for the value itself; undefined where nothing is. */
+/** Path of the first invalid part of a value, empty for the value itself; undefined if it is valid. */
 type Check = (value: unknown) => string | undefined;
 
-/** By kind, made when one is first needed. */
+/** Cached by kind. */
 const checks = new Map<string, Check>();
 
 /**
- * The answer of that endpoint, as it came. Fields that its shape does not name are passed over, since a later appliance
- * may answer more. Throws `unavailable` for what no appliance answers, and repeats nothing of it.
+ * Returns the endpoint's answer unchanged. Fields that its shape does not name are ignored, since a later version may
+ * add some. Throws `unavailable`, without repeating the content, if no appliance would answer this.
  */
 export function checkedAnswer(id: ClientEndpointId, answer: object): object {
   const place = checkOf(answerShapes[id])(answer);
@@ -55,7 +55,7 @@ export function checkedAnswer(id: ClientEndpointId, answer: object): object {
   throw unexpected(place === '' ? 'it has another form' : `its ${place} has another form`);
 }
 
-/** `kind` is that of a text or a value, a thing, or fields. */
+/** `kind` is a kind of text or value, the name of an object, or a list of fields. */
 function checkOf(kind: string): Check {
   const known = checks.get(kind);
   if (known) return known;
@@ -71,7 +71,7 @@ function valueCheck(kind: string): Check {
   return (value) => (fits(value) ? undefined : '');
 }
 
-/** `shape` has fields such as `id:ring_`, apart by blanks; `?`, `[]` and `|null` say what else may be there. */
+/** `shape` lists fields such as `id:ring_`, separated by blanks; `?`, `[]` and `|null` as in answer-shapes.ts. */
 function objectCheck(shape: string): Check {
   const fields = [...shape.matchAll(/(\w+)(\?)?:(\w+)(\[\])?(\|null)?/g)].map(
     ([, name = '', optional, kind = '', list, nullable]) => {
@@ -82,7 +82,7 @@ function objectCheck(shape: string): Check {
   return (value) => {
     if (!isJsonObject(value)) return '';
     for (const { name, check, isOptional, isNullable } of fields) {
-      // What every object inherits is no field.
+      // Inherited properties are not fields.
       const field = Object.hasOwn(value, name) ? value[name] : undefined;
       if ((field === undefined && isOptional) || (field === null && isNullable)) continue;
       const place = check(field);

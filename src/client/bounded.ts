@@ -1,20 +1,20 @@
-// Answers read no further than an appliance's go: what answers at an address may be anything, and send, or have
-// inflated, more than memory holds.
+// Size limits on reading answers: anything may answer at an address, and send, or have inflated, more than fits in
+// memory.
 import { KmsError } from '../errors.ts';
 import { longestPage } from '../model/json.ts';
 
 /**
- * Bytes: a page is as long as that and ends with one whole item, which is no longer than a request; in UTF-8 a
- * character has up to three.
+ * Bytes. A page reaches the limit of a page and ends with one whole item, which is no longer than a request; in UTF-8 a
+ * character takes up to three bytes.
  */
 export const longestList = 4 * longestPage;
-/** Bytes of every other answer. */
+/** Bytes of any other answer. */
 export const longestAnswer = 2 * longestPage;
 
-/** What is sent with a request where the platform lets one say it, which browsers do not. */
+/** Asks for an uncompressed answer on platforms that allow setting it, which browsers do not. */
 export const plainEncoding = ['accept-encoding', 'identity'] as const;
 
-/** Throws `unavailable` for an answer that was compressed though it was asked not to be. */
+/** Throws `unavailable` for an answer that is compressed although an uncompressed one was asked for. */
 export function refuseInflated(request: Request, response: Response, base: string): void {
   const [header, plain] = plainEncoding;
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? plain;
@@ -25,7 +25,7 @@ export function refuseInflated(request: Request, response: Response, base: strin
   });
 }
 
-/** The body as text. Throws `unavailable` for one of more than `most` bytes, of which no more is read. */
+/** The body as text. Throws `unavailable`, and stops reading, if it has more than `most` bytes. */
 export async function boundedText(response: Response, most: number, base: string): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return '';

@@ -1,23 +1,23 @@
-// Byte streams, of whatever kind they come: read in exact numbers of bytes or in blocks, worked on ahead of the reader,
-// and as a pair of Web Streams around a generator.
+// Byte streams of either kind: read in exact lengths or in blocks, processed ahead of the reader, and as a pair of Web
+// Streams around a generator.
 import { KmsError } from '../errors.ts';
 
-/** A piece belongs to the taker once it is given: the source does not write to it again. */
+/** A yielded piece belongs to the consumer: the source does not write to it again. */
 export type ByteSource = ReadableStream<Uint8Array> | AsyncIterable<Uint8Array>;
 
 export interface ByteReader extends AsyncIterableIterator<Uint8Array, undefined, undefined> {
-  /** The next `length` bytes, or as many as there are. What follows them stays to be read. */
+  /** The next `length` bytes, or fewer at the end. Later bytes stay to be read. */
   take(length: number): Promise<Uint8Array>;
-  /** Gives the rest up and cancels the source. */
+  /** Drops the rest and cancels the source. */
   return(): Promise<IteratorReturnResult<undefined>>;
   /**
-   * Gives the rest up and cancels the source, without waiting for that: a source that waits for its next byte would
-   * keep its reader from learning of a failure.
+   * Drops the rest and cancels the source without waiting: a source that waits for its next byte would keep the reader
+   * from learning of a failure.
    */
   giveUp(): void;
 }
 
-/** Reads `source` from its beginning. Throws `invalid` for pieces that are no bytes. */
+/** Reads `source` from its beginning. Throws `invalid` for pieces that are not bytes. */
 export function byteReader(source: ByteSource): ByteReader {
   const pieces = piecesOf(source);
   let left: Uint8Array | undefined;
@@ -45,8 +45,8 @@ export function byteReader(source: ByteSource): ByteReader {
         if (first.length > length) left = first.subarray(length);
         return first.subarray(0, length);
       }
-      // Pieces may be as small as a byte: each is copied as it comes, so that none is kept and none costs more than
-      // itself.
+      // Pieces may be as small as a byte: each is copied as it comes, so that none is retained and the memory used is
+      // that of the bytes.
       let block: Uint8Array | undefined;
       let filledTo = first.length;
       while (filledTo < length) {
@@ -69,7 +69,7 @@ export function byteReader(source: ByteSource): ByteReader {
 }
 
 export interface Block {
-  /** The block length exactly, but for the last block, which is always shorter and may be empty. */
+  /** Exactly the block length, except for the last block, which is always shorter and may be empty. */
   readonly bytes: Uint8Array;
   readonly last: boolean;
 }
@@ -99,7 +99,7 @@ function piecesOf(source: ByteSource): AsyncIterator<Uint8Array> {
   };
 }
 
-/** The next piece that holds anything. */
+/** The next non-empty piece. */
 async function filled(reader: ByteReader): Promise<Uint8Array | undefined> {
   for (;;) {
     const { done, value } = await reader.next();
@@ -109,8 +109,8 @@ async function filled(reader: ByteReader): Promise<Uint8Array | undefined> {
 }
 
 /**
- * `work` on each item and its index, `depth` of them at a time while one more is being read; the results in order. What
- * fails, reading or working, fails where its result would have come.
+ * Runs `work` on each item and its index, up to `depth` at a time while the next item is being read; yields the results
+ * in order. An error of reading or working is thrown at its place in that order.
  */
 export async function* ahead<T, R>(
   items: AsyncIterator<T, unknown, undefined>,
@@ -124,7 +124,7 @@ export async function* ahead<T, R>(
     const [first] = underWay;
     if (coming && underWay.length < depth) {
       try {
-        // A source that gives its next item late does not hold up the results that are there.
+        // A slow source does not hold up finished results.
         const item: IteratorResult<T, unknown> | undefined = await (first
           ? Promise.race([coming, settled(first)])
           : coming);
@@ -152,7 +152,7 @@ function settled(promise: Promise<unknown>): Promise<undefined> {
   return promise.then(nothing, nothing);
 }
 
-/** Marks a promise that is awaited later or never, so that its failing until then is no unhandled rejection. */
+/** Marks a promise that is awaited later or never, so that its rejection meanwhile is not reported as unhandled. */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
@@ -165,12 +165,12 @@ export interface Through {
 
 type Work = (source: AsyncIterable<Uint8Array>, ended: AbortSignal) => AsyncGenerator<Uint8Array, void, void>;
 
-/** `ended` tells the work that nobody wants its result any more. `signal` ends both sides with its reason. */
+/** `ended` tells the work that its result is no longer wanted. `signal` ends both sides with its reason. */
 export function through(work: Work, signal?: AbortSignal): Through {
   const { writable, readable: input } = new TransformStream<Uint8Array, Uint8Array>();
   const reader = input.getReader();
   const ended = new AbortController();
-  // Without a `return`: the writer is to learn why, and the work cannot say it.
+  // No `return`: the writer must learn the reason, which the work cannot pass on.
   const pieces = work({ [Symbol.asyncIterator]: () => ({ next: () => nextOf(reader) }) }, ended.signal);
 
   function end(reason: unknown): void {

@@ -1,5 +1,5 @@
 // C2SP chunked encryption (c2sp.org/chunked-encryption) over streams of any length in constant memory: salt,
-// commitment, and chunks of 16 KiB each sealed by itself. Blocks of chunks are worked on ahead of the reader.
+// commitment, and chunks of 16 KiB, each sealed separately. Blocks of chunks are processed ahead of the reader.
 import { type BulkGcm, bulkGcm } from '../crypto/aead.ts';
 import { concatBytes, equalBytes } from '../crypto/bytes.ts';
 import {
@@ -13,24 +13,24 @@ import {
 import { ahead, type Block, type ByteSource, byteReader, inBlocks } from './byte-streams.ts';
 import { fileFault } from './file-format.ts';
 
-/** Four blocks of 256 KiB under way keep the platform's crypto threads busy; more of them only cost memory. */
+/** Four concurrent blocks of 256 KiB keep the platform's crypto threads busy; more would only cost memory. */
 const chunksPerBlock = 16;
 const blocksUnderWay = 4;
 const sealedChunkLength = chunkLength + tagLength;
 
-/** Bytes per piece at which a source is encrypted without copying its pieces first. */
+/** Piece length at which a source is encrypted without copying its pieces first. */
 export const plainBlockLength = chunksPerBlock * chunkLength;
 const sealedBlockLength = chunksPerBlock * sealedChunkLength;
 
 interface EncryptOptions {
   /** 32 bytes. */
   readonly key: Uint8Array;
-  /** Bytes that are not in the stream but must be the same to decrypt it. */
+  /** Associated bytes that are not in the stream but must be the same to decrypt it. */
   readonly context: Uint8Array;
   readonly random: (length: number) => Uint8Array;
 }
 
-/** The encrypted stream of what `source` holds. Throws `invalid` for a key that has not 32 bytes. */
+/** Encrypts `source`. Throws `invalid` unless the key has 32 bytes. */
 export async function* encryptChunks(
   source: ByteSource,
   { key, context, random }: EncryptOptions,
@@ -54,14 +54,14 @@ export async function* encryptChunks(
 interface DecryptOptions {
   /** 32 bytes. */
   readonly key: Uint8Array;
-  /** What the stream was encrypted with. */
+  /** Context that the stream was encrypted with. */
   readonly context: Uint8Array;
 }
 
 /**
- * What the encrypted stream holds. Every byte that comes out is authentic and in its place; that nothing is missing is
- * known only when it ends without an error. Throws `invalid` for a key that has not 32 bytes, `corrupt` for another key
- * or context and for a stream that was altered, cut or extended.
+ * Decrypts the stream. Every byte that comes out is authentic and in its place; only an end without an error proves
+ * that nothing is missing. Throws `invalid` unless the key has 32 bytes, `corrupt` for another key or context and for a
+ * stream that was altered, cut or extended.
  */
 export async function* decryptChunks(
   source: ByteSource,
@@ -106,14 +106,14 @@ async function sealBlock(
   return output;
 }
 
-/** The plaintext of a block, once every chunk of it is authentic. */
+/** The plaintext of a block, once all its chunks are authenticated. */
 async function openBlock(
   cipher: BulkGcm,
   baseNonce: Uint8Array,
   { bytes, last }: Block,
   firstChunk: number,
 ): Promise<Uint8Array> {
-  // A full chunk never ends a message: without a short one after it, the end is missing.
+  // A full chunk never ends a message: if no short one follows, the end is missing.
   if (last && bytes.length % sealedChunkLength < tagLength) throw fileFault('cut');
   const chunks = Math.ceil(bytes.length / sealedChunkLength);
   const output = new Uint8Array(bytes.length - chunks * tagLength);

@@ -1,5 +1,5 @@
-// The typed client: a method for each endpoint, named as in the API description, taking one object and answering the
-// body of status 200 or throwing a `KmsError` with the server's message. Runs wherever there is `fetch`.
+// The typed client: one method per endpoint, named as in the API description. It takes one object and returns the body
+// of status 200, or throws a `KmsError` with the server's message. Runs wherever there is `fetch`.
 
 import { type ClientEndpointId, clientPaths, type Path } from '../api/paths.ts';
 import { KmsError } from '../errors.ts';
@@ -14,34 +14,34 @@ import { unless } from './unless.ts';
 export type { AnswerTo, CallOptions, Client, InputOf } from './methods.ts';
 
 export interface ClientOptions {
-  /** Where the appliance answers, such as `https://kms.example`. */
+  /** Address of the appliance, such as `https://kms.example`. */
   readonly baseUrl: string;
   /** An API key or an access token. Not needed for the few public endpoints. */
   readonly apiKey?: string | undefined;
-  /** Milliseconds that one request may take, its answer included; `Infinity` for no limit. Default: 30,000. */
+  /** Milliseconds that a request may take, including reading its answer; `Infinity` for no limit. Default: 30,000. */
   readonly timeout?: number;
-  /** How often a failed request is sent again at most, where that is safe; 0 for never. Default: 2. */
+  /** Maximum of retries of a failed request, if retrying is safe; 0 for none. Default: 2. */
   readonly retries?: number;
   /** Ends every call of this client: they reject with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Default: the platform's. */
   readonly fetch?: (request: Request) => Promise<Response>;
-  /** Notices an appliance that was set back, by what its answers say: see `rollbackWatch`. */
+  /** Notices a rollback of the appliance from its answers: see `rollbackWatch`. */
   readonly watch?: RollbackWatch;
-  /** Further headers of every request. */
+  /** Additional headers of every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** For tests: the clock of timeouts and pauses, and the chance in their length. */
+  /** For tests: the clock of timeouts and pauses, and the randomness of pauses. */
   readonly timing?: Timing;
 }
 
 const defaultTimeout = 30_000;
 const defaultRetries = 2;
-/** What a timer can wait; longer is no limit. */
+/** Longest timer; a longer timeout means none. */
 const longestTimer = 2 ** 31 - 1;
 
 /**
- * A client of the appliance at `baseUrl`. It keeps no state: one serves a whole program. Throws `invalid` for an option
- * that makes no sense.
+ * A client of the appliance at `baseUrl`. It is stateless: one serves a whole program. Throws `invalid` for an invalid
+ * option.
  */
 export function createClient(options: ClientOptions): Client {
   const { timeout = defaultTimeout, retries = defaultRetries, timing = systemTiming } = options;
@@ -59,7 +59,7 @@ export function createClient(options: ClientOptions): Client {
     return withRetries(() => once(request, signal), { retries, unchanging, timing, signal });
   }
 
-  /** Sends it once, within the time. */
+  /** Sends the request once, within the timeout. */
   async function once(request: PlainRequest, signal: AbortSignal): Promise<Outcome> {
     const [late, over] = [new AbortController(), new AbortController()];
     if (timeout <= longestTimer) {
@@ -103,7 +103,7 @@ export function createClient(options: ClientOptions): Client {
     async (input: Record<string, unknown> = {}, { signal }: CallOptions = {}) =>
       call(id as ClientEndpointId, route, input, signal), // a key of `clientPaths`
   ]);
-  // Each method is made from its path, by which its endpoint is declared too.
+  // Cast: the methods are built from the same table of paths that declares the endpoints.
   return Object.fromEntries(methods) as Client;
 }
 
@@ -124,8 +124,8 @@ function parse(text: string): unknown {
 }
 
 /**
- * The address without slashes at its end. Throws `invalid` for anything but http and https, and for a user, query or
- * fragment in it.
+ * The address without trailing slashes. Throws `invalid` unless it is http or https, and if it has a user, query or
+ * fragment.
  */
 function checkedBase(baseUrl: string): string {
   const base = typeof baseUrl === 'string' ? baseUrl.replace(/\/+$/, '') : undefined;
@@ -136,7 +136,8 @@ function checkedBase(baseUrl: string): string {
 }
 
 /**
- * Those of every request; the credential and the two that a call itself needs go before `further`. Throws `invalid`.
+ * Headers of every request. `further` can replace the defaults, but neither the credential nor the type of a body.
+ * Throws `invalid`.
  */
 function headersOf(apiKey: string | undefined, further: Readonly<Record<string, string>> = {}): Headers {
   const headers = new Headers([['accept', 'application/json'], [...plainEncoding]]);
@@ -158,7 +159,7 @@ function headersOf(apiKey: string | undefined, further: Readonly<Record<string, 
   return headers;
 }
 
-/** In a page an address may also be relative to it, and so empty. */
+/** In a web page the address may be relative, even empty. */
 function isAddress(base: string): boolean {
   try {
     return /^https?:/.test(new Request(`${base}/`).url) && !/[?#]/.test(base);
@@ -170,15 +171,15 @@ function isAddress(base: string): boolean {
 interface PlainRequest {
   readonly id: ClientEndpointId;
   readonly method: string;
-  /** With the query. */
+  /** Path with the query. */
   readonly path: string;
   /** JSON. */
   readonly body: string | undefined;
-  /** Bytes of its answer. */
+  /** Maximum of the answer in bytes. */
   readonly most: number;
 }
 
-/** Throws `invalid` for a value that cannot stand in a path, and for a body that is no JSON. */
+/** Throws `invalid` for a value that cannot go into a path, and for a body that cannot be JSON. */
 function requestOf(
   id: ClientEndpointId,
   [method, path, ...query]: Path,
@@ -214,7 +215,7 @@ function json(body: object): string {
   }
 }
 
-/** A value as one segment of a path. Empty and dot segments cannot be: the URL would be another one. */
+/** Encodes a value as one path segment. Throws `invalid` for empty and dot segments, which would change the URL. */
 function segment(name: string, value: string | undefined): string {
   if (value === undefined || value === '' || /^\.{1,2}$/.test(value)) {
     throw new KmsError('invalid', `${name}: expected a name or an id, got ${value ? `"${value}"` : 'nothing'}`);

@@ -1,9 +1,9 @@
-// What went wrong with a call, as the one error class of the product: the server's own message where it answered, else
-// why it could not be asked.
+// Errors of calls, as the product's one error class: the server's own message if it answered, else why it could not be
+// reached.
 import { type ErrorCode, type ErrorDetails, KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 
-/** Of all other statuses: `internal`. */
+/** Any other status: `internal`. */
 export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   400: 'invalid',
   401: 'unauthenticated',
@@ -19,7 +19,7 @@ export const codeOfStatus: Readonly<Record<number, ErrorCode>> = {
   503: 'unavailable',
 };
 
-/** The error that an answer other than 200 stands for. `body` is the whole answer, `fields` its `errors`. */
+/** The error for an answer other than 200. `body` is the whole answer, `fields` its `errors`. */
 export function errorOfAnswer(response: Response, answer: unknown, base: string): KmsError {
   const { status } = response;
   if (status === 0 || (status >= 300 && status < 400)) {
@@ -48,7 +48,7 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   const details: ErrorDetails = {
     body: answer,
     fields: isTexts(answer.errors) ? answer.errors : undefined,
-    // One of the answer's own stays in `body`: it is whatever answers who gives that advice.
+    // A hint in the answer stays in `body`: anything might have answered and given that advice.
     hint: lost ? lostHint : undefined,
     retryAfter: Number.isFinite(seconds) ? seconds : undefined,
   };
@@ -56,19 +56,19 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   return new KmsError(code, message, details);
 }
 
-/** Characters: no appliance says more. */
+/** Maximum characters of a message: no appliance sends longer ones. */
 const longestMessage = 4000;
 const lostHint = 'put the file back from a backup; `kms doctor` on its machine says more';
 const isItOurs = 'is it the address of a kms appliance?';
 
-/** The error for an answer that no appliance gives. */
+/** The error for an answer that no appliance would give. */
 export function notOurs(base: string, expected = 'JSON'): KmsError {
   return new KmsError('unavailable', `expected ${expected} from ${base}, got something else`, {
     hint: isItOurs,
   });
 }
 
-/** The error for an answer in JSON that no appliance gives; `what` says what came. */
+/** The error for a JSON answer that no appliance would give; `what` describes it. */
 export function unexpected(what: string, cause?: unknown): KmsError {
   return new KmsError('unavailable', `the answer was not what was expected: ${what}`, {
     hint: isItOurs,
@@ -83,7 +83,7 @@ export function timedOut(base: string, ms: number): KmsError {
   });
 }
 
-/** The error for a request that got no answer. One that its caller gave up stays the `AbortError` that it is. */
+/** The error for a request without an answer. An `AbortError` from its caller's signal is passed on. */
 export function errorOfFailure(cause: unknown, base: string, signal?: AbortSignal): unknown {
   if (cause instanceof KmsError || signal?.aborted) return cause;
   return new KmsError('unavailable', `cannot reach ${base}: ${reason(cause)}`, {
@@ -92,7 +92,7 @@ export function errorOfFailure(cause: unknown, base: string, signal?: AbortSigna
   });
 }
 
-/** The innermost code or message: `fetch` hides it under "fetch failed". */
+/** The innermost message or code: `fetch` hides it under "fetch failed". */
 function reason(cause: unknown): string {
   let inner = cause;
   for (let depth = 0; depth < 5 && inner instanceof Error && inner.cause instanceof Error; depth++) inner = inner.cause;
@@ -100,7 +100,7 @@ function reason(cause: unknown): string {
   return inner.message || Object(inner).code || inner.name;
 }
 
-/** The answers that carry a state or an asset's verdict in place of a message. */
+/** Message for answers that carry a state or an asset's verdict instead of one. */
 function otherMessage(answer: Readonly<Record<string, unknown>>, status: number): string {
   if (answer.state === 'malformed-password') return 'the password does not meet the rules';
   if (typeof answer.state === 'string') return `the token is ${answer.state}`;

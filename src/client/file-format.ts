@@ -1,6 +1,6 @@
-// The file format, but for its encrypted part: a magic string, the format's version and the header that the appliance
-// gave, in version 2 one for each ring with the file's key sealed to that ring. All of it is context of the encryption,
-// so that none of it can be changed. And everything that can be wrong with such a file, by the classes that the vectors
+// The file format without its encrypted part: a magic string, the format's version and the appliance's header, or, in
+// version 2, one header per ring with the file's key sealed to that ring. All of it is bound to the encryption as
+// context, so that none of it can be changed. Also all faults of such a file, by the classes that the test vectors
 // name. See docs/file-format.md.
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { fitsKem, type SealedFileKey, wrappedLength } from '../crypto/recipient.ts';
@@ -9,17 +9,17 @@ import { type ByteReader, type ByteSource, byteReader } from './byte-streams.ts'
 
 const magic = utf8('kms-file');
 const maxHeaderLength = 1024;
-/** Far more than any KEM of today takes. */
+/** Far more than any KEM of today needs. */
 const maxSealedLength = 4096;
-/** The most rings that a file can be sealed to. */
+/** Maximum number of rings that a file can be sealed to. */
 export const maxRings = 20;
 
-/** A file's key as one ring opens it. */
+/** A file's key, sealed to one ring. */
 export interface Stanza extends SealedFileKey {
   readonly header: string;
 }
 
-/** The header of version 1, or the stanzas of version 2. Throws `invalid` for what is none. */
+/** Encodes the header of version 1, or the stanzas of version 2. Throws `invalid` if they are malformed. */
 export function encodePrelude(header: string | readonly Stanza[]): Uint8Array {
   if (typeof header === 'string') return concatBytes(magic, Uint8Array.of(1), encodeHeader(header));
   if (header.length < 1 || header.length > maxRings || hasTwice(header)) {
@@ -28,7 +28,7 @@ export function encodePrelude(header: string | readonly Stanza[]): Uint8Array {
   return concatBytes(magic, Uint8Array.of(2, header.length), ...header.map(encodeStanza));
 }
 
-/** Its length, two bytes, big-endian, and the header. */
+/** Length in two bytes, big-endian, and the header. */
 function encodeHeader(header: string): Uint8Array {
   if (!isHeader(header)) throw new KmsError('invalid', 'expected a header of 1 to 1024 base64url characters');
   return concatBytes(uint16(header.length), utf8(header));
@@ -48,19 +48,19 @@ function hasTwice(stanzas: readonly Stanza[]): boolean {
 
 export interface Prelude {
   readonly fileVersion: 1 | 2;
-  /** In version 2 that of the first stanza. */
+  /** In version 2 the header of the first stanza. */
   readonly header: string;
   /** 1 to 20 in version 2, none in version 1. */
   readonly stanzas: readonly Stanza[];
-  /** Every byte that stands before the encrypted part. */
+  /** All bytes before the encrypted part. */
   readonly context: Uint8Array;
-  /** The encrypted part, still to be read. `giveUp` cancels the source. */
+  /** The encrypted part, not read yet. `giveUp` cancels the source. */
   readonly body: ByteReader;
 }
 
 /**
- * Reads the prelude and leaves the rest. Throws `invalid` for what is no kms file or has a newer version, `corrupt` for
- * a prelude that is cut or malformed.
+ * Reads the prelude and leaves the rest unread. Throws `invalid` if it is not a kms file or has a newer version,
+ * `corrupt` if the prelude is cut or malformed.
  */
 export async function readPrelude(source: ByteSource): Promise<Prelude> {
   const body = byteReader(source);
@@ -164,10 +164,10 @@ export function fileFault(fault: FileFault, cause?: unknown): KmsError {
   return new KmsError(code, message, { hint, cause });
 }
 
-/** Which fault an error stands for, if any. */
+/** The fault of an error, if it is one of these. */
 export function faultOf(error: unknown): FileFault | undefined {
   if (!(error instanceof KmsError)) return undefined;
   return names.find((fault) => faults[fault][1] === error.message);
 }
 
-const names = Object.keys(faults) as FileFault[]; // the keys of an object that nothing adds to
+const names = Object.keys(faults) as FileFault[]; // cast: keys of an object that is never extended

@@ -1,38 +1,38 @@
-// What a kms file says of itself, without a key: how it was made, what its headers hold, how long its content is.
+// Inspection of a kms file without a key: how it was made, the content of its headers, the length of its content.
 import { type HeaderInspection, inspectHeader } from '../crypto/header.ts';
 import type { ByteSource } from './byte-streams.ts';
 import { fileFault, readPrelude } from './file-format.ts';
 
 /**
- * C2SP chunked encryption with AES-256-GCM: salt and commitment in front, a tag behind each chunk of 16 KiB, the last
- * one shorter.
+ * Overhead of C2SP chunked encryption with AES-256-GCM: salt and commitment at the start, a tag for each chunk of 16
+ * KiB, the last chunk being shorter.
  */
 const overhead = { start: 24 + 32, chunk: 16 * 1024, tag: 16 };
 
 export interface FileInspection {
   readonly fileVersion: 1 | 2;
-  /** One for each ring, in the file's order. */
+  /** One per ring, in the file's order. */
   readonly headers: readonly InspectedHeader[];
   /** Bytes of the whole file. */
   readonly size: number;
-  /** Bytes of what it holds; undefined where no file of this size can be whole. */
+  /** Bytes of its content; undefined if no complete file has this size. */
   readonly contentSize: number | undefined;
 }
 
 interface InspectedHeader extends HeaderInspection {
   readonly header: string;
-  /** The id of the KEM by which the file's key is sealed; undefined in version 1. */
+  /** Id of the KEM that seals the file's key; undefined in version 1. */
   readonly kem: number | undefined;
 }
 
-/** The id of the Asset that a header carries, if any. */
+/** Id of the Asset in a header, if any. */
 export function assetIn(header: string): string | undefined {
   return inspectHeader(header)?.assetId;
 }
 
 /**
- * Reads the whole source, or its beginning alone where `size` says how many bytes it has. Throws as `readPrelude` does,
- * and `corrupt` for a header of no known form.
+ * Reads the whole source, or only its beginning if `size` gives its length in bytes. Throws as `readPrelude` does, and
+ * `corrupt` for a header of unknown form.
  */
 export async function inspectFile(source: ByteSource, size?: number): Promise<FileInspection> {
   const { fileVersion, header, stanzas, context, body } = await readPrelude(source);
@@ -41,7 +41,7 @@ export async function inspectFile(source: ByteSource, size?: number): Promise<Fi
     const inspection = inspectHeader(header);
     return inspection ? [{ ...inspection, header, kem }] : [];
   });
-  // What a header says of how the file was made, the file's version says too.
+  // Headers say how the file was made, and must agree with the file's version.
   if (headers.length < told.length || headers.some(({ isRecipient }) => isRecipient !== (fileVersion === 2))) {
     await body.return?.();
     throw fileFault('bad-header');

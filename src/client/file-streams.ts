@@ -1,5 +1,5 @@
-// Encrypted files as Web Streams: the key is asked for and unwrapped here, the bytes go through in constant memory. The
-// files are those of `kms encrypt` and `kms decrypt`.
+// Encrypted files as Web Streams: the key is requested and unwrapped here, and the bytes pass through in constant
+// memory. The files are those of `kms encrypt` and `kms decrypt`.
 import { concatBytes } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
@@ -13,41 +13,44 @@ import { type PrivateKey, type RingPrivateKey, readPrivateKeys } from './ring-ke
 
 export interface EncryptStreamOptions {
   readonly client: Pick<Client, 'encrypt'>;
-  /** The ring's name; with `publicKey` up to 20, any one of which opens the file. */
+  /** The ring's name; with `publicKey` up to 20 names, and any one of the rings opens the file. */
   readonly ring: string | readonly string[];
-  /** The private key of that ring: what it issues is wrapped to it. This, or `publicKey`. */
+  /** The private key of that ring, to unwrap its key. Either this or `publicKey`. */
   readonly privateKey?: PrivateKey;
-  /** The public key of that ring, or what tells it for each: for a writer that is to open nothing. */
+  /**
+   * The public key of that ring, or a function that returns it for each ring: for a writer that must not be able to
+   * decrypt.
+   */
   readonly publicKey?: PublicKey;
   /**
-   * Whether the ring's key, unwrapped, stays in memory with `client` for the next file: then it is neither sent nor
-   * unwrapped again. Default: true.
+   * Whether the unwrapped key of the ring stays in memory with `client` for the next file, so that it is neither sent
+   * nor unwrapped again. Default: true.
    */
   readonly keepKeys?: boolean;
-  /** A record that the file is to carry signed: see `encrypt`. */
+  /** A record that the file carries signed: see `encrypt`. */
   readonly asset?: NonNullable<InputOf<'encrypt'>['asset']>;
   /** Ends both sides of the stream with its reason. */
   readonly signal?: AbortSignal;
-  /** As many random bytes as asked for. Default: the platform's secure generator. */
+  /** Returns that many random bytes. Default: the platform's secure generator. */
   readonly random?: (length: number) => Uint8Array;
 }
 
 export interface DecryptStreamOptions {
   readonly client: Pick<Client, 'decrypt'>;
-  /** The private key of the file's ring, or what finds it once the appliance has said which ring that is. */
+  /** The private key of the file's ring, or a function that finds it once the appliance has named the ring. */
   readonly privateKey: PrivateKey | ((ring: DecryptAnswer) => PrivateKey | Promise<PrivateKey>);
   readonly offline?: false;
-  /** As of `encryptStream`. */
+  /** Same as in `encryptStream`. */
   readonly keepKeys?: boolean;
-  /** Decrypts a file whose asset does not verify; without it that is the error `asset-invalid`. */
+  /** Decrypts a file even if its asset does not verify; otherwise that is the error `asset-invalid`. */
   readonly allowInvalidAsset?: boolean;
   /** Ends both sides of the stream with its reason. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * For a file that was encrypted without the private key while its ring was configured with `offlineDecrypt`: that opens
- * by the private key alone. No appliance says who may, records it, or verifies an asset.
+ * For a file that was encrypted without the private key while its ring was configured with `offlineDecrypt`: the
+ * private key alone opens it. No appliance authorizes it, records it, or verifies an asset.
  */
 export interface OfflineDecryptOptions {
   readonly offline: true;
@@ -57,29 +60,29 @@ export interface OfflineDecryptOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What is known without the appliance. */
+/** Information available without the appliance. */
 export interface OfflineAnswer {
-  /** Of the ring that opened the file: `decrypt` takes it once the appliance is there again. */
+  /** Header of the ring that opened the file: `decrypt` accepts it once the appliance is reachable again. */
   readonly header: string;
 }
 
 export type EncryptAnswer = AnswerTo<'encrypt'>;
 export type DecryptAnswer = AnswerTo<'decrypt'>;
 
-/** For `pipeThrough`, once. */
+/** To use with `pipeThrough`, once. */
 export interface FileStream<Answer> extends Through {
   /**
-   * What the appliance said of the file: its ring (of several the first, or the one that opened it), and its asset with
-   * the verdict on it; never the share. It is asked when the stream is first read; where the stream fails before, this
-   * fails alike.
+   * The appliance's answer about the file: its ring (the first of several, or the one that opened it), and its asset
+   * with the verdict on it; never the share. The appliance is asked when the stream is first read; if the stream fails
+   * before, this rejects with the same error.
    */
   readonly answer: Promise<Answer>;
 }
 
 /**
- * Bytes in, a kms file out. Fails with what `client.encrypt` fails with, with `invalid` for the private key of another
- * ring, and with `refused` where the appliance has another public key for a ring than the one given; a private key that
- * is none is thrown at once.
+ * Encrypts bytes to a kms file. Fails with any error of `client.encrypt`, with `invalid` for the private key of another
+ * ring, and with `refused` if the appliance has another public key for a ring than the one given; a malformed private
+ * key throws at once.
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
   const { client, ring, asset, random, keepKeys = true, publicKey } = options;
@@ -122,11 +125,10 @@ function encryptToRings(options: EncryptStreamOptions, publicKey: PublicKey): Fi
 }
 
 /**
- * A kms file in, its bytes out. What comes out is authentic and in its place; that nothing is missing is known only
- * when the stream ends without an error. Fails with `invalid` for what is no kms file and for the private key of
- * another ring, `corrupt` for a file that was altered or cut, `asset-invalid`, and with what `client.decrypt` fails
- * with; a private key that is none is thrown at once. Offline it fails with `refused` for a file that needs the
- * appliance.
+ * Decrypts a kms file. Its output is authentic and in its place; only an end without an error proves that nothing is
+ * missing. Fails with `invalid` if it is not a kms file or the private key is another ring's, `corrupt` if it was
+ * altered or cut, `asset-invalid`, and any error of `client.decrypt`; a malformed private key throws at once. Offline
+ * it fails with `refused` for a file that needs the appliance.
  */
 export function decryptStream(options: DecryptStreamOptions): FileStream<DecryptAnswer>;
 export function decryptStream(options: OfflineDecryptOptions): FileStream<OfflineAnswer>;
@@ -144,7 +146,7 @@ function decryption(options: DecryptStreamOptions | OfflineDecryptOptions): File
     let id: string | undefined;
     const key = async (prelude: Prelude): Promise<Uint8Array> => {
       if (options.offline) {
-        // In a program without types it may be what finds it: nobody says here which ring it is.
+        // An untyped program may pass a function: offline there is no ring to call it with.
         const { header, fileKey } = await openOffline(prelude, given ?? privateKeysIn(''));
         tell({ header });
         bytes = fileKey;
@@ -191,23 +193,23 @@ async function keyByAppliance(
     (known) => ask(options, { header, ...known }, signal),
     keyOf,
   );
-  // What was encrypted without the private key is never of version 1.
+  // A file encrypted without the private key is never of version 1.
   if (answer.share !== undefined) throw fileFault('bad-header');
   return { answer, key: bytes };
 }
 
-/** Bytes of a whole file or message, and what the appliance said of it. */
+/** A whole file or message in bytes, and the appliance's answer about it. */
 export interface Whole<Answer> {
   readonly bytes: Uint8Array;
   readonly answer: Answer;
 }
 
-/** A small message as a kms file. Rejects with what `encryptStream` fails with. */
+/** Encrypts a small message to a kms file. Rejects with any error of `encryptStream`. */
 export async function encryptBytes(bytes: Uint8Array, options: EncryptStreamOptions): Promise<Whole<EncryptAnswer>> {
   return whole(bytes, encryptStream(options));
 }
 
-/** What a small kms file holds, complete and authentic. Rejects with what `decryptStream` fails with. */
+/** Decrypts a small kms file; the result is complete and authentic. Rejects with any error of `decryptStream`. */
 export async function decryptBytes(file: Uint8Array, options: DecryptStreamOptions): Promise<Whole<DecryptAnswer>>;
 export async function decryptBytes(file: Uint8Array, options: OfflineDecryptOptions): Promise<Whole<OfflineAnswer>>;
 export async function decryptBytes(
@@ -228,7 +230,7 @@ function fileStream<Answer>(signal: AbortSignal | undefined, work: Work<Answer>)
   const answer = new Promise<Answer>((resolve, reject) => {
     [tell, fail] = [resolve, reject];
   });
-  // Whoever reads the stream learns of its failure there.
+  // Readers of the stream learn of its failure there.
   answer.catch(() => {});
   async function* told(source: AsyncIterable<Uint8Array>, ended: AbortSignal) {
     try {
@@ -254,7 +256,7 @@ async function ask(
     return await client.decrypt(input, { signal });
   } catch (error) {
     if (!allowInvalidAsset || !(error instanceof KmsError) || error.code !== 'asset-invalid') throw error;
-    // Status 422 has the shape of a good answer: that is the interface.
+    // Status 422 has the shape of a successful answer: that is the interface.
     const answer = error.body as DecryptAnswer | undefined;
     if (!answer?.key) throw error;
     return answer;
@@ -281,15 +283,15 @@ function privateKeysIn(key: PrivateKey): readonly RingPrivateKey[] {
 interface EncryptFileInput {
   /** The bytes to encrypt, of any length. */
   readonly source: ByteSource;
-  /** The ring's key, 32 bytes, unwrapped, or in version 2 the file's. */
+  /** The ring's key, 32 bytes, unwrapped; in version 2 the file's key. */
   readonly key: Uint8Array;
-  /** The header that came with the ring's key, or where the file's key is sealed. */
+  /** The header that came with the ring's key; in version 2 the stanzas with the sealed file key. */
   readonly header: string | readonly Stanza[];
   /** Default: the platform's secure generator. */
   readonly random?: (length: number) => Uint8Array;
 }
 
-/** The bytes of the file. Throws `invalid` for a key or header that is none; what the source throws goes on up. */
+/** The bytes of the file. Throws `invalid` for a malformed key or header; errors of the source are passed on. */
 export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint8Array, void, void> {
   const { source, key, header, random = systemRandom } = input;
   const reader = byteReader(source);
@@ -307,13 +309,13 @@ export async function* encryptFile(input: EncryptFileInput): AsyncGenerator<Uint
 interface DecryptFileInput {
   /** The bytes of the file. */
   readonly source: ByteSource;
-  /** The key, 32 bytes, or what gets it for the file. */
+  /** The key, 32 bytes, or a function that gets it for the file. */
   readonly key: Uint8Array | ((prelude: Prelude) => Promise<Uint8Array>);
 }
 
 /**
- * What the file holds. Every byte that comes out is authentic; that none is missing is known only at an end without an
- * error. Throws what `readPrelude` and `decryptChunks` throw.
+ * Decrypts the file. Every byte that comes out is authentic; only an end without an error proves that none is missing.
+ * Throws what `readPrelude` and `decryptChunks` throw.
  */
 export async function* decryptFile({ source, key }: DecryptFileInput): AsyncGenerator<Uint8Array, void, void> {
   const prelude = await readPrelude(source);

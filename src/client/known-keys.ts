@@ -1,6 +1,6 @@
-// The keys of rings that a program has unwrapped already, kept with the client that answered them: asked again, the
-// appliance leaves their bytes out, and nothing is unwrapped twice. Which key a message gets the appliance still says
-// each time, so that who may no longer ask gets nothing.
+// Cache of unwrapped ring keys, kept with the client that received them: the appliance then omits their wrapped bytes,
+// and no key is unwrapped twice. The appliance still chooses the key of each message, so that a caller whose permission
+// was revoked gets nothing.
 import { concatBytes, equalBytes } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { AnswerTo } from './methods.ts';
@@ -8,20 +8,20 @@ import { type RingPrivateKey, unwrapRingKey } from './ring-keys.ts';
 
 interface Known {
   readonly ringname: string;
-  /** Of the private keys with which it was opened: by others it is not known. */
+  /** Hash of the private keys that opened it; for other private keys it does not count as known. */
   readonly opener: Uint8Array;
   readonly bytes: Uint8Array;
 }
 
-/** Of one client. */
+/** Cache entries per client. */
 const mostKept = 100;
-/** An id is as long as a fifth of a wrapped key: of many, most would be named for nothing. */
+/** An id is a fifth as long as a wrapped key: naming many would cost more than it saves. */
 const mostNamed = 4;
 
-/** By id, the one used last at the end. */
+/** Keys by id, least recently used first. */
 const kept = new WeakMap<object, Map<string, Known>>();
 
-/** What is known before the appliance is asked, as far as it is. */
+/** Parts known before asking the appliance, if any. */
 interface Asked {
   readonly ringname?: string;
   readonly privateKeys?: readonly RingPrivateKey[];
@@ -34,13 +34,13 @@ interface KeyAnswer {
 
 interface Unwrapped<Answer> {
   readonly answer: Answer;
-  /** The caller's own copy, to be wiped. */
+  /** The caller's own copy; wipe it. */
   readonly bytes: Uint8Array;
 }
 
 /**
- * Asks with the ids that are worth naming, and unwraps what is not known. `ask` is called again, naming none, where a
- * key turns out to be known by another private key alone; where `asked` has the private keys, that cannot be.
+ * Asks with the ids worth naming, and unwraps the key if it is not known. If the key turns out to be known only by
+ * another private key, `ask` is called again without naming any; that cannot happen if `asked` has the private keys.
  */
 export async function askForKey<Answer extends KeyAnswer>(
   client: object,
@@ -71,8 +71,8 @@ export async function askForKey<Answer extends KeyAnswer>(
 }
 
 /**
- * To be called where the key does not open what it was asked for: whoever may give a ring's key a new wrapping may give
- * a wrong one, and a later answer may have the right one again.
+ * Call this if the key does not open what it should: a caller allowed to rewrap a ring's key may store a wrong
+ * wrapping, and a later answer may have the right one again.
  */
 export function forgetKey(client: object, id: string): void {
   const keys = kept.get(client);
@@ -80,7 +80,7 @@ export function forgetKey(client: object, id: string): void {
   keys?.delete(id);
 }
 
-/** Overwrites the keys that are kept with the client: it goes on as if it had asked for none. */
+/** Overwrites and drops all keys kept with the client. */
 export function forgetKeys(client: object): void {
   for (const { bytes } of kept.get(client)?.values() ?? []) bytes.fill(0);
   kept.delete(client);
@@ -90,7 +90,7 @@ function openerOf(privateKeys: readonly RingPrivateKey[]): Uint8Array {
   return sha256(concatBytes(...privateKeys.map(({ bytes }) => bytes)));
 }
 
-/** The ids used last. */
+/** The most recently used ids. */
 function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKeys }: Asked): string[] {
   const opener = privateKeys && openerOf(privateKeys);
   const isCandidate = (known: Known): boolean =>

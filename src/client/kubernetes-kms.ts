@@ -1,19 +1,19 @@
-// The messages of Kubernetes' KMS plugin interface, version 2 (k8s.io/kms/apis/v2/api.proto), as protobuf; and a key of
-// the API server sealed as a kms file. See docs/kubernetes.md.
+// Messages of the Kubernetes KMS plugin interface, version 2 (k8s.io/kms/apis/v2/api.proto), as protobuf. A key of the
+// API server is sealed as a kms file. See docs/kubernetes.md.
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 
-/** The paths of its three calls. */
+/** Paths of its three calls. */
 export const kmsCalls = {
   status: '/v2.KeyManagementService/Status',
   encrypt: '/v2.KeyManagementService/Encrypt',
   decrypt: '/v2.KeyManagementService/Decrypt',
 } as const;
 
-/** What the API server takes of a ciphertext and of a key's id, in bytes. */
+/** Bytes that the API server accepts for a ciphertext and for a key's id. */
 const longest = 1024;
 
-/** `keyId` is the key that is encrypted with from now on. */
+/** `keyId` is the key for encrypting from now on. */
 export function statusResponse(keyId: string): Uint8Array {
   return message([
     [1, utf8('v2')],
@@ -22,12 +22,12 @@ export function statusResponse(keyId: string): Uint8Array {
   ]);
 }
 
-/** The plaintext. Throws `invalid` for what is no such request. */
+/** The plaintext. Throws `invalid` for a malformed request. */
 export function readEncryptRequest(bytes: Uint8Array): Uint8Array {
   return fieldsOf(bytes).get(1) ?? new Uint8Array();
 }
 
-/** Throws `too-large` for a ciphertext that the API server would not take. */
+/** Throws `too-large` for a ciphertext longer than the API server accepts. */
 export function encryptResponse(ciphertext: Uint8Array, keyId: string): Uint8Array {
   if (ciphertext.length >= longest) {
     throw new KmsError('too-large', `expected a plaintext whose ciphertext is shorter than ${longest} bytes`);
@@ -43,7 +43,7 @@ interface DecryptRequest {
   readonly keyId: string;
 }
 
-/** Throws `invalid` for what is no such request. */
+/** Throws `invalid` for a malformed request. */
 export function readDecryptRequest(bytes: Uint8Array): DecryptRequest {
   const fields = fieldsOf(bytes);
   const keyId = fromUtf8(fields.get(3) ?? new Uint8Array());
@@ -55,7 +55,7 @@ export function decryptResponse(plaintext: Uint8Array): Uint8Array {
   return message([[1, plaintext]]);
 }
 
-/** Fields of bytes and text, by their numbers below 16; empty ones are left out, as protobuf has it. */
+/** Fields of bytes and text, by field numbers below 16; empty ones are left out, as in protobuf. */
 function message(fields: readonly (readonly [number: number, value: Uint8Array])[]): Uint8Array {
   const written = fields.filter(([, { length }]) => length > 0);
   return concatBytes(
@@ -71,12 +71,12 @@ function varint(value: number): number[] {
   }
 }
 
-/** The fields of bytes and text; of one that comes twice the last. Others are passed over. */
+/** Fields of bytes and text; if one occurs twice, the last counts. Others are skipped. */
 function fieldsOf(bytes: Uint8Array): ReadonlyMap<number, Uint8Array> {
   const fields = new Map<number, Uint8Array>();
   let at = 0;
   const number = (): number => {
-    // More than 32 bits no length and no field has; of other numbers only the end matters.
+    // No length or field number exceeds 32 bits; other numbers are only skipped.
     let value = 0;
     for (let shift = 0; shift < 70; shift += 7) {
       const byte = bytes[at++];

@@ -1,5 +1,5 @@
-// What each method of the client takes and answers: types alone, made from the declarations of the endpoints. In the
-// package these are written out in full by build/client-contract.ts, so that who uses it needs nothing else.
+// Types of the client's methods, derived from the endpoints' declarations; types only. In the package,
+// build/client-contract.ts writes them out in full, so that users of the package need no other types.
 import type { AnswerOf, AnyEndpoint, BodyOf, ParamsOf, QueryOf } from '../api/endpoints.ts';
 import type { ClientEndpointId } from '../api/paths.ts';
 
@@ -8,7 +8,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Switches such as `id: true` may be given as what they are; everything is sent as text. */
+/** Boolean switches such as `id: true` may be given as booleans; everything is sent as text. */
 type QueryInput<Q> = { readonly [Name in keyof Q]: string extends Q[Name] ? string | boolean : Q[Name] };
 
 type ClientEndpoint = Extract<AnyEndpoint, { readonly id: ClientEndpointId }>;
@@ -18,9 +18,9 @@ type Inputs = {
 };
 type Answers = { readonly [E in ClientEndpoint as E['id']]: AnswerOf<E> };
 
-/** What the method `Id` takes: path parameters, query parameters and fields of the body in one object. */
+/** Input of the method `Id`: path parameters, query parameters and fields of the body in one object. */
 export type InputOf<Id extends ClientEndpointId> = Inputs[Id];
-/** What the method `Id` answers. */
+/** Answer of the method `Id`. */
 export type AnswerTo<Id extends ClientEndpointId> = Answers[Id];
 
 type Method<Input, Answer> =

@@ -1,4 +1,4 @@
-// All items of a list or a search, page by page, as they are asked for.
+// All items of a list or a search, fetched page by page on demand.
 import { unexpected } from './failure.ts';
 import type { CallOptions, PageInfo } from './methods.ts';
 
@@ -12,12 +12,12 @@ interface PageInput {
   readonly limit?: number;
 }
 
-/** Answers the page of `input`, which may hold `cursor` and `limit` besides the filters. */
+/** Returns the page for `input`, which may hold `cursor` and `limit` besides the filters. */
 type PageMethod<P, Input extends object> = (input: Input & PageInput, options?: CallOptions) => Promise<P>;
 
 /**
- * Every item that a paginated method answers, over all pages: `for await (const ring of items(kms.listKeyrings, {}))`.
- * `input.limit` is the size of a page, `input.cursor` where to begin. A page is asked for when its first item is.
+ * All items of a paginated method, over all pages: `for await (const ring of items(kms.listKeyrings, {}))`.
+ * `input.limit` is the page size, `input.cursor` the start. A page is requested when its first item is read.
  */
 export async function* items<T, Input extends object>(
   method: PageMethod<PageAnswer<T>, Input>,
@@ -28,8 +28,8 @@ export async function* items<T, Input extends object>(
 }
 
 /**
- * The same page by page, each as it was answered. Throws `unavailable` for an answer that is no page, and for a list
- * that comes round to where it was: it would never end.
+ * The same page by page, each as answered. Throws `unavailable` for an answer that is not a page, and for a list that
+ * loops, which would never end.
  */
 export async function* pages<P extends PageAnswer<unknown>, Input extends object>(
   method: PageMethod<P, Input>,
@@ -37,11 +37,12 @@ export async function* pages<P extends PageAnswer<unknown>, Input extends object
   options?: CallOptions,
 ): AsyncGenerator<P, void, void> {
   let next: (Input & PageInput) | undefined = input;
-  // A round is found by one page that is kept of all before, a later one each time their number doubles (Brent 1980).
+  // Loop detection: compares with one earlier page, replaced by a later one each time the number of pages doubles
+  // (Brent 1980).
   let kept: readonly unknown[] = [];
   for (let n = 1; next; n++) {
     const page: P = await method(next, options);
-    // What answers may be anything.
+    // Anything may have answered.
     const { data, pagination }: Partial<P> = page;
     const cursor = Object(pagination).nextCursor;
     const place = [cursor, JSON.stringify(Object(data)[0])];

@@ -1,12 +1,11 @@
-// The rules for passwords, one by one, for whoever types one: judged by the very function by which the appliance
-// judges.
+// The password rules, one by one, for a person typing a password: checked by the same function as in the appliance.
 import { isHashable, judgePassword } from '../crypto/password-rules.ts';
 
 export interface PasswordRule {
   readonly name: 'length' | 'uppercase' | 'lowercase' | 'number' | 'special';
-  /** How many characters of the kind there must be at least. */
+  /** Minimum of characters of this kind. */
   readonly least: number;
-  /** How many there are. */
+  /** Actual number of them. */
   readonly has: number;
   readonly met: boolean;
 }
@@ -14,7 +13,7 @@ export interface PasswordRule {
 export interface PasswordCheck {
   readonly isValid: boolean;
   readonly rules: readonly PasswordRule[];
-  /** Over what the appliance takes: 1,024 bytes of UTF-8. */
+  /** Longer than the appliance accepts: 1,024 bytes of UTF-8. */
   readonly isTooLong: boolean;
 }
 

@@ -1,6 +1,6 @@
-// Files of version 2 on their writer's and their reader's side: a file key that each of up to 20 rings opens, made with
-// a share that the appliance gives and without the ring's private key. The public key that a file is sealed to is the
-// caller's to say, never the appliance's alone.
+// Sealing and opening files of version 2: a file key that each of up to 20 rings opens, made with a share from the
+// appliance and without the rings' private keys. The caller decides which public key a file is sealed to, never the
+// appliance alone.
 import { fromBase64, fromBase64Url } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { isKnownKem, kemIds, openFileKey, openSecret, sealFileKey } from '../crypto/recipient.ts';
@@ -9,9 +9,9 @@ import { fileFault, maxRings, type Prelude, type Stanza } from './file-format.ts
 import type { AnswerTo, InputOf } from './methods.ts';
 import { isSamePublicKey, publicKeyBytes, type RingPrivateKey } from './ring-keys.ts';
 
-/** What the appliance says of a ring that is to be encrypted for. */
+/** The appliance's answer about a ring to encrypt for. */
 export interface AnsweredRing {
-  /** As it was asked for. */
+  /** Name as requested. */
   readonly ringname: string;
   readonly ringId: string;
   /** Base64 of SPKI DER. */
@@ -19,8 +19,8 @@ export interface AnsweredRing {
 }
 
 /**
- * The public key of the ring, as PEM or base64, or what tells it: it is given what the appliance says, and answers the
- * key that it knows of this ring, or the same one where it sees the ring for the first time and remembers it.
+ * The public key of the ring, as PEM or base64, or a function that gets the appliance's answer and returns the key
+ * known for this ring, or, on first use, the answered key, which it remembers.
  */
 export type PublicKey = string | ((answered: AnsweredRing) => string | Promise<string>);
 
@@ -34,17 +34,17 @@ interface RecipientInput {
 }
 
 interface SealedToRings {
-  /** Without their shares: nothing of those is kept. */
+  /** Answers without their shares, which are not kept. */
   readonly answers: readonly AnswerTo<'encrypt'>[];
   readonly stanzas: readonly Stanza[];
-  /** To be wiped. */
+  /** Wipe after use. */
   readonly fileKey: Uint8Array;
 }
 
 /**
- * A new file key, sealed to each of the rings. Throws `refused` where the appliance has another public key than the
- * caller, `invalid` for no ring, too many, one twice, and an asset for more than one, and what `ask` throws. What is
- * wrong with one of several names it.
+ * Makes a file key and seals it to each of the rings. Throws `refused` if the appliance has another public key than the
+ * caller, `invalid` for no ring, too many, duplicates, or an asset with more than one ring, and what `ask` throws. With
+ * several rings, an error names its ring.
  */
 export async function sealToRings({
   rings,
@@ -72,7 +72,7 @@ export async function sealToRings({
       throw new KmsError(error.code, `${ringname}: ${error.message}`, { ...error, cause: error });
     });
     const share = bytes32(told);
-    // The flags of a header are its second byte: docs/formats.md.
+    // A header's second byte holds its flags: docs/formats.md.
     const flags = fromBase64Url(`${answer.header}`)?.[1] ?? 0;
     if (!share || answer.publicKey === undefined || !(flags & 2)) {
       throw new KmsError('unavailable', 'the appliance does not know how to encrypt without the private key', {
@@ -91,10 +91,10 @@ export async function sealToRings({
   return { answers, stanzas, fileKey };
 }
 
-/** The raw public key that the caller says, once the appliance says the same. */
+/** The caller's public key as raw bytes, once the appliance's is the same. */
 async function checkedKey(publicKey: PublicKey, answered: AnsweredRing): Promise<Uint8Array> {
   const told = typeof publicKey === 'function' ? await publicKey(answered) : publicKey;
-  // A program without types may give anything.
+  // Untyped programs may pass anything.
   const known = typeof told === 'string' ? publicKeyBytes(told) : undefined;
   if (!known) {
     throw new KmsError('invalid', `publicKey: expected PEM or base64 of a public key, of ${answered.ringname}`, {
@@ -114,29 +114,29 @@ async function checkedKey(publicKey: PublicKey, answered: AnsweredRing): Promise
 interface OpenInput {
   /** Asks the appliance for the header's share. */
   readonly ask: (header: string) => Promise<AnswerTo<'decrypt'>>;
-  /** The private keys, where they are known before the appliance has said which ring it is. */
+  /** The private keys, if they are known before the appliance has named the ring. */
   readonly given: readonly RingPrivateKey[] | undefined;
   readonly privateKeysOf: (answer: AnswerTo<'decrypt'>) => Promise<readonly RingPrivateKey[]>;
 }
 
 interface Opened {
-  /** Without the share. */
+  /** Answer without the share. */
   readonly answer: AnswerTo<'decrypt'>;
-  /** To be wiped. */
+  /** Wipe after use. */
   readonly fileKey: Uint8Array;
 }
 
 const ofOneRing: readonly ErrorCode[] = ['forbidden', 'not-found', 'invalid', 'refused', 'quota', 'corrupt'];
 
-/** Not of the appliance: another ring may still open the file. */
+/** Whether the error concerns only one ring: another may still open the file. */
 function isOfOneRing(error: unknown): error is KmsError {
   return error instanceof KmsError && ofOneRing.includes(error.code);
 }
 
 /**
- * The file key, by the first ring for which there are the private key and the appliance's share. Of those that the
- * given private keys do not open, and of those whose KEM is not known here, the appliance is not asked. Throws what is
- * wrong with the ring, with each where there are several.
+ * Opens the file key by the first ring for which both the private key and the appliance's share are available. The
+ * appliance is not asked about rings that the given private keys do not open, nor about unknown KEMs. Throws the ring's
+ * error, or one that sums up the errors of all rings.
  */
 export async function openByRing(
   { stanzas }: Pick<Prelude, 'stanzas'>,
@@ -164,7 +164,7 @@ export async function openByRing(
   throw allOf(failures, stanzas.length > known.length);
 }
 
-/** The file key, by the private key alone. Throws `refused` where no ring that it opens allows that. */
+/** Opens the file key by the private key alone. Throws `refused` if no ring that it opens allows that. */
 export async function openOffline(
   { stanzas }: Pick<Prelude, 'stanzas'>,
   privateKeys: readonly RingPrivateKey[],

@@ -1,26 +1,25 @@
-// Retries: which failed requests are sent again, how often and after what pause, by a clock that tests replace. What
-// changes something is never sent twice, unless the appliance itself answered that it could not serve right now.
+// Retries: which failed requests are sent again, how often and after what pause, with a clock that tests can replace. A
+// request that changes something is never sent twice, unless the appliance itself answered that it could not serve it
+// now.
 import type { ClientEndpointId, Path } from '../api/paths.ts';
 
-/**
- * When a request may be sent again: never, where it changes nothing, or in any case, since the appliance did nothing.
- */
+/** When to retry: never, only a request that changes nothing, or always, since the appliance did nothing. */
 type Again = 'never' | 'unchanging' | 'always';
 
-/** What came of sending a request once. */
+/** Outcome of sending a request once. */
 export type Outcome =
   | { readonly answer: object }
   | {
       readonly error: unknown;
       readonly again: Again;
-      /** Seconds that the answer asked to wait. */
+      /** Seconds from `Retry-After`. */
       readonly retryAfter?: number | undefined;
     };
 
-/** The n-th pause is a random part of 250 ms doubled n times, and of 8 s at most. */
+/** The n-th pause is a random fraction of 250 ms doubled n times, 8 s at most. */
 const firstPause = 250;
 const longestPause = 8000;
-/** Seconds. Who is asked to wait longer is told so instead. */
+/** Seconds. A longer `Retry-After` is not waited for: the caller gets the error. */
 const longestRetryAfter = 30;
 
 const reading: ReadonlySet<ClientEndpointId> = new Set([
@@ -33,8 +32,8 @@ const reading: ReadonlySet<ClientEndpointId> = new Set([
 ]);
 
 /**
- * Whether sending it twice does no more than sending it once. An encrypt without an asset stores nothing; each try
- * counts one towards the key's `maxEncryptCount`.
+ * Whether sending it twice has no more effect than sending it once. An encrypt without an asset stores nothing; each
+ * try counts as one towards the key's `maxEncryptCount`.
  */
 export function isUnchanging(id: ClientEndpointId, [method]: Path, input: Readonly<Record<string, unknown>>): boolean {
   if (id === 'encrypt') return input.asset === undefined;
@@ -43,22 +42,22 @@ export function isUnchanging(id: ClientEndpointId, [method]: Path, input: Readon
   return method === 'GET' || reading.has(id);
 }
 
-/** What may be done after an answer that is no success. `told`: it has the appliance's own form. */
+/** Retry rule for an answer other than success. `told`: the body has the appliance's own form. */
 export function againAfter(status: number, told: boolean): Again {
   if (status < 500) return 'never';
   return status === 503 && told ? 'always' : 'unchanging';
 }
 
 interface RetryOptions {
-  /** How often a request is sent again at most. */
+  /** Maximum of retries. */
   readonly retries: number;
   readonly unchanging: boolean;
   readonly timing: Timing;
-  /** Ends a pause. */
+  /** Aborts a pause. */
   readonly signal: AbortSignal;
 }
 
-/** The answer, or the last error thrown. */
+/** Returns the answer or throws the last error. */
 export async function withRetries(send: () => Promise<Outcome>, options: RetryOptions): Promise<object> {
   const { retries, unchanging, timing, signal } = options;
   for (let tries = 0; ; tries++) {
@@ -72,11 +71,11 @@ export async function withRetries(send: () => Promise<Outcome>, options: RetryOp
   }
 }
 
-/** Where the pauses and the timeouts come from. */
+/** Source of pauses and timeouts. */
 export interface Timing {
-  /** Resolves after `ms`; rejects with the signal's reason when that comes first. */
+  /** Resolves after `ms`; rejects with the signal's reason if that comes first. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
-  /** From 0 up to, not including, 1. */
+  /** At least 0, less than 1. */
   random(): number;
 }
 
@@ -84,7 +83,7 @@ export const systemTiming: Timing = {
   random: () => Math.random(),
   sleep: (ms, shared) =>
     new Promise((resolve, reject) => {
-      // Of its own: any number of calls may wait by one signal, of which Node takes more than ten for a leak.
+      // A derived signal: many calls may wait on the shared one, and Node warns of a leak above ten listeners.
       const signal = AbortSignal.any([shared]);
       const stop = (): void => {
         clearTimeout(timer);

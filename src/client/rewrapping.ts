@@ -1,6 +1,6 @@
-// Rewrapping on the owner's side: the bytes of a ring's earlier keys, sealed anew to the public key that the ring has
-// now. What a private key opens is not yet the key: whoever may configure the ring can put any bytes in its place. Only
-// how the appliance wrapped it at first is beyond doubt, and else what all that can be opened agree about.
+// Rewrapping by the owner: opens a ring's earlier keys and seals their bytes to its present public key. Opening with
+// the private key does not yet prove that the bytes are right: a caller who may configure the ring can store any bytes.
+// Only the appliance's first wrapping is beyond doubt; without it, all wrappings that can be opened must agree.
 import type { KeyListItem, KeyRing } from '../api/keyrings.ts';
 import { equalBytes, fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
@@ -17,27 +17,27 @@ type NewWrapping = InputOf<'rewrapKeys'>['keys'][number];
 
 interface Rewrapping {
   readonly client: Client;
-  /** Its public key is one that the caller knows to be the owner's. */
+  /** Its public key, which the caller knows to be the owner's. */
   readonly ring: Pick<KeyRing, 'id' | 'name' | 'publicKey'>;
   readonly privateKeys: readonly RingPrivateKey[];
-  /** Told how many keys were looked at. */
+  /** Reports the number of keys checked. */
   readonly progress: (keys: number) => Promise<void>;
 }
 
 interface Rewrapped {
   readonly rewrapped: number;
-  /** Keys that are not wrapped to the ring's public key, or not rightly, for want of a private key. */
+  /** Keys still not, or not correctly, wrapped to the ring's public key, for want of a private key. */
   readonly left: number;
-  /** Those of them that cannot be wrapped anew any more; none where absent. They are as they were before. */
+  /** Keys among `left` that have reached the limit of rewraps; absent if none. They are unchanged. */
   readonly full?: number;
 }
 
-/** How often keys are read again that somebody else wraps anew at the same time. */
+/** Maximum of passes when another caller rewraps keys at the same time. */
 const mostPasses = 10;
 
 /**
- * Each request is whole, so that it goes on where it was cut off. Throws what the appliance answers, and `invalid` for
- * a public key that is not hybrid, whatever the appliance calls it.
+ * Each request is atomic, so that an interrupted run can be resumed. Throws the appliance's errors, and `invalid` if
+ * the public key is not hybrid, whatever the appliance calls it.
  */
 export async function rewrapRing(work: Rewrapping): Promise<Rewrapped> {
   let rewrapped = 0;
@@ -90,7 +90,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
           made.collision = error;
           break;
         }
-        // The others can do without that one.
+        // The other keys can go on without this one.
         keys = keys.filter((_, n) => n !== Number(index));
         made.left++;
         if (what === 'id') made.full++;
@@ -102,7 +102,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
   return made;
 }
 
-/** Whether one of them opens a key that the ring had before its present pair; undefined where it had none. */
+/** Whether a private key opens a key that the ring had before its present pair; undefined if it had none. */
 export async function openEarlier(
   work: Pick<Rewrapping, 'client' | 'ring' | 'privateKeys'>,
 ): Promise<boolean | undefined> {
@@ -129,17 +129,17 @@ export async function openEarlier(
 }
 
 interface Opened {
-  /** Absent where nothing opens, or what opens differs and none of it is beyond doubt. To be wiped. */
+  /** Absent if no wrapping opens, or if those that open differ and the first is not among them. Wipe after use. */
   readonly bytes?: Uint8Array;
-  /** Whether they are in how it is wrapped now. */
+  /** Whether the present wrapping has these bytes. */
   readonly isRight: boolean;
-  /** An earlier wrapping of them that is better than how it is wrapped now. */
+  /** An earlier wrapping of these bytes that is better than the present one. */
   readonly best?: EarlierWrapping | undefined;
 }
 
 type EarlierWrapping = NonNullable<KeyListItem['earlier']>[number];
 
-/** Bounded, since each takes a millisecond to open. */
+/** Bounded, since opening one takes a millisecond. */
 function earlierOf({ earlier = [] }: KeyListItem): readonly EarlierWrapping[] {
   if (earlier.length > mostRewraps) throw unexpected(`${earlier.length} earlier wrappings of one key`);
   return earlier;

@@ -1,43 +1,43 @@
-// Notices an appliance that was set back: each answer to a known caller says which life of the appliance it comes from,
-// how many transactions that tenant has behind it, which only grow, and which runs of its log they stand in, which no
-// other history has. A copy that was put back behind its owner's back, such as a restored virtual machine, has deleted
-// keys and revoked credentials in it.
+// Rollback guard: notices an appliance that was set back. Each answer to a known caller carries the appliance's epoch,
+// the tenant's transaction count, which only grows, and the runs of its log, which no other history has. A copy that
+// was put back without its owner's knowledge, such as a restored virtual machine, brings back deleted keys and revoked
+// credentials.
 
 import { stateHeader } from '../model/names.ts';
 import { formatMark, isFork, type Mark, parseMark } from '../model/store-mark.ts';
 
-/** How far a tenant of an appliance is. */
+/** Log position of a tenant of an appliance. */
 export interface SeenState extends Mark {
   readonly appliance: string;
   readonly tenant: string;
-  /** A restore begins a new one, on purpose, and so does a start that accepts older files. */
+  /** Increased on purpose by a restore, or by a start that accepts older files. */
   readonly epoch: number;
 }
 
-/** Where the highest that was seen is kept between runs. What it throws is taken for nothing remembered. */
+/** Storage of the highest state seen, between runs. Errors of loading count as nothing remembered. */
 export interface StateMemory {
-  /** All that is remembered, of every tenant of every appliance. */
+  /** All remembered states, of every tenant of every appliance. */
   load(): Promise<readonly SeenState[]>;
   save(state: SeenState): Promise<void>;
 }
 
 export interface RollbackWatch {
-  /** To be waited for before the first request: what others remember meanwhile may be later than its answer. */
+  /** Await it before the first request: other processes may later remember newer states than its answer has. */
   readonly ready: Promise<unknown>;
-  /** To be called with every answer. */
+  /** Call it with every answer. */
   see(response: Response): Promise<void>;
-  /** Keeps what was seen. */
+  /** Saves the highest states seen. */
   save(): Promise<void>;
 }
 
 export interface RollbackEvents {
-  /** The appliance is older than it was, or went on from an older state: called once a run. */
+  /** The appliance is older than remembered, or continued from an older state. Called once per run. */
   onOlder(seen: SeenState, remembered: SeenState): void | Promise<void>;
-  /** It was restored on purpose since. */
+  /** The appliance was restored on purpose since. */
   onNewEpoch?(seen: SeenState, remembered: SeenState): void | Promise<void>;
 }
 
-/** The value of the header; undefined for anything else. Without runs it is one that an earlier appliance gave. */
+/** Parses the header; undefined for anything else. A value without runs comes from an older version. */
 export function parseState(value: string | null): SeenState | undefined {
   const [, appliance, tenant, epoch, rest] =
     /^([0-9a-f]{32})\.([a-z]+_[0-9a-z]{26})\.([0-9]{1,15})\.(.*)$/.exec(value ?? '') ?? [];
@@ -46,26 +46,26 @@ export function parseState(value: string | null): SeenState | undefined {
   return { appliance, tenant, epoch: Number(epoch), ...mark };
 }
 
-/** As the header has it. */
+/** The header's value. */
 export function formatState(state: SeenState): string {
   return `${state.appliance}.${state.tenant}.${state.epoch}.${formatMark(state)}`;
 }
 
-/** Whether it is the one to remember. One of the same epoch that stands in another history is not. */
+/** Whether `a` should replace `b`. False within one epoch if the two are from different histories. */
 export function isLater(a: SeenState, b: SeenState): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.sequence > b.sequence && !isFork(a, b));
 }
 
-/** Whether no one life of the appliance gave both, in whatever order. */
+/** Whether the two, of one epoch, are from different histories, in either order. */
 function isSplit(a: SeenState, b: SeenState): boolean {
   return a.epoch === b.epoch && isFork(a, b);
 }
 
 interface Watched {
-  /** What was remembered when this run began. */
+  /** State remembered when this run began. */
   readonly before: SeenState | undefined;
   highest: SeenState;
-  /** What was kept last, by this run or before it. */
+  /** State last saved, by this run or an earlier one. */
   kept: SeenState | undefined;
   told: boolean;
 }
@@ -92,8 +92,8 @@ export function rollbackWatch(memory: StateMemory, events: RollbackEvents): Roll
       const watched = await met;
       const { before, highest } = watched;
       if (isLater(seen, highest)) watched.highest = seen;
-      // Answers may overtake each other, so of numbers only what was remembered before this run tells; of histories
-      // each answer does.
+      // Answers may overtake each other, so a lower number counts only against the state remembered before this run; a
+      // different history counts in every answer.
       const older = [
         before && isBehind(seen, before) ? before : undefined,
         isSplit(seen, highest) ? highest : undefined,

@@ -1,4 +1,4 @@
-// What the package exports: the typed client, encrypted files as Web Streams, and keys. See docs/sdk.md.
+// Entry point of the package: the typed client, encrypted files as Web Streams, and keys. See docs/sdk.md.
 
 export { type ErrorCode, KmsError } from '../errors.ts';
 export { type ClientOptions, createClient } from './client.ts';

@@ -1,5 +1,5 @@
-// The keys of OpenTofu's state: what its key provider `external` is told and tells (protocol version 1), and how a key
-// comes from one of a keyring. See docs/tofu.md.
+// State encryption keys for OpenTofu: messages of its key provider `external` (protocol version 1), and derivation of a
+// state's key from a keyring's key. See docs/tofu.md.
 import { fromBase64Url, fromUtf8, toBase64, toBase64Url } from '../crypto/bytes.ts';
 import { hkdfSha256 } from '../crypto/hash.ts';
 import { systemRandom } from '../crypto/random.ts';
@@ -9,10 +9,10 @@ import { isJsonObject } from '../model/json.ts';
 /** The first line of every answer. */
 export const tofuGreeting = '{"magic":"OpenTofu-External-Key-Provider","version":1}\n';
 
-/** What stands beside a state, for everyone to read: by it its key is found again. */
+/** Public metadata stored beside a state, by which its key is found again. */
 interface TofuMetadata {
   readonly version: 1;
-  /** As the appliance gave it with the ring's key. */
+  /** Header as returned by the appliance with the ring's key. */
   readonly header: string;
   /** 32 random bytes, base64url. */
   readonly salt: string;
@@ -22,9 +22,8 @@ const version = 1;
 const saltLength = 32;
 
 /**
- * The metadata of the state that is to be read; undefined where none is: `null`, or `{"external_data": null}` as
- * OpenTofu 1.10 has it. Throws `invalid` for anything else, such as metadata without anything in them: they are another
- * program's.
+ * Metadata of the state to read; undefined if there is none: `null`, or `{"external_data": null}` as OpenTofu 1.10
+ * sends it. Throws `invalid` for anything else, such as empty metadata, which come from another program.
  */
 export function readTofuInput(bytes: Uint8Array): TofuMetadata | undefined {
   let input: unknown;
@@ -76,17 +75,17 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'a list' : `a ${typeof value}`;
 }
 
-/** For a new key from what came with this header. */
+/** Metadata for a new key, derived from the key that came with this header. */
 export function newTofuMetadata(header: string, random = systemRandom): TofuMetadata {
   return { version, header, salt: toBase64Url(random(saltLength)) };
 }
 
-/** 32 bytes that nothing else uses: the keyring's key serves others too. */
+/** 32 bytes derived for this state alone: the keyring's key serves others too. */
 export function tofuKeyOf(ringKey: Uint8Array, { header, salt }: TofuMetadata): Uint8Array {
   return hkdfSha256(ringKey, `kms/tofu/v1 ${header} ${salt}`, 32);
 }
 
-/** What is told of the keys, on one line. */
+/** The provider's answer with the keys, on one line. */
 export function tofuAnswer(encryption: Uint8Array, decryption: Uint8Array | undefined, metadata: TofuMetadata): string {
   const keys = {
     encryption_key: toBase64(encryption),

@@ -1,6 +1,8 @@
-// Work that somebody may give up.
+// Abandoning asynchronous work when a signal aborts.
 
-/** The work's result; the signal's reason as soon as that comes, also where the work takes no notice of it. */
+/**
+ * The work's result, or a rejection with the signal's reason as soon as it aborts, even if the work ignores the signal.
+ */
 export function unless<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(signal.reason);

@@ -1,5 +1,5 @@
-// What there is to say of the database that several nodes share: whether what it acknowledges lasts, what a failover
-// loses, whether its clock is ours. Said at the start and by doctor in the same words.
+// Checks of the database that several nodes share: whether its acknowledged commits last, what a failover loses,
+// whether its clock agrees with ours. The start and `kms doctor` report them in the same words.
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { type Find, type Finding, Findings } from '../platform/finding.ts';
@@ -7,7 +7,7 @@ import { clockDistance, clockLimits, type EngineFacts, type SharedEngine } from 
 
 const oldest = 140_000;
 
-/** `name` is the database's, without a password. Throws `EngineError`. */
+/** `name` is the database's URL without a password. Throws `EngineError`. */
 export async function examineEngine(
   engine: Pick<SharedEngine, 'facts'>,
   name: string,
@@ -48,8 +48,8 @@ export async function examineEngine(
 }
 
 /**
- * To be called before a store of it is opened: reports what is found, and throws `refused` where a node must not serve
- * from it.
+ * Must be called before a store in the database is opened: reports the findings, and throws `refused` if a node must
+ * not serve from it.
  */
 export async function needSoundEngine(
   engine: Pick<SharedEngine, 'facts'>,

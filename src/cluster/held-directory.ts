@@ -1,5 +1,5 @@
-// HeldDirectory is a data directory that this process has for itself, with all of an appliance or as one of its nodes:
-// its lock, the files in it as long as it stands where it was taken, and the place of the seal, which nodes share.
+// HeldDirectory is a data directory that this process holds exclusively, with a whole appliance or as one of its nodes:
+// the lock, the files as long as the directory is where it was locked, and the place of the seal, which nodes share.
 import { resolve } from 'node:path';
 import { type SealPlace, sealInFiles } from '../custody/seal-keeper.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
@@ -15,9 +15,9 @@ interface Holding {
   /** The database of an appliance that several nodes share. */
   readonly store?: StoreSource | undefined;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
-  /** Where this process listens. */
+  /** The address on which this process listens. */
   readonly address?: string | undefined;
-  /** The system's clock when absent. */
+  /** Default: the system's clock. */
   readonly world?: { readonly now: () => number } | undefined;
 }
 
@@ -25,22 +25,22 @@ export class HeldDirectory {
   readonly root: string;
   readonly files: Files;
   readonly seal: SealPlace;
-  /** This process as one of several nodes; undefined where the appliance is in the directory. */
+  /** This process as one of several nodes; undefined if the appliance is in the directory. */
   readonly node: SharedNode | undefined;
   readonly #lock: DirectoryLock;
 
-  /** Throws `in-use` where another process has it. `serves`: it is held until somebody ends that. */
+  /** Throws `in-use` if another process holds it. `serves`: held until released, not just for one command. */
   static async hold({ data, store, onEvent, address, world }: Holding, serves: boolean): Promise<HeldDirectory> {
     const root = resolve(data);
     if (!store) return new HeldDirectory(root, lockDirectory(root));
-    // Nothing of it is loaded where it is not used.
+    // Loaded only if it is used.
     const { holdNodeDirectory, SharedNode } = await import('./shared-node.ts');
     const { lock, giveUp } = await holdNodeDirectory(root);
     let node: SharedNode | undefined;
     try {
       node = await SharedNode.connect(store);
       const now = world?.now ?? Date.now;
-      // A command that is done in a moment leaves it to the server to say what is as it was.
+      // A short command leaves it to the server to report unchanged facts.
       await node.enter(root, serves ? { now, onEvent, address } : { now });
       return new HeldDirectory(root, lock, node);
     } catch (error) {
@@ -58,7 +58,7 @@ export class HeldDirectory {
     this.#lock = lock;
   }
 
-  /** How many nodes serve the appliance. */
+  /** The number of nodes that serve the appliance. */
   get nodes(): number {
     return this.node?.nodes?.count ?? 1;
   }
@@ -67,7 +67,7 @@ export class HeldDirectory {
     return this.#lock.isInPlace();
   }
 
-  /** Throws `unavailable` once another directory, or none, is where it was taken. */
+  /** Throws `unavailable` if the directory was moved away or replaced. */
   needInPlace(): void {
     this.#lock.needInPlace();
   }
@@ -81,7 +81,7 @@ export class HeldDirectory {
   }
 }
 
-/** Whether somebody sealed the appliance on purpose, asked without holding or changing anything. */
+/** Whether the appliance was sealed on purpose; asked without holding or changing anything. */
 export async function wasSealedOnPurpose({ data, store }: Pick<Holding, 'data' | 'store'>): Promise<boolean> {
   if (!store) return sealInFiles(nodeFiles(resolve(data)), data).isOnPurpose();
   const { SharedNode } = await import('./shared-node.ts');

@@ -1,6 +1,6 @@
-// Nodes are those that serve from one shared store: each says every few seconds that it is there, and learns who the
-// others are. Nothing of what is stored depends on it, only what a node may do alone: how many wrong guesses it lets
-// through, and whether it may change a schema that others have to know.
+// Nodes is the list of nodes that serve from one shared store: each reports every few seconds that it is alive, and
+// learns of the others. No stored data depends on it, only limits for a single node: how many wrong guesses it lets
+// through, and whether it may change a schema that others must know.
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Find } from '../platform/finding.ts';
@@ -18,13 +18,13 @@ import { apartText, clockAdvice } from './engine.ts';
 
 interface NodesWorld {
   readonly engine: Pick<SharedEngine, 'noteNode' | 'nodes' | 'forgetNode'>;
-  /** The node's own id, which its directory has. */
+  /** The node's own id, stored in its directory. */
   readonly id: string;
-  /** Where it listens. */
+  /** Addresses on which it listens. */
   readonly places: readonly string[];
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
-  /** What this program knows; its own when absent. */
+  /** The schemas that this program knows. Default: its own. */
   readonly schemas?: NodeEntry['schemas'];
   readonly build?: string;
   /** Milliseconds between two signs of life. */
@@ -32,13 +32,13 @@ interface NodesWorld {
 }
 
 export interface NodeStatus extends ListedNode {
-  /** Whether it is the one that is asked. */
+  /** Whether it is the node that answers. */
   readonly own: boolean;
-  /** Whether it was heard of lately. */
+  /** Whether it gave a recent sign of life. */
   readonly live: boolean;
 }
 
-/** Milliseconds. A node that was not heard of for the second is gone. */
+/** Milliseconds between two signs of life, and without one until a node counts as gone. */
 const usualEvery = 5_000;
 const gone = 15_000;
 
@@ -55,12 +55,12 @@ export class Nodes {
     this.#world = world;
   }
 
-  /** Says that this node is there. Throws `EngineError`. */
+  /** Registers this node. Throws `EngineError`. */
   static async join(world: NodesWorld): Promise<Nodes> {
     const nodes = new Nodes(world);
     await nodes.#note(true);
     nodes.#timer = setInterval(() => {
-      // That the database is away is said by whoever needs it; till it is back, the others are as they were.
+      // Other users of the database report that it is away; until it is back, the last list counts.
       nodes.#noting = nodes.#noting.then(() => nodes.#note(false)).catch(() => {});
     }, world.every ?? usualEvery).unref();
     return nodes;
@@ -86,20 +86,19 @@ export class Nodes {
     this.#isApart = isApart;
   }
 
-  /** Nodes that are there, as far as is known: this one at the least. */
+  /** Number of live nodes, as far as is known: at least this one. */
   get count(): number {
     return Math.max(1, this.#listed.filter(isLive).length);
   }
 
-  /** All of them as they are now, those that are gone too, the oldest first. Throws `EngineError`. */
+  /** All nodes as of now, including dead ones, the oldest first. Throws `EngineError`. */
   list(): Promise<readonly NodeStatus[]> {
     return listNodes(this.#world.engine, this.#world.id);
   }
 
   /**
-   * Resolves once every node that is there knows the newest schemas of this program, so that it may bring the stores up
-   * to them. Tells what it waits for, whenever that changes. Throws `unavailable` once it is
-   * `stopping`.
+   * Resolves once every live node knows the newest schemas of this program, so that it may migrate the stores. Reports
+   * what it waits for, whenever that changes. Throws `unavailable` once it is `stopping`.
    */
   async allKnowSchemas({ told, stopping, retry = 1_000 }: Waiting = {}): Promise<void> {
     const { schemas = ownSchemas(), onEvent } = this.#world;
@@ -118,7 +117,7 @@ export class Nodes {
     }
   }
 
-  /** The others need not wait until this node is not heard of. */
+  /** Removes this node from the list, so that the others need not wait for it to time out. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -137,7 +136,7 @@ function isLive({ age }: ListedNode): boolean {
   return age < gone;
 }
 
-/** Throws `refused` where a node serves, or did a moment ago. */
+/** Throws `refused` if a node serves, or did a moment ago. */
 export async function needNobodyServes(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
   const live = (await engine.nodes()).filter(isLive);
   const [first] = live;
@@ -158,7 +157,7 @@ function waitsFor(older: readonly ListedNode[]): string | undefined {
   return `the stores wait to be brought up to the schema of this program while older nodes run: ${names}`;
 }
 
-/** For a command that is no node of its own. Throws `refused` where nodes are there that do not know its schemas. */
+/** For a command that is no node itself. Throws `refused` if live nodes do not know its schemas. */
 export async function needSchemasKnown(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
   const reason = waitsFor(olderThan(ownSchemas(), await engine.nodes()));
   if (reason !== undefined) throw new KmsError('refused', reason, { hint: 'bring the nodes up to date first' });
@@ -168,7 +167,7 @@ export async function listNodes(engine: Pick<SharedEngine, 'nodes'>, own?: strin
   return (await engine.nodes()).map((node) => ({ ...node, own: node.id === own, live: isLive(node) }));
 }
 
-/** For doctor: nodes that went away without a word, and those of another program. */
+/** For `kms doctor`: nodes that disappeared without signing off, and those of another version. */
 export function examineNodes(nodes: readonly NodeStatus[], build: string, find: Find): void {
   for (const { id, places, age, live, build: theirs } of nodes) {
     const subject = places.join(', ') || id;

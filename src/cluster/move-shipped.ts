@@ -1,7 +1,8 @@
-// `kms move --from`: an appliance that is served goes over to a database by way of what it ships. While it serves, that
-// is copied near, and what never changes goes ahead; then a fence has it stop, and the rest goes over, proved to be the
-// same. It says itself how much it had shipped by then, so that nothing that it answered is missing. Cut off at any
-// step the move is done again: nobody serves from the database before it has the seal, which it gets last.
+// `kms move --from` moves an appliance to a database while it serves, by way of the directory that it ships to. First
+// that is copied here, and everything final is sent ahead; then a fence stops the appliance, and the rest follows,
+// verified to be the same. The appliance itself reports how much it had shipped by then, so that no answered request is
+// missing. After an interruption at any step the move is run again: no node serves from the database before it has the
+// seal, which comes last.
 import { rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Proven, ShippedState } from '../backup/follow.ts';
@@ -24,20 +25,18 @@ import { SharedNode } from './shared-node.ts';
 import { SharedStores } from './shared-stores.ts';
 
 interface MoveShippedOptions extends MoveOptions {
-  /** What is shipped to. `data` is the directory of the first node, beside which the key file is copied. */
+  /** The directory shipped to. `data` is the directory of the first node, beside which the key file is copied. */
   readonly from: string;
-  /** For how long the appliance is given to say that it stopped, in milliseconds. */
+  /** Milliseconds that the appliance has to report that it stopped. */
   readonly wait: number;
-  /** Takes what arrived also where it does not say so, or where the last of it does not verify. */
+  /** Accepts what arrived even if the appliance does not report that, or if the last of it does not verify. */
   readonly acceptOlder: boolean;
-  /** Told what is done, a line each. */
+  /** Called for each step, with one line. */
   readonly said?: (line: string) => Promise<void>;
 }
 
 interface MovedShipped extends Moved {
-  /**
-   * From the fence to the moment from which on the database may be served; absent where an earlier run got that far.
-   */
+  /** Seconds from the fence until the database may be served; absent if an earlier run got that far. */
   readonly seconds?: number;
   readonly isComplete: boolean;
   readonly keyFile?: string;
@@ -46,7 +45,7 @@ interface MovedShipped extends Moved {
 
 type Sent = Awaited<ReturnType<typeof sendSegments>>;
 
-/** Throws `refused` where the database has an appliance, or another took over from the one that ships. */
+/** Throws `refused` if the database has an appliance, or if a standby took over from the one that ships. */
 export async function moveShipped(options: MoveShippedOptions): Promise<MovedShipped> {
   const data = resolve(options.data);
   const staging = `${data}.moving`;
@@ -80,7 +79,7 @@ async function switchOver(node: SharedNode, standby: Standby, options: MoveShipp
   needWhole(proven.proof, from);
   const { opened } = await standby.stores(proven);
   const place = opened.slot.kind === 'recovery-kit' ? undefined : opened.place;
-  // Only whoever raised the fence may throw away what is there.
+  // Only the process that raised the fence may discard what is there.
   const isFenced = await standby.hasFenced(proven);
   if (isFenced && (await hasArrived(node, opened.seal.applianceId))) {
     const stores = await storesThere(node, opened.seal);
@@ -91,7 +90,7 @@ async function switchOver(node: SharedNode, standby: Standby, options: MoveShipp
   await said?.('sending what does not change any more; the appliance serves meanwhile');
   const sent = new Map<string, Sent>();
   await sendAhead(node, standby, proven, sent);
-  // What came meanwhile, so that little is left.
+  // Sends what was shipped meanwhile, so that little is left.
   proven = await standby.catchUp(proven);
   await sendAhead(node, standby, proven, sent);
   await said?.('telling the appliance to stop');
@@ -112,7 +111,7 @@ async function switchOver(node: SharedNode, standby: Standby, options: MoveShipp
   }
 }
 
-/** Whether an earlier run got to its end there. */
+/** Whether an earlier run was completed there. */
 async function hasArrived(node: SharedNode, applianceId: string): Promise<boolean> {
   const found = await node.engine.readSeal();
   return found !== undefined && parseHeader(found.bytes, 'the seal in the database').header.applianceId === applianceId;
@@ -157,7 +156,7 @@ async function takeRest(
     await node.engine.finish(held.uid);
     stores.push(movedStore(name, held));
   }
-  // The one that was fenced off may not come back under the number of the epoch that goes on.
+  // Begins an epoch, so that the fenced appliance cannot come back under the number of the one that continues.
   const shared = new SharedStores(node, new SealKeeper(seal, node.seal), { sealed() {}, rotated() {} });
   const world = { root: standby.data, files: nodeFiles(standby.data), wasm: await sqlWasm(), shared };
   await beginEpoch(world, seal, source, systemWorld(), number);

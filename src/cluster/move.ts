@@ -1,6 +1,6 @@
-// `kms move`: an appliance that nobody serves goes over from its data directory to a database that several nodes share,
-// or back, whole and proved to be the same. What it came from stays as it was but for a mark, by which it refuses to
-// serve until somebody takes that back.
+// `kms move` moves an appliance that is not being served from its data directory to a database that several nodes
+// share, or back, whole and verified to be the same. The source stays as it was except for a mark, because of which it
+// refuses to serve until the mark is removed.
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { needNoFence } from '../backup/fence.ts';
@@ -39,13 +39,13 @@ import { needNobodyServes } from './live-nodes.ts';
 import { movedInDatabase, SharedNode } from './shared-node.ts';
 
 export interface MovedStore {
-  /** As the seal calls it. */
+  /** The store's name in the seal. */
   readonly name: string;
   readonly transactions: number;
-  /** In all tables. */
+  /** Number of rows in all tables. */
   readonly rows: number;
   readonly activities: number;
-  /** Chain hash of the last record of activity, base64url. */
+  /** Chain hash of the last activity record, base64url. */
   readonly head: string;
 }
 
@@ -60,7 +60,7 @@ export interface MoveOptions extends KeyOptions {
   readonly store: StoreSource;
 }
 
-/** Where a store is in a data directory. */
+/** Directory of a store within a data directory. */
 function dirOf(name: string): string {
   return name === systemDir ? systemDir : tenantDir(name);
 }
@@ -86,14 +86,17 @@ export function movedStore(name: string, { mark, tables, activity }: HeldStore):
   };
 }
 
-/** From the directory `options.data`. Throws `refused` where the database has an appliance, or another took over. */
+/**
+ * Moves from the directory `options.data`. Throws `refused` if the database has an appliance, or if a standby took
+ * over.
+ */
 export async function moveToDatabase(options: MoveOptions): Promise<Moved> {
   const root = resolve(options.data);
   await needAppliance(root);
   const lock = lockDirectory(root);
   try {
-    // One that was taken over from would go on in a second place. A fence that it has not met yet does not count: a
-    // move raises one, too, and where that is not answered this is the way on.
+    // An appliance whose standby took over must not continue in a second place. A fence that it has not met yet does
+    // not count: `kms move --from` raises one too, and if that is not answered, this is the way on.
     await needNoFence({ files: nodeFiles(root), shipped: [], takesBack: false });
     const node = await SharedNode.connect(options.store);
     try {
@@ -129,13 +132,13 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
     await node.engine.finish(held.uid);
     stores.push(movedStore(name, held));
   }
-  // From here on nobody serves this one; the database only once its seal is there.
+  // From here on the directory is not served; the database only once its seal is there.
   await files.replace(movedMark, markText(node.name));
   try {
     if (await sealInFiles(files, root).isOnPurpose()) await node.seal.sealOnPurpose();
     await node.begin(seal);
   } catch (error) {
-    // Where it may have got there it has to be looked at.
+    // If the seal may have arrived, an operator must look; the mark then stays.
     if (await node.engine.readSeal().then((found) => !found)) await files.remove(movedMark);
     throw error;
   }
@@ -143,8 +146,8 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
 }
 
 /**
- * `kms restore` into a database without an appliance: restored into a directory beside `options.data` first, which goes
- * over and then goes. `options.data` is that of the first node, beside which the key file is copied.
+ * `kms restore` into a database without an appliance: restores into a directory beside `options.data`, moves that to
+ * the database and removes it. `options.data` is the directory of the first node, beside which the key file is copied.
  */
 export async function restoreToDatabase(options: RestoreOptions, store: StoreSource): Promise<RestoreResult> {
   const data = resolve(options.data);
@@ -183,7 +186,10 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
   }
 }
 
-/** Reads them as a start does, which refuses what is older than it was. One of a deleted tenant may be half erased. */
+/**
+ * Reads the stores as a start does, which refuses any that is older than it was. The store of a deleted tenant may be
+ * half erased.
+ */
 async function storesIn(root: string, files: Files, { seal }: OpenedSeal): Promise<readonly string[]> {
   const keeper = new SealKeeper(seal, sealInFiles(files, root));
   const read = await readStores({ root, files, wasm: await sqlWasm() }, keeper);
@@ -205,7 +211,8 @@ async function storesIn(root: string, files: Files, { seal }: OpenedSeal): Promi
 }
 
 /**
- * To the directory `to`, which is missing or empty; `options.data` is that of a node, beside which a key file may lie.
+ * Moves to the directory `to`, which is missing or empty; `options.data` is that of a node, beside which a key file may
+ * lie.
  */
 export async function moveToDirectory(options: MoveOptions, to: string): Promise<Moved> {
   const root = resolve(to);
@@ -244,7 +251,7 @@ async function refuseUnlessEmpty(root: string): Promise<void> {
   });
 }
 
-/** A move to `root` that was cut off is finished; one that went elsewhere would make a second appliance. */
+/** An interrupted move to `root` is completed; after a move to elsewhere this one would make a second appliance. */
 async function refuseIfElsewhere({ engine, name }: SharedNode, root: string): Promise<void> {
   if (!(await engine.files.exists(movedInDatabase))) return;
   const to = markedPlace(await engine.files.read(movedInDatabase));
@@ -264,7 +271,7 @@ async function fillDirectory(
   const { seal } = opened;
   await files.replace(restoreMark, utf8('a move is under way, or was cut off: run `kms move` again\n'));
   for (const dir of [systemDir, 'tenants']) await files.removeDir(dir);
-  // No node serves from it from here on.
+  // From here on no node serves from the database.
   await node.engine.files.replace(movedInDatabase, markText(root));
   try {
     const held = new Map<string, HeldStore>();
@@ -291,7 +298,7 @@ function markText(to: string): Uint8Array {
   return utf8(`${JSON.stringify({ to, at: new Date().toISOString() })}\n`);
 }
 
-/** Lets what was moved away serve again: the directory `data`, or the database. Answers where to it had gone. */
+/** Lets the source of a move serve again: the directory `data`, or the database. Returns where it had been moved to. */
 export async function undoMove(data: string, store: StoreSource | undefined): Promise<{ from: string; to: string }> {
   if (store) {
     const node = await SharedNode.connect(store);
@@ -318,7 +325,7 @@ async function unmark(files: Pick<Files, 'exists' | 'read' | 'remove'>, name: st
   return to;
 }
 
-/** Where to, by what `markText` wrote. */
+/** The destination in a mark that `markText` wrote. */
 function markedPlace(mark: Uint8Array): string {
   try {
     return String(JSON.parse(fromUtf8(mark) ?? '').to);

@@ -1,5 +1,5 @@
-// SharedNode is this process as one of several equal nodes of an appliance in a database: the way to that, the
-// directory for what is the node's own (lock, socket, how far the stores were), and the seal that all of them share.
+// SharedNode is this process as one of several equal nodes of an appliance in a database: the connection to that, the
+// directory of the node's own files (lock, socket, witness), and the seal that all nodes share.
 import { equalBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import type { KeptSeal, SealPlace } from '../custody/seal-keeper.ts';
@@ -38,17 +38,17 @@ import { version } from '../version.ts';
 import { examineEngine, needSoundEngine } from './engine.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
 
-/** Milliseconds that making an appliance takes at most. */
+/** Longest time, in milliseconds, that making an appliance takes. */
 const longestInit = 60_000;
 
 export class SharedNode {
   readonly engine: SharedEngine;
   readonly seal: SealPlace;
-  /** Whoever unseals it does so in spite of the mark of a seal on purpose. */
+  /** True while this node unseals, which overrides the mark of a seal on purpose. */
   isUnsealing = false;
-  /** The others, once this one serves. */
+  /** The list of nodes, once this one serves. */
   nodes: Nodes | undefined;
-  /** Of the database, without a password. */
+  /** The database's URL without a password. */
   readonly name: string;
   readonly #source: StoreSource;
   readonly #close: () => Promise<void>;
@@ -62,22 +62,19 @@ export class SharedNode {
     this.#close = () => engine.close();
   }
 
-  /** Throws `unavailable` where the database cannot be reached. */
+  /** Throws `unavailable` if the database cannot be reached. */
   static async connect(store: StoreSource): Promise<SharedNode> {
     return new SharedNode(await openPostgres(await postgresConfig(store)), store);
   }
 
-  /** On a thread that all stores share: each would take a connection of its own. */
+  /** Runs a checkpoint on a thread that all stores share: a thread each would take a connection each. */
   async checkpoint(keys: StoreKeys, job: SharedCheckpointJob): Promise<SharedCheckpoint | undefined> {
     const wasm = await sqlWasm();
     this.#checkpoints ??= CheckpointThread.shared(this.#source, wasm);
     return this.#checkpoints.run(keys, job);
   }
 
-  /**
-   * Looks whether a node may serve from the database, and says there that this one does. Throws `refused` where none
-   * may.
-   */
+  /** Checks whether a node may serve from the database, and registers this one there. Throws `refused` if none may. */
   async enter(root: string, { now, onEvent, address }: Entering): Promise<void> {
     await this.needSound(now, onEvent);
     await this.join(root);
@@ -87,17 +84,17 @@ export class SharedNode {
     this.nodes = await Nodes.join({ engine, id: known.node, places: [address], now, onEvent });
   }
 
-  /** Throws `refused` for a database that nobody may serve from. */
+  /** Throws `refused` for a database that must not be served from. */
   needSound(now: () => number, onEvent?: Entering['onEvent']): Promise<void> {
     return needSoundEngine(this.engine, this.name, now, onEvent);
   }
 
-  /** Resolves once the stores may be brought up to the schema of this program. */
+  /** Resolves once the stores may be migrated to the schema of this program. */
   maySchemasChange(waiting: Parameters<Nodes['allKnowSchemas']>[0]): Promise<void> {
     return this.nodes ? this.nodes.allKnowSchemas(waiting) : needSchemasKnown(this.engine);
   }
 
-  /** As doctor looks at it: the database, and the nodes. */
+  /** Findings for `kms doctor`: the database, and the nodes. */
   async examine(now: () => number): Promise<readonly Finding[]> {
     const findings = new Findings();
     findings.take(await examineEngine(this.engine, this.name, now));
@@ -105,9 +102,7 @@ export class SharedNode {
     return findings.all;
   }
 
-  /**
-   * Copies a store, proved, as one of a data directory. Answers false where there is none: it may be erased already.
-   */
+  /** Copies a store, verified, into a data directory. Returns false if there is none: it may be erased already. */
   async copyStore({ dir, keys }: StoreOf, to: { files: Files; wasm: Uint8Array; at: number }): Promise<boolean> {
     const found = (await this.engine.stores()).find(({ name }) => name === sealName(dir));
     if (!found) return false;
@@ -124,8 +119,8 @@ export class SharedNode {
   }
 
   /**
-   * Sees to it that the appliance in the database is the one that the node's directory is for. Throws `unavailable`
-   * where there is none, `refused` where it is another.
+   * Makes sure that the appliance in the database is the one that the node's directory belongs to. Throws `unavailable`
+   * if there is none, `refused` if it is another.
    */
   async join(root: string): Promise<void> {
     const { bytes, name } = await this.seal.read();
@@ -147,8 +142,8 @@ export class SharedNode {
   }
 
   /**
-   * Takes away what an `init` left that was cut off. Throws `refused` where there is an appliance, or another `init`
-   * may be under way.
+   * Removes the remains of an interrupted `init`. Throws `refused` if there is an appliance, or if another `init` may
+   * be under way.
    */
   async makeRoom(): Promise<void> {
     if (await this.engine.readSeal()) throw taken();
@@ -161,7 +156,7 @@ export class SharedNode {
     await this.clear();
   }
 
-  /** All stores, to which there is no seal, and what was sent ahead of some. */
+  /** Erases all stores, for which there is no seal, and files that were sent ahead. */
   async clear(): Promise<void> {
     const { engine } = this;
     for (const { store } of await engine.stores()) await engine.erase(store);
@@ -170,7 +165,7 @@ export class SharedNode {
     await this.forgetSent();
   }
 
-  /** Files of these stores are sent before there are stores: till then nobody else would find them. */
+  /** Records stores whose files are sent ahead: until the stores exist, no other list has them. */
   async noteSent(stores: readonly string[]): Promise<void> {
     await this.engine.files.replace(sentAhead, utf8(stores.join('\n')));
   }
@@ -180,7 +175,7 @@ export class SharedNode {
     if (await files.exists(sentAhead)) await files.remove(sentAhead);
   }
 
-  /** Puts the first seal there, from which on there is an appliance. Throws `refused` where there is one. */
+  /** Stores the first seal, which makes the appliance exist. Throws `refused` if there is one. */
   async begin(seal: Seal): Promise<void> {
     const bytes = seal.toBytes();
     const isFirst = await this.engine.replaceSeal(0, bytes).catch(async (error: unknown) => {
@@ -198,7 +193,7 @@ export class SharedNode {
   }
 }
 
-/** What `kms status` says of it. */
+/** The part of `kms status` about the database. */
 interface SharedStatus {
   readonly database: string;
   readonly nodes: readonly NodeStatus[];
@@ -207,7 +202,7 @@ interface SharedStatus {
 interface Entering {
   readonly now: () => number;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
-  /** Where it listens; absent where it serves nobody. */
+  /** Address on which it listens; absent if it serves no clients. */
   readonly address?: string | undefined;
 }
 
@@ -218,19 +213,19 @@ function taken(): KmsError {
 }
 
 interface NodeRecord {
-  /** Hexadecimal; the node's own. */
+  /** The node's own id, hexadecimal. */
   readonly node: string;
   readonly appliance: string;
 }
 
-/** Undefined where the directory is not a node's yet. */
+/** Undefined if the directory is not yet a node's. */
 export async function readNode(files: Pick<Files, 'exists' | 'read'>): Promise<NodeRecord | undefined> {
   if (!(await files.exists(nodeFile))) return undefined;
   try {
     const { node, appliance } = Object(JSON.parse(fromUtf8(await files.read(nodeFile)) ?? ''));
     if (typeof node === 'string' && typeof appliance === 'string') return { node, appliance };
   } catch {
-    // It is no JSON.
+    // Not JSON.
   }
   throw new KmsError('corrupt', `${nodeFile}: is not what a node writes`, {
     hint: 'name a new directory with --data: nothing in this one is needed elsewhere',
@@ -243,10 +238,7 @@ export async function beginNode(files: Pick<Files, 'replace'>, appliance: string
   await files.replace(nodeFile, utf8(`${JSON.stringify(record)}\n`));
 }
 
-/**
- * Takes hold of the directory, which it makes unless it is there. Throws `refused` where it holds anything but a node's
- * files.
- */
+/** Locks the directory, and makes it if it is missing. Throws `refused` if it holds anything but a node's files. */
 export async function holdNodeDirectory(root: string): Promise<DirectoryHold> {
   const state = await dataDirState(root);
   if (state === 'foreign') throw foreign(root);
@@ -259,13 +251,13 @@ export async function holdNodeDirectory(root: string): Promise<DirectoryHold> {
   return { lock, giveUp: async () => lock.release() };
 }
 
-/** The file in a database whose appliance was moved to a directory: it must not serve beside it. */
+/** File in a database whose appliance was moved to a directory, and so must not be served from. */
 export const movedInDatabase = 'appliance/moved';
 
-/** The file in a database that names the stores of which something was sent ahead, one a line. */
+/** File in a database that names the stores with files sent ahead, one a line. */
 const sentAhead = 'appliance/sent';
 
-/** As errors call it. */
+/** Name of the seal in errors. */
 const sealInDatabase = 'the seal in the database';
 
 function sharedSeal(engine: SharedEngine): SealPlace {

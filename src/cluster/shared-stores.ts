@@ -1,5 +1,5 @@
 // SharedStores are the stores of an appliance that is open on one of several nodes: made, held and erased in the
-// database, and what each turn of one tells of the others' doings, such as a seal, a rotated master key or a deleted
+// database. Each turn of a store also shows what other nodes did, such as a seal, a rotated master key or a deleted
 // tenant.
 import { systemRandom } from '../crypto/random.ts';
 import { RotatedElsewhere, type SealKeeper } from '../custody/seal-keeper.ts';
@@ -17,22 +17,22 @@ import { createShared, readShared } from '../store/shared/shared-store.ts';
 import { uidLength } from '../store/store-files.ts';
 import type { SharedNode } from './shared-node.ts';
 
-/** Milliseconds after which a store that was not finished is the rest of something that was cut off. */
+/** Milliseconds after which a store that is not whole counts as left from an interruption. */
 const unfinishedFor = 10 * 60_000;
 
-/** Told what others did, which a turn of a store has shown. */
+/** Called when a turn of a store shows an action of another node. */
 export interface SharedEvents {
-  /** Somebody sealed the appliance on purpose. */
+  /** The appliance was sealed on purpose. */
   sealed(): void;
   /** The seal in force is under a master key that this node does not know yet. */
   rotated(): void;
 }
 
-/** Whoever knows the tenants, and what else the store of the appliance itself tells. */
+/** The tenants as this node knows them from the appliance's own store. */
 interface TenantsHere {
-  /** Learns what that says now. */
+  /** Reads them again. */
   refresh(): Promise<void>;
-  /** Whether others deleted the tenant whose store has this name. */
+  /** Whether another node deleted the tenant whose store has this name. */
   isDeleted(name: string): boolean;
 }
 
@@ -42,10 +42,10 @@ export class SharedStores implements SharedPlace {
   readonly #node: SharedNode;
   readonly #seal: SealKeeper;
   readonly #events: SharedEvents;
-  /** Of the stores that were read, by their ids. */
+  /** Names of the stores that were read, by their ids. */
   readonly #names = new Map<string, string>();
   #tenants: TenantsHere | undefined;
-  /** The row of the appliance's own store that the tenants were last looked at behind. */
+  /** The last row of the appliance's own store when the tenants were last refreshed. */
   #systemSeq: number | undefined;
   #refreshing: Promise<void> = Promise.resolve();
 
@@ -56,17 +56,17 @@ export class SharedStores implements SharedPlace {
     this.#events = events;
   }
 
-  /** From here on what others do to tenants is seen. */
+  /** From now on notices changes to tenants on other nodes. */
   follow(tenants: TenantsHere): void {
     this.#tenants = tenants;
   }
 
-  /** As the seal calls the store of this id. */
+  /** The name in the seal of the store with this id. */
   nameOf(store: string): string | undefined {
     return this.#names.get(store);
   }
 
-  /** It counts as unfinished from its first row on. */
+  /** Nothing to do: a store counts as unfinished from its first row on. */
   async begin(): Promise<void> {}
 
   create(dir: string, keys: TenantKeys): Promise<void> {
@@ -74,7 +74,7 @@ export class SharedStores implements SharedPlace {
     return createShared({ engine, uid: systemRandom(uidLength), keys, random: systemRandom, name: sealName(dir) });
   }
 
-  /** Of a tenant that is deleted: undefined where its store is erased already. */
+  /** Holds the store of a deleted tenant; undefined if it is erased already. */
   async holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> {
     const found = await this.#find(dir);
     if (!found?.isWhole) return undefined;
@@ -134,9 +134,9 @@ export class SharedStores implements SharedPlace {
     return (await this.engine.stores()).find((each) => each.name === name);
   }
 
-  /** In each turn: nothing but a look, unless something changed. */
+  /** Runs in each turn; a mere comparison unless something changed. */
   #heed(name: string, control: Control): Promise<void> | undefined {
-    // What the appliance's own store is told is of no request, and its last notes are written when all is sealed.
+    // The system store serves no requests and must still be writable while sealing.
     const mustSeal = control.isSealed && !this.#node.isUnsealing && name !== systemDir;
     const isCurrent = name === systemDir || !this.#tenants || control.systemSeq === this.#systemSeq;
     const isDeleted = this.#tenants?.isDeleted(name) ?? false;
@@ -145,7 +145,7 @@ export class SharedStores implements SharedPlace {
   }
 
   async #learn(name: string, { sealVersion, systemSeq }: Control, mustSeal: boolean): Promise<void> {
-    // Asked again: the turn may be from before an unsealing that has just ended.
+    // Checked again: the turn may be from before an unsealing that has just ended.
     if (mustSeal && (await this.#node.seal.isOnPurpose())) {
       this.#events.sealed();
       throw sealedError;
@@ -154,7 +154,7 @@ export class SharedStores implements SharedPlace {
     if (name === systemDir) return;
     await this.#refreshTenants(systemSeq);
     if (!this.#tenants?.isDeleted(name)) return;
-    // Whoever asked in its name is answered as if it had been gone before.
+    // Requests of that tenant are answered as if it had been deleted before them.
     throw new KmsError('unavailable', 'the tenant was deleted on another node', { retryAfter: 1 });
   }
 
@@ -167,7 +167,7 @@ export class SharedStores implements SharedPlace {
     }
   }
 
-  /** One after the other, and not again what another turn has just done. */
+  /** One refresh at a time, and none that another turn has just done. */
   #refreshTenants(systemSeq: number): Promise<void> {
     const run = async (): Promise<void> => {
       if (!this.#tenants || systemSeq === this.#systemSeq) return;

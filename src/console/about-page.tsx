@@ -1,4 +1,4 @@
-// AboutPage is what this service is, who is looking at it and what they may do, and where to read more.
+// AboutPage tells about this service, the user who is logged in and their permissions, and links to further reading.
 import { version } from '../version.ts';
 import { FlagList } from './flags/flag-list.tsx';
 import { baseUrl } from './navigation.ts';
@@ -58,7 +58,7 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
   );
 }
 
-/** In a tab of its own: to leave the console ends the session. */
+/** A link that opens in a new tab, because leaving the console ends the session. */
 function Elsewhere({ href, text }: { readonly href: string; readonly text: string }) {
   return (
     <a href={href} target="_blank" rel="noopener">

@@ -1,6 +1,6 @@
-// Allowed is the client as far as the flags of the session go. A page shows what it can: what its reader may not see is
-// not asked for, so that the console adds no denials of its own to the activity log. What somebody does on purpose is
-// always asked for, and refused by the appliance.
+// A wrapper of the session's client that applies the user's flags. Requests for data that the user may not see are not
+// sent, so that pages can show what is permitted and the console adds no denials to the activity log. Deliberate
+// actions are always sent, and the appliance refuses them if need be.
 import type { ClientEndpointId } from '../api/paths.ts';
 import type { Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
@@ -9,13 +9,13 @@ import type { Session, SessionClient } from './session.ts';
 
 interface Need {
   readonly action: string;
-  /** What of the input names the ring that the flag names. */
+  /** Input field that names the ring in the flag. */
   readonly ring?: string;
-  /** What of the input names a user, who may ask about themselves without the flag. */
+  /** Input field that names a user; users may read about themselves without the flag. */
   readonly self?: string;
 }
 
-/** What looks take, by the method of the client. The appliance decides; a test holds this against its declarations. */
+/** Flags that reads need, by client method. The appliance decides; a test compares this with its declarations. */
 export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   listKeyrings: { action: 'keyring.list' },
   getKeyring: { action: 'keyring.read', ring: 'ringname' },
@@ -44,15 +44,15 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   getBackups: { action: 'system.metrics' },
 };
 
-/** Why a look is of no use; undefined where it is. */
+/** Why a read would be refused; undefined if it would not. */
 export function lookRefusal(session: Session, id: string, input: Readonly<Record<string, unknown>> = {}) {
-  // Cast: an id that is none has no entry.
+  // Cast: an unknown id has no entry.
   const need = lookNeeds[id as ClientEndpointId];
   if (!need) return undefined;
   const { action, ring, self } = need;
   if (self !== undefined && isSelf(session, input[self])) return undefined;
   if (ring === undefined) return refusal(session, action);
-  // By an id, any ring may be meant.
+  // An id may stand for any ring.
   const isId = String(input.id) === 'true';
   const name = isId ? undefined : String(input[ring]);
   if (isId ? session.may.allowsSome(action) : session.may.allows(action, name)) return undefined;
@@ -77,12 +77,12 @@ export function allowed(client: SessionClient, session: Session): Pick<SessionCl
     id,
     (input: Readonly<Record<string, unknown>>, options: object) => {
       const refused = lookRefusal(session, id, input);
-      // Cast: the method takes what this one was given.
+      // Cast: the input is that of the wrapped method.
       return refused ? Promise.reject(refused) : (ask as (...given: unknown[]) => unknown)(input, options);
     },
   ]);
   return {
-    // Cast: a method for each of the client's.
+    // Cast: there is one method for each of the client's.
     api: Object.fromEntries(methods) as Client,
     async text(path, signal) {
       const refused = path === '/metrics' ? refusal(session, 'system.metrics') : undefined;

@@ -1,5 +1,5 @@
-// Console is all that there is for whoever has a session, or the way in to one: the session that this browser has is
-// looked for first, and what another window does with it is followed.
+// Console is the whole application: the shell for a session, or the login page. It first looks for this browser's
+// session, and then follows logins and logouts in other windows.
 import { useEffect, useLayoutEffect } from 'hono/jsx/dom';
 import { forgetKeys } from '../client/known-keys.ts';
 import { KmsError } from '../errors.ts';
@@ -25,7 +25,7 @@ import { Shell } from './shell.tsx';
 
 type State =
   | { readonly is: 'out'; readonly why?: string }
-  /** This browser may have a session. */
+  /** This browser may have a session; it is being looked up. */
   | { readonly is: 'looking' }
   | { readonly is: 'unknown'; readonly error: unknown }
   | {
@@ -34,7 +34,7 @@ type State =
       readonly session: Session;
       readonly client: SessionClient;
       readonly warning?: string;
-      /** A second factor has to be added first. */
+      /** The user has to add a second factor first. */
       readonly isEnrolling?: boolean;
     };
 
@@ -98,7 +98,7 @@ export function Console({ credential: given, isNew = false }: ConsoleProps) {
     [state],
   );
 
-  // Before what follows is shown: however a session ends, no key outlives it.
+  // Before the next state is shown: no key outlives the session, however that ends.
   const keeper = state.is === 'in' ? state.client.api : undefined;
   useLayoutEffect(() => () => keeper && forgetKeys(keeper), [keeper]);
 
@@ -149,7 +149,7 @@ interface EnrolmentProps {
   readonly onAdded: () => void;
 }
 
-/** All that there is for who needs a second factor and has none. */
+/** The only page for a user who needs a second factor and has none. */
 function Enrolment({ session, client, onLogout, onAdded }: EnrolmentProps) {
   return (
     <SessionContext.Provider value={session}>

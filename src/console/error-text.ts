@@ -1,7 +1,7 @@
-// Error texts tell somebody why their request failed: for a reason of the service, of a file, or of what they typed.
+// Error texts that tell the user why a request failed: because of the service, a file, or the input.
 import { KmsError } from '../errors.ts';
 
-/** Of what the service answered, or of what was typed. */
+/** Text for an error from the service or from checking the input. */
 export function errorText(error: unknown): string {
   if (error instanceof FieldProblems) return error.message;
   if (!(error instanceof KmsError)) return 'The service did not answer in time.';
@@ -12,15 +12,15 @@ export function errorText(error: unknown): string {
   return `The service answered: ${error.message}.`;
 }
 
-/** The `state` that an answer about an invite carries. */
+/** The `state` in a response about an invite. */
 export function stateOf(error: unknown): string | undefined {
   if (!(error instanceof KmsError) || !error.body || !('state' in error.body)) return undefined;
   return typeof error.body.state === 'string' ? error.body.state : undefined;
 }
 
 /**
- * Where a file could not be encrypted or decrypted: by the service, which was asked for the key, or by this page, which
- * did it.
+ * Text for a file that could not be encrypted or decrypted: an error from the service, which was asked for the key, or
+ * from this page.
  */
 export function fileErrorText(error: unknown): string {
   if (!(error instanceof KmsError)) {
@@ -32,14 +32,17 @@ export function fileErrorText(error: unknown): string {
   return `It could not be finished: ${error.message}.${hint}`;
 }
 
-/** Whether somebody chose to stop. */
+/** Whether the user stopped it. */
 export function isStopped(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'AbortError';
 }
 
 export type Problems = Readonly<Record<string, string>>;
 
-/** What is wrong with values that need not be sent, by field. `message`: of all together, where no field shows it. */
+/**
+ * Problems with input, by field, found before anything is sent. `message`: one text for all, for when no field shows
+ * them.
+ */
 export class FieldProblems extends Error {
   readonly fields: Problems;
 

@@ -1,12 +1,12 @@
-// Known names are proposed where one of an account, a ring or a user is typed, and stand for the ids of accounts, users
-// and API keys; there are none where they may not be listed.
+// Known names of accounts, rings, users and API keys: suggested in input fields, and shown instead of ids. Empty if the
+// user may not list them.
 import type { KeyRing } from '../api/keyrings.ts';
 import type { User } from '../api/users.ts';
 import type { Client } from '../client/client.ts';
 import { useAnswer } from './parts/state.ts';
 import { useSession } from './session.ts';
 
-/** More than this nobody looks through. */
+/** Maximum number of names; no user looks through more. */
 const limit = 500;
 
 export function useRingNames(api: Client): readonly string[] {
@@ -17,7 +17,7 @@ export function useRings(api: Client): readonly KeyRing[] {
   return useKnown('keyring.list', none, async (signal) => (await api.listKeyrings({ limit }, { signal })).data);
 }
 
-/** UIDs of accounts by their ids. */
+/** Account UIDs by account id. */
 export function useAccountUids(api: Client): ReadonlyMap<string, string> {
   return useKnown('account.read', new Map(), async (signal) => {
     const { data } = await api.listAccounts({ limit }, { signal });
@@ -25,7 +25,7 @@ export function useAccountUids(api: Client): ReadonlyMap<string, string> {
   });
 }
 
-/** What people call users and API keys, by their ids. */
+/** Names of users and API keys by their ids. */
 export function useActorNames(api: Client): ReadonlyMap<string, string> {
   const { may } = useSession();
   const answer = useAnswer(async (signal) => {

@@ -1,5 +1,5 @@
-// Main is the console's entry: which page this is, and what stands on it. A few pages are for people without a session;
-// all others are behind the login.
+// Entry point of the console: picks the page by address and renders it. A few pages are public; all others are behind
+// the login.
 import { type Child, render } from 'hono/jsx/dom';
 import type { ConsolePageName } from '../api/console-pages.ts';
 import { Console } from './console.tsx';
@@ -10,7 +10,7 @@ import { ForgotPage, ResetPage } from './public/reset-pages.tsx';
 import { SetUpPage } from './public/set-up-page.tsx';
 import { UnsealPage } from './public/unseal-page.tsx';
 
-// Its address is relative to where the page was loaded; the browser looks again at each page that follows.
+// The icon's address is relative to the page first loaded, and browsers resolve it again on each navigation.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
 icon?.setAttribute('href', icon.href);
 const [token] = taken('token');
@@ -23,7 +23,7 @@ const pages: Partial<Record<ConsolePageName, () => Child>> = {
 
 const name = placeAt(window.location)?.page ?? 'home';
 const main = document.querySelector('main');
-/** What the appliance said of itself with the page. */
+/** The appliance's state, sent with the page. */
 const state = main?.dataset.state;
 const page = state === 'sealed' ? () => <UnsealPage /> : pages[name];
 if (page && main) {
@@ -41,16 +41,15 @@ if (!page) {
   else render(<Console isNew={isNew} />, frame);
 }
 
-/** What the identity provider led back with; what else it said of itself goes out of the address too. */
+/** The identity provider's parameters; those that are not used are removed from the address too. */
 function oidcReturn(): OidcReturn {
   const [code, state, iss] = taken('code', 'state', 'iss', 'error', 'error_description', 'session_state');
   return { code, state, iss };
 }
 
 /**
- * What a link brought along by these names, such as its one-time token. It is taken out of the address at once, so that
- * it stays in no history, bookmark or screenshot, and is kept nowhere but in memory: loading the page again needs the
- * link again.
+ * Takes parameters of a link, such as a one-time token, out of the address at once, so that they appear in no history,
+ * bookmark or screenshot. They are kept in memory only: reloading the page needs the link again.
  */
 function taken(...names: readonly string[]): readonly (string | undefined)[] {
   const { search, pathname, hash } = window.location;

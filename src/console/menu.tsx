@@ -1,5 +1,5 @@
-// Menu is where one can go: the pages in groups, by what people come for. What the session's flags do not let anybody
-// see stands there all the same, so that they know what to ask for.
+// Menu is the navigation: pages grouped by purpose. Pages that the session's flags do not show are listed all the same,
+// so that users know what to ask for.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import { hrefTo } from './navigation.ts';
 import type { Page } from './page.ts';
@@ -10,7 +10,7 @@ import type { Session } from './session.ts';
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 interface Group {
-  /** Absent where one entry stands for itself. */
+  /** Absent if the group is a single entry. */
   readonly title?: string;
   readonly entries: readonly (readonly [name: ConsolePageName, icon: IconName])[];
 }

@@ -1,17 +1,17 @@
-// Place is where somebody is in the console: a path as one of the declared pages with its values, and back. Pure;
-// navigation.ts knows the window.
+// Place is a location in the console: maps a path to a declared page with its parameters, and back. Pure; navigation.ts
+// knows the window.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 
 export interface Place {
   readonly page: ConsolePageName;
-  /** The values of the path's braces. */
+  /** Values of the path's parameters. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
 }
 
 export type Values = Readonly<Record<string, string | undefined>>;
 
-/** The path of a page with its values put in, and those of `query` that are given behind it. */
+/** The path of a page with its parameters filled in, followed by the values of `query` that are set. */
 export function pathTo(page: ConsolePageName, params: Values = {}, query: Values = {}): string {
   const path = consolePages[page].path.replace(/\{(\w+)\}/g, (_, name: string) =>
     encodeURIComponent(params[name] ?? ''),
@@ -20,7 +20,7 @@ export function pathTo(page: ConsolePageName, params: Values = {}, query: Values
   return given.length > 0 ? `${path}?${new URLSearchParams(given)}` : path;
 }
 
-/** Undefined where there is no page. */
+/** Undefined if no page matches. */
 export function placeOf(path: string, search = ''): Place | undefined {
   const parts = path.replace(/\/$/, '').split('/');
   for (const page of Object.keys(consolePages) as ConsolePageName[]) {

@@ -1,4 +1,4 @@
-// Pages are the pages of the console in the order of the navigation: an entry for each page that is under itself.
+// The console's pages in the order of the navigation; a page that is `under` itself is an entry there.
 import { AboutPage } from './about-page.tsx';
 import { AccountPage, AccountsPage, NewAccountPage } from './accounts/account-pages.tsx';
 import { ActivityPage } from './activity/activity-page.tsx';

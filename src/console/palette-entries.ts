@@ -1,5 +1,5 @@
-// Palette entries are the places that one can go to by typing: pages, and the keyrings, transit rings, API keys and
-// users whose lists the session may read. Pure but for the asking, so that the order in which they are found is tested.
+// Entries of the palette: pages, and the keyrings, transit rings, API keys and users that the session may list. The
+// ranking is pure, so that it is tested without a browser.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import type { CallOptions, Client } from '../client/client.ts';
 import type { Flags } from '../model/flags.ts';
@@ -7,13 +7,13 @@ import type { Values } from './page-path.ts';
 import { ringTraits } from './text.ts';
 
 export interface PaletteEntry {
-  /** What it is: `Page`, `Keyring`. */
+  /** Kind of entry: `Page`, `Keyring`. */
   readonly kind: string;
-  /** Any text. */
+  /** May be any text. */
   readonly name: string;
-  /** What else is shown of it, such as how a ring is kept. */
+  /** Additional text shown, such as a ring's custody. */
   readonly about?: string;
-  /** What else it is found by: an id, what a person is called. */
+  /** Additional text to search in: an id, a person's name. */
   readonly also: string;
   readonly page: ConsolePageName;
   readonly params?: Values;
@@ -21,11 +21,11 @@ export interface PaletteEntry {
 
 interface PageNeed {
   readonly name: ConsolePageName;
-  /** Of those in the menu: the operations of which one is needed to see or do anything there. */
+  /** For pages in the menu: operations of which at least one is needed to see or do anything there. */
   readonly needs?: readonly string[] | undefined;
 }
 
-/** What makes something new takes this. */
+/** Flags needed by pages that create something. */
 const makes: Readonly<Partial<Record<ConsolePageName, readonly string[]>>> = {
   newKeyring: ['keyring.create'],
   newApikey: ['apikey.create'],
@@ -33,7 +33,7 @@ const makes: Readonly<Partial<Record<ConsolePageName, readonly string[]>>> = {
   newAccount: ['account.create'],
 };
 
-/** Those that stand for themselves, as far as the flags let anybody see something there. */
+/** Pages that need no parameters, as far as the flags let the user see anything there. */
 export function pageEntries(pages: readonly PageNeed[], may: Flags): PaletteEntry[] {
   return pages
     .filter(({ name, needs = makes[name] }) => {
@@ -43,7 +43,7 @@ export function pageEntries(pages: readonly PageNeed[], may: Flags): PaletteEntr
     .map(({ name }) => ({ kind: 'Page', name: consolePages[name].title, also: '', page: name }));
 }
 
-/** More of a kind are not looked through: the pages of lists have searches of their own. */
+/** Maximum number of entries per kind; the list pages have their own search. */
 const mostOfKind = 5_000;
 const atATime = 1_000;
 
@@ -51,7 +51,7 @@ interface AskOptions extends CallOptions {
   readonly signal: AbortSignal;
 }
 
-/** Tells of each page of names as it comes; asks for nothing that the flags forbid. */
+/** Calls `tell` with each page of entries as it arrives; fetches nothing that the flags forbid. */
 export async function askForEntries(
   api: Client,
   may: Flags,
@@ -138,10 +138,10 @@ interface Page<T> {
   readonly pagination: { readonly nextCursor?: string };
 }
 
-/** As many as one looks through. */
+/** Maximum number of entries shown. */
 const mostShown = 50;
 
-/** Those that have every typed word; what begins like what was typed first. */
+/** Entries that contain every typed word; those that begin with the typed text first. */
 export function foundEntries(entries: readonly PaletteEntry[], typed: string): PaletteEntry[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);

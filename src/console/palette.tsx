@@ -18,7 +18,7 @@ interface PaletteProps {
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 
-/** The button that opens it, and what it opens. */
+/** The button, and the dialog that it opens. */
 export function Palette(props: PaletteProps) {
   const [isOpen, setOpen] = useState(false);
   useLayoutEffect(() => {
@@ -26,7 +26,7 @@ export function Palette(props: PaletteProps) {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
         return;
       event.preventDefault();
-      // What another dialog asks comes first.
+      // An open dialog comes first.
       if (document.querySelector('dialog') === null) setOpen(true);
     };
     window.addEventListener('keydown', press);
@@ -65,7 +65,7 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
   useLayoutEffect(() => {
     const stopped = new AbortController();
     const tell = (more: readonly PaletteEntry[]): void => setEntries((before) => [...before, ...more]);
-    // What does not come is not found; the pages of lists say why.
+    // Errors are ignored here; the list pages report them.
     void askForEntries(api, may, tell, { signal: stopped.signal })
       .catch(() => {})
       .then(() => setAsking(false));
@@ -115,7 +115,7 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
         />
         <div id={id} ref={list} role="listbox" aria-label="Places">
           {found.map((entry, index) => (
-            // A click does what Enter does in the field, which keeps the focus.
+            // A click does the same as Enter in the field, which keeps the focus.
             <div
               key={`${entry.page} ${JSON.stringify(entry.params)}`}
               id={`${id}-${index}`}

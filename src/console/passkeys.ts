@@ -1,20 +1,20 @@
-// Passkeys as the browser makes and uses them. What goes wrong there is told in words: mostly somebody changed their
-// mind, which browsers do not tell from a passkey that is not at hand.
+// Creates and uses passkeys through the browser. Failures become messages in words: mostly the user changed their mind,
+// which browsers do not distinguish from a missing passkey.
 import { browserSupportsWebAuthn, startAuthentication, startRegistration } from '@simplewebauthn/browser';
 import type { AnswerTo, InputOf } from '../client/client.ts';
 import { FieldProblems } from './error-text.ts';
 
-/** Whether there can be any on this page: not at an address of numbers, and not without HTTPS. */
+/** Whether this page can use passkeys: not on a bare IP address, and not without HTTPS. */
 export const canUsePasskeys =
   browserSupportsWebAuthn() && window.isSecureContext && !/^[\d.]+$|^\[/.test(window.location.hostname);
 
 type CreationOptions = Parameters<typeof startRegistration>[0]['optionsJSON'];
 type RequestOptions = Parameters<typeof startAuthentication>[0]['optionsJSON'];
 
-/** Throws `FieldProblems` where none was made. */
+/** Throws `FieldProblems` if none was created. */
 export async function makePasskey(options: AnswerTo<'beginPasskey'>): Promise<InputOf<'finishPasskey'>['credential']> {
   try {
-    // Cast: transports are whatever the browser said that they are.
+    // Cast: transports are the browser's own words.
     const optionsJSON = options as CreationOptions;
     const { id, rawId, response } = await startRegistration({ optionsJSON });
     const { clientDataJSON, attestationObject, transports } = response;
@@ -33,7 +33,7 @@ export async function makePasskey(options: AnswerTo<'beginPasskey'>): Promise<In
   }
 }
 
-/** Throws `FieldProblems` where none was used. */
+/** Throws `FieldProblems` if none was used. */
 export async function usePasskey(
   options: AnswerTo<'passkeyLoginOptions'>,
 ): Promise<InputOf<'loginWithPasskey'>['credential']> {

@@ -1,7 +1,7 @@
-// Session is who is logged in and what their flags let them do, and the client that carries their credential. The token
-// is in a cookie that no script reads; what this page has is the key of that cookie, which all windows of the browser
-// share, so that a page that is loaded anew goes on. An API key is in the memory of its page alone. When the appliance
-// takes a credential no longer, that is told once.
+// Session is the user who is logged in with their flags, and the client that sends their credential. The token is in a
+// cookie that scripts cannot read. The page holds the cookie's key, which all windows of the browser share, so that a
+// session survives a reload. An API key is in its page's memory only. When the appliance no longer accepts a
+// credential, that is reported once.
 import { createContext, useContext } from 'hono/jsx/dom';
 import type { User } from '../api/users.ts';
 import { type CallOptions, type Client, createClient } from '../client/client.ts';
@@ -13,7 +13,7 @@ import { isJsonObject } from '../model/json.ts';
 import { consoleHeader, consoleKeyName, enrolFirst } from '../model/names.ts';
 import { baseUrl } from './navigation.ts';
 
-/** What somebody came with: the key of the cookie that has their session, or what they typed. */
+/** Credential of a login: the key of the session's cookie, or a typed API key. */
 export type Credential =
   | { readonly key: string; readonly user: User }
   | { readonly bearer: string; readonly user: undefined };
@@ -21,9 +21,9 @@ export type Credential =
 export interface Session {
   /** Undefined with an API key. */
   readonly user: User | undefined;
-  /** Nobody knows those of an API key: all are taken to be there, and the appliance refuses what is not. */
+  /** The flags of an API key are unknown: all are assumed, and the appliance refuses what is not granted. */
   readonly flags: Readonly<Record<string, unknown>>;
-  /** What `flags` cover. */
+  /** The flags, parsed. */
   readonly may: Flags;
 }
 
@@ -34,35 +34,35 @@ export function sessionOf(user: User | undefined): Session {
 
 export const SessionContext = createContext<Session>(sessionOf(undefined));
 
-/** The session of whoever looks at the page, for parts that stand deep in it. */
+/** The current session, for deeply nested components. */
 export function useSession(): Session {
   return useContext(SessionContext);
 }
 
 interface SessionEvents extends RollbackEvents {
-  /** The token was refused. False: not now, to be told again when it is refused again. */
+  /** The token was refused. Return false to be called again at the next refusal. */
   readonly onEnded: () => boolean;
-  /** The user as they are now. */
+  /** The refreshed user. */
   readonly onUser: (user: User) => void;
-  /** The user has to add a second factor before anything else. */
+  /** The user must add a second factor before anything else. */
   readonly onEnrol: () => void;
 }
 
 export interface SessionClient {
   readonly api: Client;
-  /** Of what answers text, such as `/metrics`; throws as `api` does. */
+  /** Gets a text, such as `/metrics`; throws as `api` does. */
   readonly text: (path: string, signal: AbortSignal) => Promise<string>;
-  /** Of what answers a POST with bytes, such as `/system/backup`; throws as `api` does. */
+  /** Gets the bytes with which a POST is answered, such as `/system/backup`; throws as `api` does. */
   readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
-  /** To be called when somebody does something: keeps the session alive. */
+  /** To be called on user activity: keeps the session alive. */
   readonly active: () => void;
   /** Ends the session, here and at the appliance; never throws. */
   readonly end: () => Promise<void>;
 }
 
 /**
- * A token lives for an hour unless the operator says otherwise: this is often enough, and seldom enough for the
- * activity log.
+ * Milliseconds between refreshes. A token lives for an hour unless the operator says otherwise, so this is often enough
+ * without crowding the activity log.
  */
 const refreshAfter = 4 * 60_000;
 
@@ -71,7 +71,7 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
   const key = 'key' in credential ? credential.key : undefined;
   let since = Date.now();
   let isOver = false;
-  /** What is not this tenant's to see, whatever the flags: asked for once. */
+  /** Refusals of paths that this tenant may not see, whatever the flags; each is requested only once. */
   const outside = new Map<string, KmsError>();
   const watch = rollbackWatch(localStates, events);
 
@@ -146,7 +146,7 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
 
 type Carried = { readonly key: string } | { readonly bearer: string };
 
-/** The appliance for those who are not logged in: without a credential, the endpoints that everybody may call. */
+/** A client for the appliance; without a credential, for public endpoints only. */
 export function appliance(credential?: Carried): Client {
   return createClient({ baseUrl, ...(credential && { headers: headersOf(credential) }) });
 }
@@ -155,14 +155,14 @@ function headersOf(credential: Carried): Readonly<Record<string, string>> {
   return 'key' in credential ? { [consoleHeader]: credential.key } : { authorization: `Bearer ${credential.bearer}` };
 }
 
-/** Nobody should look at a page that waits for ever. */
+/** Limits a request to 30 seconds, so that no page waits for ever. */
 export function withTimeout(): CallOptions {
   return { signal: AbortSignal.timeout(30_000) };
 }
 
 const keyName = consoleKeyName(new URL(baseUrl).pathname.replace(/\/$/, ''));
 
-/** Has `ask` log somebody in. All windows of this browser then have the session. */
+/** Logs in through `ask`. All windows of this browser then have the session. */
 export async function signIn(ask: (api: Client) => Promise<{ readonly user: User }>): Promise<Credential> {
   const key = newKey();
   const { user } = await ask(appliance({ key }));
@@ -170,18 +170,18 @@ export async function signIn(ask: (api: Client) => Promise<{ readonly user: User
   return { key, user };
 }
 
-/** The key of a cookie, which is good for nothing before a session is put into that. */
+/** A new cookie key, which is useless until a session is bound to it. */
 export function newKey(): string {
   const bytes = String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)));
   return btoa(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** The key of the session that the windows of this browser share. */
+/** The key of the session that this browser's windows share. */
 export function sharedKey(): string | undefined {
   return localStorage.getItem(keyName) ?? undefined;
 }
 
-/** The session that this browser has; undefined where it has none any more. Throws what the appliance answered. */
+/** The session that this browser has, refreshed; undefined if there is none any more. Throws the appliance's error. */
 export async function resume(): Promise<Credential | undefined> {
   const key = sharedKey();
   if (key === undefined) return undefined;
@@ -195,12 +195,12 @@ export async function resume(): Promise<Credential | undefined> {
   }
 }
 
-/** Unless another window has logged in since. */
+/** Forgets the key, unless another window has logged in since. */
 function forget(key: string): void {
   if (sharedKey() === key) localStorage.removeItem(keyName);
 }
 
-/** Listens for another window that logs in or out, until what it answers is called. */
+/** Listens for logins and logouts in other windows, until the returned function is called. */
 export function onOtherWindow(listener: () => void): () => void {
   const hear = ({ key }: StorageEvent): void => {
     if (key === keyName || key === null) listener();
@@ -212,8 +212,8 @@ export function onOtherWindow(listener: () => void): () => void {
 const stateNames = 'kms-state.';
 
 /**
- * How far the appliance was when this browser last saw it, so that one that was set back is noticed. Nothing of it is
- * secret: it is kept where it outlives the window.
+ * The latest appliance states that this browser saw, so that a rollback is noticed. They are not secret, and kept in
+ * `localStorage`, which outlives the window.
  */
 const localStates: StateMemory = {
   async load() {

@@ -1,5 +1,5 @@
-// Shell is the frame around the pages: where one is and can go, who is logged in, and what has to be known everywhere.
-// It follows the links between pages without loading anew.
+// Shell is the frame around the pages: navigation, the user who is logged in, and warnings for every page. It follows
+// links between pages without reloading.
 import { type Child, useLayoutEffect } from 'hono/jsx/dom';
 import { allowed } from './allowed.ts';
 import { Menu } from './menu.tsx';
@@ -17,7 +17,7 @@ import { type Session, type SessionClient, SessionContext } from './session.ts';
 interface ShellProps {
   readonly session: Session;
   readonly client: SessionClient;
-  /** About the appliance, for every page. */
+  /** A warning about the appliance, shown on every page. */
   readonly warning: string | undefined;
   readonly onLogout: () => Promise<void>;
 }
@@ -40,7 +40,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
     setPlace(next);
   };
 
-  // Before the page's title takes the focus: where that stands without the frame, the window would be scrolled to.
+  // Must precede the focus on the page's title: without the frame's layout, that would scroll the window.
   useLayoutEffect(() => {
     document.body.toggleAttribute('data-shell', true);
     return () => document.body.removeAttribute('data-shell');
@@ -144,8 +144,8 @@ function Who({ session, onLogout }: { readonly session: Session; readonly onLogo
 }
 
 /**
- * Listens to what happens in the window, with the handler of the last rendering. An effect would leave a moment in
- * which nobody listens.
+ * Listens to window events with the handler of the last rendering. A layout effect, since a normal one would leave a
+ * moment without a listener.
  */
 function useEvent<K extends keyof WindowEventMap>(name: K, handler: (event: WindowEventMap[K]) => void): void {
   useLayoutEffect(() => {
@@ -154,7 +154,7 @@ function useEvent<K extends keyof WindowEventMap>(name: K, handler: (event: Wind
   }, [handler]);
 }
 
-/** Where a click leads, if it is a plain one on a link to a page of the shell. */
+/** The target of a plain click on a link to a page of the shell; undefined for any other click. */
 function followed(event: MouseEvent): string | undefined {
   if (
     event.defaultPrevented ||

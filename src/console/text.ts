@@ -1,4 +1,4 @@
-// Texts are values as people read and type them: free-form objects as JSON, ids, sizes, spans of time and counts.
+// Values as people read and type them: JSON objects, ids, sizes, durations and counts.
 import { type ExactJson, numberProblemIn, parseExactly } from '../api/exact-json.ts';
 import type { Kem } from '../model/kems.ts';
 
@@ -6,7 +6,7 @@ type Parsed =
   | { readonly value: Record<string, unknown>; readonly problem?: undefined }
   | { readonly value?: undefined; readonly problem: string };
 
-/** What actions and flags are about, in the plural, by the words that those begin with. */
+/** Plural names of resources, by the first word of their actions and flags. */
 export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
   ['asym', 'asymmetric keyrings'],
@@ -18,27 +18,27 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['apikey', 'API keys'],
 ]);
 
-/** By what the keys of a ring are wrapped. */
+/** The KEM that wraps a ring's keys. */
 export function kemText(kem: Kem, how: 'short' | 'whole' = 'short'): string {
   if (kem === 'x25519') return 'X25519';
   return how === 'short' ? 'Hybrid' : 'Hybrid: ML-KEM-768 and X25519';
 }
 
-/** What is told of a ring of any kind, as far as it is known. */
+/** Facts shown for rings of any kind, if known. */
 export interface RingTraits {
   readonly custody?: 'client' | 'server';
   readonly kem?: Kem;
   readonly offlineDecrypt?: boolean;
 }
 
-/** Wherever a ring is shown: who holds its keys, what wraps them, and whether its private key alone opens files. */
+/** A ring's tags: its custody, its KEM, and whether its private key alone opens files. */
 export function ringTraits({ custody, kem, offlineDecrypt }: RingTraits): string[] {
   return [custody && `custody ${custody}`, kem && kemText(kem), offlineDecrypt && 'files open offline'].filter(
     (trait) => trait !== undefined && trait !== false,
   );
 }
 
-/** Nothing typed is an empty object. */
+/** An empty text gives an empty object. */
 export function parseObject(text: string): Parsed {
   if (text.trim() === '') return { value: {} };
   let exact: ExactJson;
@@ -66,7 +66,7 @@ export function shortId(id: string): string {
   return `…${id.slice(-8)}`;
 }
 
-/** When an id was made: its ULID begins with the time, in milliseconds since 1970. */
+/** Creation time of an id, from the ULID's timestamp, in milliseconds since 1970; undefined for any other text. */
 export function idTime(id: string): number | undefined {
   const [, text] = /^[a-z]+_([0-7][0-9a-hjkmnp-tv-z]{9})[0-9a-hjkmnp-tv-z]{16}$/.exec(id) ?? [];
   if (text === undefined) return undefined;
@@ -90,12 +90,12 @@ export function utcText(date: Date): string {
   return `${date.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-/** `2026-01-02 04:04:05`, in the time zone of whoever reads it. */
+/** `2026-01-02 04:04:05`, in the reader's time zone. */
 export function localText(date: Date): string {
   return localForm(date).slice(0, 19).replace('T', ' ');
 }
 
-/** `2026-01-02T04:04:05.006`, likewise. */
+/** `2026-01-02T04:04:05.006`, in the reader's time zone. */
 export function localForm(date: Date): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
 }
@@ -107,7 +107,7 @@ const steps: readonly (readonly [seconds: number, name: string])[] = [
   [1, 'second'],
 ];
 
-/** In the largest unit of which there is one at least, rounded down. */
+/** A duration in the largest unit of which there is at least one, rounded down. */
 export function spanText(seconds: number): string {
   const [length, name] = steps.find(([each]) => seconds >= each) ?? [1, 'second'];
   const count = Math.max(0, Math.floor(seconds / length));

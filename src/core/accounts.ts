@@ -31,7 +31,7 @@ export function createAccount(ctx: Context, input: Body<'createAccount'>): Accou
   return accountAnswer(account);
 }
 
-/** Who may make it, and whether there is room, was decided before. */
+/** The caller has checked permission and quota. */
 export function makeAccount({ tx, world }: Pick<Context, 'tx' | 'world'>, input: Body<'createAccount'>): NewAccount {
   const now = world.now();
   const { uid, notes = '', props = {} } = input;
@@ -40,7 +40,7 @@ export function makeAccount({ tx, world }: Pick<Context, 'tx' | 'world'>, input:
   return account;
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function listAccounts(
   { store }: Reader,
   { page }: { readonly page: PageRequest },
@@ -52,7 +52,7 @@ export function getAccount({ tx }: Context, input: { readonly account: AccountRe
   return accountAnswer(findAccount(tx, input.account));
 }
 
-/** Replaces each field that is given, whole. */
+/** Replaces each given field as a whole. */
 export function updateAccount(ctx: Context, input: Body<'updateAccount'> & { readonly account: AccountRef }): Account {
   const { tx, world } = ctx;
   const account = findAccount(tx, input.account);
@@ -65,7 +65,7 @@ export function updateAccount(ctx: Context, input: Body<'updateAccount'> & { rea
   return accountAnswer(updated);
 }
 
-/** Deletes its API keys too; none of them may be stronger than the caller. Answers the deleted account. */
+/** Deletes its API keys too; none of them may be stronger than the caller. Returns the deleted account. */
 export function* deleteAccount(ctx: Context, input: { readonly account: AccountRef }): Slices<Account> {
   const { tx, caller } = ctx;
   const account = findAccount(tx, input.account);
@@ -100,7 +100,7 @@ export function accountAnswer(account: Omit<Row, 'seq'>): Account {
   };
 }
 
-/** Throws `invalid` for one that is too long, `conflict` for one that is taken. Longer ones from before stay. */
+/** Throws `invalid` if it is too long, `conflict` if it is taken. Longer ones from older versions stay valid. */
 function checkUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): void {
   if ([...uid].length > longestUid) throw invalidField('uid', `expected at most ${longestUid} characters`);
   if (!accounts.byUid(uid)) return;

@@ -1,7 +1,7 @@
-// The activity log: making a record, fetching one, a search whose filters speak of accounts; and the auditor's side:
-// the chain as lines of text, whether it holds, and signed heads (docs/activity-export.md). Reading runs beside a
-// transaction, since records may have to come from closed segments, and goes record by record: millions take no more
-// memory than a few.
+// The activity log: making a record, fetching one, searching, also by account; and the auditor's side: export of the
+// chain as lines of text, its verification, and signed heads (docs/activity-export.md). Reading runs outside the
+// request's transaction, since records may have to come from closed segments, and goes record by record, so memory does
+// not grow with the log.
 
 import type { Activity } from '../api/activity.ts';
 import type { Body } from '../api/endpoints.ts';
@@ -31,7 +31,7 @@ interface ActivityDraft
 
 const noProps: ActivityInput['props'] = {};
 
-/** A record made now, of something that was done: granted, status 200, about no ring, unless it says otherwise. */
+/** A record made now: granted, status 200, about no ring, unless the draft says otherwise. */
 export function activityRecord(world: World, draft: ActivityDraft): ActivityInput {
   const { keyid, action, ringname = '', validAction = true, status = 200, props = noProps, deed, address } = draft;
   return {
@@ -47,7 +47,7 @@ export function activityRecord(world: World, draft: ActivityDraft): ActivityInpu
   };
 }
 
-/** All given filters must hold. The newest first. */
+/** Newest first. A record must match all given filters. */
 export async function searchActivity(
   store: Store,
   search: Body<'searchActivity'>,
@@ -81,7 +81,7 @@ export async function getActivity(store: Store, id: string): Promise<Activity> {
   return toActivity(record);
 }
 
-/** A `*` in place of the part before the dot, or behind it, stands for each that the service has there. */
+/** Expands a `*` before or after the dot to all of the service's own actions that match. */
 function actionsMeant(action: string): string[] {
   const [, resource, operation] = /^(?:(\*)\.[\w-]+|[\w-]+\.(\*))$/.exec(action) ?? [];
   if (resource === undefined && operation === undefined) return [action];
@@ -96,12 +96,12 @@ function blockOf(text: string): string {
   throw invalidField('address', 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24');
 }
 
-/** None = any flag. */
+/** Flags that cover the searched one. An empty list means any flag. */
 function flagsMeant(flag: string | true): string[] {
   return flag === true ? [] : flagsCovering(flag);
 }
 
-/** The keys that `keyid`, `accountId` and `accountUid` leave; undefined when none of them is given. */
+/** The key ids that match `keyid`, `accountId` and `accountUid` together. Undefined if none of them is given. */
 async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<string[] | undefined> {
   const { keyid, accountId, accountUid } = search;
   const sets: ReadonlySet<string>[] = [];
@@ -109,7 +109,7 @@ async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<
   if (accountId !== undefined) sets.push(await keysOf(store, accountId));
   if (accountUid !== undefined) {
     const account = await store.transaction(({ accounts }) => accounts.byUid(accountUid));
-    // One account under both of its names is gone through once.
+    // The same account given by id and by uid is read once.
     if (!account) sets.push(new Set());
     else if (account.id !== accountId) sets.push(await keysOf(store, account.id));
   }
@@ -117,7 +117,7 @@ async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<
   return first && Array.from(first).filter((id) => others.every((set) => set.has(id)));
 }
 
-/** An account's keys, and the users behind those, whose access tokens are recorded under the user's id. */
+/** The account's keys and their owners: access tokens are recorded under the user's id. */
 async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<string>> {
   const ids = new Set<string>();
   const looks = looksAt(store);
@@ -139,13 +139,13 @@ function toActivity({ seq: _, address, ...activity }: ActivityRecord): Activity 
   return address === undefined ? activity : { ...activity, address };
 }
 
-/** The place before the first record that is kept. */
+/** Position before the first record that is kept. */
 export function chainBegin(store: Store): ChainAnchor {
   const { activityDropped: dropped } = store.status();
   return dropped ? { seq: dropped.seq, hash: dropped.hash } : chainStart;
 }
 
-/** The last record that there is. */
+/** Position of the last record. */
 export async function chainEnd(store: Store): Promise<ChainAnchor> {
   let end = chainBegin(store);
   const { activityCount } = store.status();
@@ -153,15 +153,15 @@ export async function chainEnd(store: Store): Promise<ChainAnchor> {
   return end;
 }
 
-/** The chain that was followed, and the place before it. */
+/** The verified chain and the position before it. */
 type ActivityVerdict = ChainVerdict & { readonly start: ChainAnchor };
 
-/** Follows the whole chain that is kept, which must go through the anchor where there is one. */
+/** Verifies the whole chain that is kept; it must pass through the anchor, if given. */
 export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promise<ActivityVerdict> {
   for (;;) {
     const start = chainBegin(store);
     const verdict = await verifyFrom(store, start, anchor);
-    // Once more where retention dropped records between the two.
+    // Try again if retention dropped records meanwhile.
     if (!verdict.broken || chainBegin(store).seq === start.seq) return { ...verdict, start };
   }
 }
@@ -172,7 +172,7 @@ async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor
     try {
       yield* store.activity.read(start.seq + 1);
     } catch (error) {
-      // That the disk has something else than was written is a verdict too.
+      // Corruption on disk is a verdict, not a failure.
       if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
       unreadable = error;
     }
@@ -184,8 +184,8 @@ async function verifyFrom(store: Store, start: ChainAnchor, anchor?: ChainAnchor
 }
 
 /**
- * The number of the first record after the anchor, by default the first that is kept. Throws `conflict` where the chain
- * does not go through that, or records behind it are not kept, `corrupt` where a segment that is needed from there on
+ * Sequence number of the first record after the anchor, by default the first that is kept. Throws `conflict` if the
+ * chain does not pass through the anchor or records after it were dropped, `corrupt` if a segment needed from there on
  * is known to be missing or changed.
  */
 export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin(store)): Promise<number> {
@@ -202,7 +202,7 @@ export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin
       `record ${anchor.seq}, which was anchored, is another one now or was dropped: see \`kms activity verify\``,
     );
   }
-  // Once lines are on their way, what is wrong can only break them off.
+  // Once lines have been sent, an error can only cut them off.
   await store.segments?.need(anchor.seq + 1);
   return anchor.seq + 1;
 }
@@ -214,17 +214,17 @@ async function hashAt(store: Store, seq: number): Promise<string | undefined> {
   return undefined;
 }
 
-/** Exports that may be under way at once, of one caller and of all: each holds a segment and reads the disk. */
+/** Concurrent exports per caller and in total: each holds a segment in memory and reads the disk. */
 const mostExports = { ofOne: 2, ofAll: 8 };
-/** Whose exports of a store are under way. */
+/** The caller of each export in progress, per store. */
 const exporting = new WeakMap<Store, string[]>();
 
 /**
- * The records from `start` to the end of the log as lines of an export, read as they are asked for: nothing before
- * what was done so far is durable. To be called in the request's transaction, and to be read or returned: until then it
- * has one of the places. Throws `rate-limited` where as many exports as may be are under way. `leading` is the head of
- * the record before the first, where retention dropped it: it stands in front of them, so that the export can be
- * verified by itself.
+ * The records from `start` to the end of the log as lines of an export, read on demand. None is sent before everything
+ * done so far is durable. Call it in the request's transaction, then read or return the iterator: until then it
+ * occupies one of the export slots. Throws `rate-limited` if all slots are taken. `leading` is the head of the record
+ * before the first, if retention dropped that record: it is the export's first line, so that the export can be verified
+ * by itself.
  */
 export function exportChain(
   store: Store,
@@ -241,7 +241,7 @@ export function exportChain(
   }
   exporting.set(store, callers);
   const lines = linesFrom(store, { start, leading }, caller, callers);
-  // What was begun gives its place back however it ends, read or not.
+  // A started generator gives back its slot however it ends, read or not.
   void lines.next();
   return lines;
 }
@@ -255,7 +255,7 @@ async function* linesFrom(
   callers.push(caller);
   try {
     yield '';
-    // It begins after the request's own, and with what that did on the disk.
+    // Starts after the request's own transaction, whose records are then on disk.
     await store.transaction(() => undefined);
     let next = start;
     if (leading) yield `${JSON.stringify(leading)}\n`;
@@ -270,36 +270,36 @@ async function* linesFrom(
   }
 }
 
-/** The record with its hash before its other fields; what follows the hash is byte for byte what the chain hashes. */
+/** The record with its hash as first field; the bytes after the hash are exactly those that the chain hashes. */
 export function exportLine(line: string, hash: string): string {
   return `{"hash":"${hash}",${line.slice(1)}\n`;
 }
 
 const headFormat = 'kms-activity-head-1';
 
-/** The place of the last record, signed by the tenant, to be kept where the appliance cannot reach it. */
+/** Position of the last record, signed by the tenant, to be kept out of the appliance's reach. */
 export interface ActivityHead {
   readonly format: typeof headFormat;
   /** The tenant's id. */
   readonly tenant: string;
-  /** The last record; 0 when there is none. */
+  /** Sequence number of the last record; 0 if there is none. */
   readonly seq: number;
   /** The chain's hash at that record, base64url. */
   readonly hash: string;
   readonly signedAt: string;
-  /** Of the Ed25519 key that signed, base64 SPKI DER. */
+  /** Public half of the Ed25519 key that signed, base64 SPKI DER. */
   readonly publicKey: string;
   /** Base64. */
   readonly signature: string;
-  /** For readers in a time of quantum computers, where it was asked for: of an ML-DSA-65 key, base64 SPKI DER. */
+  /** Public half of an ML-DSA-65 key, base64 SPKI DER, if a post-quantum signature was asked for. */
   readonly mlDsaPublicKey?: string;
-  /** Of the same message, base64. Only both are there, or none. */
+  /** ML-DSA-65 signature of the same message, base64. Present exactly if `mlDsaPublicKey` is. */
   readonly mlDsaSignature?: string;
 }
 
 type UnsignedHead = Pick<ActivityHead, 'format' | 'tenant' | 'seq' | 'hash' | 'signedAt'>;
 
-/** `isPostQuantum`: signed with ML-DSA-65, too, which takes some 20 ms. */
+/** `isPostQuantum`: also sign with ML-DSA-65, which takes some 20 ms. */
 export function signHead(
   { id, keys }: Tenant,
   place: { readonly seq: number; readonly hash: string },
@@ -322,14 +322,14 @@ export function signHead(
 }
 
 /**
- * From the seed of the Ed25519 key, so that retired epochs have it as well. A quantum computer finds the private scalar
- * of that key, not its seed, of which the scalar is a hash.
+ * Derived from the seed of the Ed25519 key, so that retired epochs have one as well. A quantum computer finds that
+ * key's private scalar, not the seed, of which the scalar is a hash.
  */
 function mlDsaSeed(seed: Uint8Array): Uint8Array {
   return hkdfSha256(seed, 'kms/activity-head/v1/ml-dsa-65', 32);
 }
 
-/** Whether the head is signed by the key that it names, whosever that is. */
+/** Whether the head's signatures fit the keys it names. It does not check who owns these keys. */
 export function isSigned(head: ActivityHead): boolean {
   const key = ed25519FromSpki(fromBase64(head.publicKey) ?? new Uint8Array());
   const signature = fromBase64(head.signature);
@@ -342,8 +342,8 @@ export function isSigned(head: ActivityHead): boolean {
 }
 
 /**
- * Whether `expected` names a key that the head is signed with: the text of `publicKey`, or SHA-256 of the ML-DSA-65 key
- * in hex, which is short enough to be noted.
+ * Whether `expected` names a key that signed the head: the text of `publicKey`, or SHA-256 of the ML-DSA-65 key in hex,
+ * which is short enough to write down.
  */
 export function isSignedBy({ publicKey, mlDsaPublicKey }: ActivityHead, expected: string): boolean {
   return expected === publicKey || (mlDsaPublicKey !== undefined && expected === mlDsaFingerprint(mlDsaPublicKey));
@@ -367,8 +367,8 @@ export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
 }
 
 /**
- * A head as it came from somewhere: one flat object, each of whose fields has the one form that `signHead` gives it. So
- * strict, since programs of others read heads too, and all must come to one verdict. Throws `invalid` for what is none.
+ * Parses a head from outside: one flat object, each of whose fields has exactly the form that `signHead` gives it.
+ * Other programs read heads too, and all must reach one verdict. Throws `invalid` for anything else.
  */
 export function parseHead(value: unknown, field: string): ActivityHead {
   const given = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
@@ -420,7 +420,7 @@ function headKey(seed: Uint8Array): string {
   return toBase64(ed25519ToSpki(ed25519PublicKey(seed)));
 }
 
-/** Those of all tenant keys that are held: an old head was signed with an old one. */
+/** Seeds of all epochs held: an old head was signed with an old key. */
 function headSeeds(keys: TenantKeys): Uint8Array[] {
   return keys.epochs.map((epoch) => keys.key('activity-head', epoch));
 }

@@ -1,5 +1,5 @@
-// API keys: make, list, get, change, delete, and find those that use a ring. A secret is answered when the key is made
-// and never again.
+// API keys: make, list, get, change, delete, and find those that may use a ring. The secret is returned once, when the
+// key is made.
 
 import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
@@ -35,7 +35,7 @@ interface CreateApiKeyInput {
   readonly allowedAddresses?: readonly string[];
 }
 
-/** The answer alone has the secret. A key made by a user belongs to that user. */
+/** Only this answer has the secret. A key made by a user belongs to that user. */
 export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey {
   const { tx, caller } = ctx;
   const flags = checkFlags(input.flags ?? {});
@@ -61,16 +61,16 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
   return made;
 }
 
-/** Every answer about a user names the keys that it owns. */
+/** API keys per user: every answer about a user names them. */
 const mostOwned = 10_000;
 
-/** Throws `quota` where the user owns as many keys as one may. */
+/** Throws `quota` if the user owns as many keys as allowed. */
 function needPlace({ apiKeys }: Pick<Tables, 'apiKeys'>, userId: string): void {
   if (apiKeys.countOfUser(userId, mostOwned) < mostOwned) return;
   throw new KmsError('quota', `a user owns at most ${mostOwned} API keys`);
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function listApiKeys(
   { store }: Reader,
   { page }: { readonly page: PageRequest },
@@ -100,7 +100,7 @@ function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
   return key;
 }
 
-/** The key of a secret. What is no secret by its form is not looked up. */
+/** The key with this secret. A text without a secret's form is not looked up. */
 function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
   const hash = hashApiKey(secret);
   const key = hash === undefined ? undefined : tables.apiKeys.bySecretHash(hash);
@@ -114,7 +114,7 @@ function unknownApiKey(): KmsError {
 
 interface ApiKeyDraft {
   readonly accountId: string;
-  /** The user that it belongs to. */
+  /** The owning user. */
   readonly userId?: string | undefined;
   readonly flags: JsonObject;
   readonly props: JsonObject;
@@ -124,7 +124,7 @@ interface ApiKeyDraft {
   readonly createdBy: string;
 }
 
-/** Who may make it, and whether there is room, was decided before. */
+/** The caller has checked permission and quota. */
 export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: ApiKeyDraft): FullApiKey {
   const secret = newApiKeySecret(world.random);
   const now = world.now();
@@ -148,7 +148,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
   return { key: secret, ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
-/** `key` is the secret, and answered as it was given. */
+/** `key` is the secret; the answer repeats it. */
 export function updateApiKeyBySecret(
   ctx: Context,
   input: Body<'updateApiKeyBySecret'>,
@@ -211,7 +211,9 @@ function update(
   return { ...answer, op: input.op };
 }
 
-/** The new owner of a key and the former one, who may be deleted; nobody where that stays. Their `keys` change. */
+/**
+ * The new and the former owner of a key, empty if the owner stays; the former one may be deleted. Their `keys` change.
+ */
 function ownersTouched(
   { users }: Pick<Tables, 'users'>,
   before: string | undefined,
@@ -224,10 +226,10 @@ function ownersTouched(
   return owners;
 }
 
-/** So many addresses and blocks are given at most. */
+/** Maximum of allowed addresses and blocks. */
 const mostAddresses = 100;
 
-/** Each once, in the one form. Throws `invalid` for what is none. */
+/** Each once, in canonical form. Throws `invalid` for anything else. */
 function canonicalAddresses(given: readonly string[]): string[] {
   if (given.length > mostAddresses)
     throw invalidField('allowedAddresses', `must have at most ${mostAddresses} entries`);
@@ -243,8 +245,7 @@ function canonicalAddresses(given: readonly string[]): string[] {
 }
 
 /**
- * A body is bounded, what many of them add up to would not be: merging never makes `props` longer than this, in
- * characters of JSON.
+ * Maximum length of `props` after merging, in characters of JSON. A single body is bounded, many merges would not be.
  */
 export const longestMerged = 1024 * 1024;
 
@@ -260,12 +261,12 @@ function boundedProps(op: ChangeOp, props: JsonObject, given: JsonObject): JsonO
 
 interface SearchByRingInput {
   readonly ring: RingRef;
-  /** Also the keys that a wildcard lets in. */
+  /** Include keys that match the ring by a wildcard. */
   readonly wildcard: boolean;
   readonly page: PageRequest;
 }
 
-/** Keys whose true flags name the ring, the oldest first. */
+/** Keys with a true flag for the ring, oldest first. */
 export async function searchApiKeysByRing(
   { store, caller }: Reader & { readonly caller: Caller },
   { ring, wildcard, page }: SearchByRingInput,
@@ -275,7 +276,9 @@ export async function searchApiKeysByRing(
   return readInParts(looks, page, ({ apiKeys }, part) => apiKeys.listByRing(name, wildcard, part, safeApiKey));
 }
 
-/** Whoever may not read the ring is not told whether it exists: a name is searched as it is, an id is refused. */
+/**
+ * A caller that may not read the ring does not learn whether it exists: a name is searched as given, an id is refused.
+ */
 export function ringToSearch(
   { rings, transit }: Pick<Tables, 'rings' | 'transit'>,
   caller: Caller,
@@ -307,7 +310,7 @@ function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
   };
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export async function listAccountApiKeys(
   { store }: Reader,
   input: { readonly account: AccountRef; readonly page: PageRequest },
@@ -319,7 +322,7 @@ export async function listAccountApiKeys(
 
 interface ReportedActivity {
   readonly action?: string;
-  /** Not looked at: the record is the validated key's. */
+  /** Ignored: the record belongs to the validated key. */
   readonly apikeyId?: string;
   readonly createdAt?: number;
   readonly props?: JsonObject;
@@ -333,12 +336,12 @@ interface ValidateInput {
   readonly activity?: ReportedActivity;
 }
 
-/** In characters of JSON: the log is kept for ever. */
+/** Characters of JSON. Bounded because the log is kept for ever. */
 const longestProps = 64 * 1024;
 /** 9999-12-31T23:59:59.999Z, the last moment that a timestamp can show. */
 const lastTime = 253_402_300_799_999;
 
-/** A record is kept only for a key that there is. */
+/** Only an existing key gets a record. */
 export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {
   if (input.activity) checkReport(input.activity);
   const hash = hashApiKey(input.key);
@@ -367,7 +370,7 @@ function validated(
   return { valid };
 }
 
-/** Throws `invalid` for what nobody may claim, whether or not there is such a key. */
+/** Throws `invalid` for a report that no caller may make, whether or not the key exists. */
 function checkReport({ action = '', createdAt = 0, props = {}, ringname = '' }: ReportedActivity): void {
   if ([...action].length > maxActionLength) {
     throw invalidField('activity.action', `has at most ${maxActionLength} characters`);

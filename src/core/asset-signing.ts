@@ -1,5 +1,5 @@
-// Signing a version of an asset together with the hash of one encrypt: Ed25519 over the canonical JSON (RFC 8785) of
-// id, version, parents, data and hash, under the tenant's signing seed of the epoch that the hash names.
+// Signatures over a version of an asset together with the hash of one encrypt: Ed25519 over the canonical JSON (RFC
+// 8785) of id, version, parents, data and hash, under the tenant's signing seed of the epoch that the hash names.
 
 import type { SigningKey } from '../api/assets.ts';
 import { concatBytes, toBase64, utf8 } from '../crypto/bytes.ts';
@@ -28,14 +28,16 @@ export function signAsset(keys: TenantKeys, signed: SignedVersion): Uint8Array {
 }
 
 /**
- * SHA-256 of each signature and its message that were found to belong together, by the seed, with which they go. A
- * header that is decrypted again costs a hash in place of a signature; what was not found to fit is not remembered, so
- * nobody can crowd out what was.
+ * Cache of valid signatures, per seed: SHA-256 of signature and message. Decrypting a header again then costs a hash
+ * instead of a signature. Invalid ones are not cached, so they cannot crowd out valid ones.
  */
 const fitting = new WeakMap<Uint8Array, Set<string>>();
 const mostFitting = 512;
 
-/** Whether it is the signature that was made; the seed is at hand, so nothing has to be verified by the public key. */
+/**
+ * Whether this is the signature made by `signAsset`. The seed is at hand, so it signs again instead of verifying with
+ * the public key.
+ */
 export function isSignatureOf(keys: TenantKeys, signed: SignedVersion, signature: Uint8Array): boolean {
   if (signature.length !== 64) return false;
   const seed = seedOf(keys, signed.hash);
@@ -52,7 +54,7 @@ export function isSignatureOf(keys: TenantKeys, signed: SignedVersion, signature
   return true;
 }
 
-/** Those of all epochs that headers may name, the oldest first: also of retired ones, whose headers verify for ever. */
+/** Keys of all epochs that headers may name, oldest first, including retired ones, whose headers verify for ever. */
 export async function signingKeys(
   { id, keys }: Pick<Tenant, 'id' | 'keys'>,
   store: Pick<Store, 'activity'>,
@@ -69,7 +71,7 @@ export async function signingKeys(
   });
 }
 
-/** When each later epoch began: its rekey was recorded before it was begun, under the epoch of then. */
+/** When each later epoch began. Its rekey was recorded before it began, under the previous epoch. */
 async function rekeyTimes(store: Pick<Store, 'activity'>, epochs: number): Promise<Map<number, number>> {
   const times = new Map<number, number>();
   if (epochs < 2) return times;
@@ -78,7 +80,7 @@ async function rekeyTimes(store: Pick<Store, 'activity'>, epochs: number): Promi
   do {
     const page = await store.activity.search(filter, { limit: 1000, ...(after !== undefined && { after }) });
     for (const { createdAt, props } of page.items) {
-      // The newest first: of several under one epoch only the last went on to a new key.
+      // Newest first: of several records under one epoch, only the last led to a new key.
       if (typeof props.epoch === 'number' && !times.has(props.epoch + 1)) times.set(props.epoch + 1, createdAt);
     }
     after = page.next;

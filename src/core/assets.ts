@@ -1,5 +1,5 @@
-// Assets: get, delete, search, and the new one or new version that an encrypt makes, which nothing else does. A search
-// runs beside a transaction, in many short looks: what it goes by may be much.
+// Assets: get, delete, search, and the new asset or version that an encrypt makes; nothing else makes one. A search
+// runs outside the request's transaction, in many short reads, since it may have to go through a lot.
 import type { Asset } from '../api/assets.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
@@ -14,7 +14,7 @@ export function getAsset(ctx: Context, input: { readonly id: string }): Asset {
   return assetAnswer(findAsset(ctx, input.id));
 }
 
-/** Answers the deleted asset. Headers that signed it no longer verify. */
+/** Returns the deleted asset. Headers that signed it no longer verify. */
 export function* deleteAsset(ctx: Context, input: { readonly id: string }): Slices<Asset> {
   const asset = findAsset(ctx, input.id);
   yield* ctx.tx.assets.erase(asset.id);
@@ -22,7 +22,7 @@ export function* deleteAsset(ctx: Context, input: { readonly id: string }): Slic
   return assetAnswer(asset);
 }
 
-/** Current versions, the newest asset first. */
+/** Current versions, newest asset first. */
 export async function searchAssets(
   { store }: Reader,
   search: Body<'searchAssets'>,
@@ -34,7 +34,7 @@ export async function searchAssets(
   const items = new WrittenItems<Asset>();
   let last = 0;
   let before = page.after;
-  // A look goes further each time: most searches are answered by the first.
+  // Each read goes further than the last: most searches are answered by the first.
   for (let most = page.limit + 1; ; most *= 4) {
     const place = before;
     const look = await looks.look(({ assets }) => assets.look(wanted, place, most));
@@ -65,7 +65,7 @@ function findAsset({ tx }: Context, id: string): Row {
 
 type WrittenAsset = Omit<Row, 'seq'>;
 
-/** The asset as it is afterwards. What the input does not name is kept, or empty in a new one. */
+/** The asset after the change. Fields that the input does not name are kept, or empty in a new asset. */
 export function writeAsset(ctx: Context, ringId: string, input: NonNullable<Body<'encrypt'>['asset']>): WrittenAsset {
   const { data } = input;
   return input.assetId === undefined
@@ -109,7 +109,9 @@ function updateAsset(
   return { ...current, ...content, version: current.version + 1 };
 }
 
-/** The parents, none twice. Throws `invalid` for one that there is not, or that has the asset itself in its line. */
+/**
+ * The parents without duplicates. Throws `invalid` for one that does not exist, or that descends from the asset itself.
+ */
 function knownParents({ tx }: Context, parents: readonly string[], current?: Row): readonly string[] {
   const distinct = [...new Set(parents)];
   for (const parent of distinct) {

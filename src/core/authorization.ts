@@ -1,6 +1,6 @@
-// Authorization: whether a caller may do an action, on a ring where it concerns one; and the rules that nobody grants
-// what they lack, touches what is stronger, or takes the last holder of everything away. What a refusal says never
-// tells whether a ring exists to a caller that may not know.
+// Authorization: whether a caller may do an action, on a ring if it concerns one; and the rules that no caller grants
+// flags it lacks, changes a stronger key or user, or removes the last holder of `*`. A refusal never reveals whether a
+// ring exists to a caller that may not know.
 
 import { KmsError } from '../errors.ts';
 import {
@@ -18,15 +18,13 @@ import type { Slices } from '../store/sql.ts';
 import type { Holding } from '../store/tables/api-keys.ts';
 import type { Caller, Context } from './context.ts';
 
-/** Which ring a request is about, as far as that decides who may make it. */
+/** The ring that a request is about, as far as authorization needs it. */
 export type RingSubject =
   /** Named by the caller, lower case, existing or not: the refusal repeats the name. */
   | { readonly kind: 'named'; readonly name: string }
-  /** Behind an id, a hash or a header; no name when there is no such ring. The refusal is the same either way. */
+  /** Given by an id, a hash or a header; no name if there is no such ring. The refusal is the same either way. */
   | { readonly kind: 'hidden'; readonly name: string | undefined }
-  /**
-   * The request says nothing that stands for a ring. Whoever holds the flag for some ring is let on, to its 400 or 404.
-   */
+  /** The request names no ring. A caller with the flag for some ring is let on, to its 400 or 404. */
   | { readonly kind: 'none' };
 
 /** Throws `forbidden`, naming the flag that is missing. `action` is the flag's name without the ring. */
@@ -54,30 +52,30 @@ interface Target {
   readonly flagsText: string;
 }
 
-/** Whether the caller is that API key, or that user logged in; an API key that a user owns is not the user. */
+/** Whether the caller is that API key, or that user logged in. An API key owned by a user is not the user. */
 export function isSelf(caller: Caller, target: { readonly id: string }): boolean {
   return caller.id === target.id;
 }
 
-/** Throws `forbidden` when the caller would give a flag that it lacks. */
+/** Throws `forbidden` if the caller would grant a flag that it lacks. */
 export function mayGrant(caller: Caller, flags: Flags): void {
   const missing = caller.flags.lacks(flags);
   if (missing === undefined) return;
   throw new KmsError('forbidden', `the permission flag ${missing} is missing, so it cannot be granted`);
 }
 
-/** The flags as text to store. Throws `invalid` for what is no flags, `forbidden` for a flag that the caller lacks. */
+/** The flags as text to store. Throws `invalid` for malformed flags, `forbidden` for a flag that the caller lacks. */
 export function grantableFlags(caller: Caller, flags: JsonObject): string {
   mayGrant(caller, parseFlags(checkFlags(flags)));
   return JSON.stringify(flags);
 }
 
-/** Throws `forbidden` when the target, another than the caller, has a true flag that the caller lacks. */
+/** Throws `forbidden` if the target is not the caller and has a true flag that the caller lacks. */
 export function mayTouch(caller: Caller, target: Target): void {
   if (!isSelf(caller, target)) mayTouchFlags(caller, target.flagsText);
 }
 
-/** The same for many, none of them the caller, by the texts of their flags. Who holds `*` spares the look at them. */
+/** `mayTouch` for many targets, none of them the caller, by the texts of their flags. Skipped for a holder of `*`. */
 export function* mayTouchAll(
   caller: Caller,
   lookAtAll: (look: (flagsText: string) => void) => Slices<void>,
@@ -93,8 +91,8 @@ function mayTouchFlags(caller: Caller, flagsText: string): void {
 }
 
 /**
- * Answers the check to be made after a change: somebody must still hold `*`, and for good if somebody did before. It
- * throws `conflict`, which takes the change back. The administrator at the machine may do without.
+ * Returns a check to run after a change: `*` must still be held, and held for good if it was before. It throws
+ * `conflict`, which rolls the change back. The administrator at the machine may remove the last holder.
  */
 export function holderNeeded({ tx, caller, world }: Context): () => void {
   const before = caller.kind === 'local' ? 'not' : holding(tx, world.now());
@@ -112,22 +110,22 @@ function needHolding(before: Holding, after: Holding): void {
 }
 
 /**
- * How `*` is held: for good by a user who can log in, or by an API key that lets in from anywhere and never expires;
- * otherwise by keys that all expire or are bound to addresses, from which perhaps nobody can call, or not. Each look-up
- * goes by an index of the holders alone.
+ * How `*` is held. For good: by a user who can log in, or by an API key without expiry or address restriction.
+ * Otherwise: only by keys that expire or are bound to addresses, which perhaps cannot be used. Or not at all. Each
+ * look-up uses an index of the holders alone.
  */
 function holding({ apiKeys, users }: Context['tx'], now: number): Holding {
   return users.hasHolder() ? 'for good' : apiKeys.holding(now);
 }
 
-/** What the record of an act on the whole appliance says, in every tenant's log. */
+/** Marks, in every tenant's log, the record of an act on the whole appliance. */
 export const byOperator = { by: 'operator' } as const;
 
 export function isOperatorTenant(tenant: { readonly name: string }): boolean {
   return tenant.name === operatorTenant;
 }
 
-/** Why a flag counts for nothing in a tenant; undefined where it counts. */
+/** Why a flag has no effect in a tenant; undefined if it has. */
 export function refusalOutside(tenant: { readonly name: string }, flag: string): KmsError | undefined {
   if (isOperatorTenant(tenant)) return undefined;
   return new KmsError('forbidden', `the permission flag ${flag} ${outsideOperator}`);

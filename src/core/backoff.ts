@@ -1,15 +1,15 @@
 // Backoff slows guessing down: it counts failures in a row under keys (a name, an address, both), and past a key's
-// threshold each further try under it must wait. A try is counted from its start: while what is under way could use up
-// the tries left, the next ones wait for the outcome, so that no number of parallel tries gets past the count.
+// threshold each further try under it must wait. A try is counted from its start: while tries in progress could use up
+// the ones left, further tries wait for their outcome, so that no number of parallel tries gets past the count.
 //
-// Its memory is bounded, and nobody can push a wait out of it: looking and refused tries remember nothing, and room is
-// made only by forgetting a count whose wait, if it had one, is over. When waits that run fill a table, keys that it
-// doesn't hold share lots by a hash that nobody outside can foresee: they may wait for each other's failures, and no
-// wait is lost.
+// Its memory is bounded, and an attacker cannot push a wait out of it: looking and refused tries store nothing, and
+// room is made only by forgetting a count that has no running wait. When running waits fill a table, further keys share
+// lots by a salted hash that outsiders cannot predict: these keys may wait for each other's failures, and no wait is
+// lost.
 //
-// Where several processes count beside each other and know nothing of each other's failures, each takes one that it
-// sees for one on each of them: however tries are spread, all together let through what one alone would, but for the
-// one try that each of them always has.
+// When several processes count side by side without knowing each other's failures, each counts one failure as one on
+// every process: however tries are spread, together they let through no more than one process would, except the one try
+// that each always allows.
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
@@ -17,34 +17,34 @@ import { KmsError } from '../errors.ts';
 export interface BackoffTurn {
   failed(): void;
   succeeded(): void;
-  /** Neither: nothing was looked at. */
+  /** No outcome: the try was not checked. */
   abandoned(): void;
 }
 
-/** What a try is counted under. */
+/** Keys that a try is counted under. */
 export type BackoffKeys<Scope extends string> = readonly (readonly [scope: Scope, key: string])[];
 
 export interface BackoffOptions<Scope extends string> {
   /** Failures in a row after which tries must wait. */
   readonly thresholds: Readonly<Record<Scope, number>>;
-  /** What fails, in the plural. */
+  /** Plural noun for the error message: what fails. */
   readonly what: string;
-  /** Milliseconds by a clock that nobody sets: else a wait would last until one that was ahead is reached again. */
+  /** Monotonic clock in milliseconds: with a settable clock, turning it back would prolong a wait. */
   elapsed(): number;
   random(length: number): Uint8Array;
-  /** Keys of each scope that have a count of their own. */
+  /** Keys per scope that have a count of their own. */
   readonly held?: number;
-  /** Lots of each scope that the other keys share. */
+  /** Lots per scope that the other keys share. */
   readonly lots?: number;
-  /** Tries that may wait for the outcome of others. */
+  /** Maximum of tries waiting for the outcome of others. */
   readonly waiting?: number;
-  /** Processes that count beside each other, this one included; 1 when absent. */
+  /** Processes that count side by side, this one included. Default: 1. */
   readonly sharers?: (() => number) | undefined;
 }
 
 const firstWait = 1_000;
 const longestWait = 900_000;
-/** A wait is as long as two to the power of this many seconds, the last one as long as the longest. */
+/** Step n stands for waits of up to 2^n seconds; the last step includes the longest wait. */
 const lastStep = Math.ceil(Math.log2(longestWait / firstWait));
 
 export class Backoff<Scope extends string> {
@@ -58,14 +58,14 @@ export class Backoff<Scope extends string> {
     this.#salt = toHex(options.random(16));
   }
 
-  /** Why a try under these keys is refused now; undefined when it isn't. Looks only. */
+  /** Why a try under these keys is refused now; undefined if it is not. Changes nothing. */
   refusal(keys: BackoffKeys<Scope>): KmsError | undefined {
     const now = this.#options.elapsed();
     const wait = Math.max(0, ...keys.map(([scope, key]) => this.#of(scope).wait(key, now)));
     return wait > 0 ? this.#mustWait(wait) : undefined;
   }
 
-  /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
+  /** Waits for its turn. Throws `rate-limited` if the try has to wait; that does not lengthen the wait. */
   async begin(keys: BackoffKeys<Scope>): Promise<BackoffTurn> {
     const { waiting = 1_000 } = this.#options;
     for (;;) {
@@ -78,12 +78,12 @@ export class Backoff<Scope extends string> {
     }
   }
 
-  /** The turn of a try that waits for nothing: undefined where it would have to. */
+  /** A turn without waiting; undefined if the try would have to wait. */
   take(keys: BackoffKeys<Scope>): BackoffTurn | undefined {
     return this.refusal(keys) ? undefined : this.#enter(keys);
   }
 
-  /** Undefined where the outcome of others decides. */
+  /** Undefined if the outcome of other tries decides. */
   #enter(keys: BackoffKeys<Scope>): BackoffTurn | undefined {
     const { elapsed } = this.#options;
     const at = elapsed();
@@ -107,12 +107,12 @@ export class Backoff<Scope extends string> {
     });
   }
 
-  /** Ends what is counted under these keys, as a success does. */
+  /** Clears the counts of these keys, as a success does. */
   forgive(keys: BackoffKeys<Scope>): void {
     for (const [scope, key] of keys) this.#of(scope).forgive(key);
   }
 
-  /** Counts and lots that are remembered. */
+  /** Number of counts and lots held. */
   get size(): number {
     return [...this.#counts.values()].reduce((sum, { size }) => sum + size, 0);
   }
@@ -140,24 +140,24 @@ export class Backoff<Scope extends string> {
 
 interface Failures {
   count: number;
-  /** Milliseconds; in the past when tries are let in. */
+  /** Milliseconds; in the past if tries are allowed. */
   waitUntil: number;
 }
 
 interface Held extends Failures {
-  /** The list that its key is in. */
+  /** The list that holds its key. */
   list: Set<string>;
 }
 
 interface Lot extends Failures {
-  /** When it is forgotten. No success shortens it, since whoever shares it could bring one. */
+  /** Expiry time. A success does not shorten it, since any key that shares the lot could bring one. */
   forgetAt: number;
 }
 
 interface CountsOptions {
   readonly threshold: number;
   readonly sharers: () => number;
-  /** Keys that have a count of their own, and lots that the others share. */
+  /** Keys with a count of their own, and lots that the others share. */
   readonly held: number;
   readonly lots: number;
   readonly salt: string;
@@ -171,12 +171,12 @@ class Counts {
   readonly #lotCount: number;
   readonly #salt: string;
   readonly #held = new Map<string, Held>();
-  /** Keys without a wait that runs, the longest untouched first. */
+  /** Keys without a running wait, least recently touched first. */
   readonly #quiet = new Set<string>();
-  /** The others by how long their wait is: those of one list end about in the order in which they came. */
+  /** The other keys by length of wait: waits in one list end roughly in insertion order. */
   readonly #waiting = Array.from({ length: lastStep + 1 }, () => new Set<string>());
   readonly #lots = new Map<string, Lot>();
-  /** Tries by place. */
+  /** Tries in progress by place. */
   readonly #underWay = new Map<string, number>();
 
   constructor({ threshold, sharers, held, lots, salt }: CountsOptions) {
@@ -194,11 +194,11 @@ class Counts {
   /** Milliseconds. */
   wait(key: string, now: number): number {
     const failures = this.#held.get(key) ?? (this.#lots.size > 0 ? this.#lot(this.#lotOf(key), now) : undefined);
-    // Fewer may share it than when it began.
+    // The number of sharers may have dropped since the wait began.
     return failures ? Math.min(longestWait * this.#sharers(), Math.max(0, failures.waitUntil - now)) : 0;
   }
 
-  /** Under which name the key is counted: its own, or that of its lot. */
+  /** Name that the key is counted under: its own, or that of its lot. */
   placeOf(key: string, now: number): string {
     if (this.#held.has(key)) return key;
     const hasRoom = this.#hasRoom(now);
@@ -246,12 +246,12 @@ class Counts {
     this.#held.delete(key);
   }
 
-  /** Answers how long the wait is that begins, as a step. */
+  /** Returns the step of the wait that begins, if one does. */
   #count(failures: Failures, now: number): number | undefined {
     const sharers = this.#sharers();
     failures.count += sharers;
-    // Before the next try here one is let in on each of the others too: as long as one process alone would let them
-    // wait.
+    // Until the next try here, each other process lets one in too: the wait is the sum of those that a single process
+    // would impose for them.
     let wait = 0;
     for (let each = failures.count; each < failures.count + sharers; each++) {
       if (each >= this.#threshold) wait += Math.min(longestWait, firstWait * 2 ** (each - this.#threshold));
@@ -261,7 +261,7 @@ class Counts {
     return Math.min(lastStep, Math.ceil(Math.log2(wait / firstWait)));
   }
 
-  /** Whether there is room for one more key, or can be made. */
+  /** Whether there is room for one more key, or room can be made. */
   #hasRoom(now: number): boolean {
     if (this.#held.size < this.#most) return true;
     for (const list of this.#waiting) {
@@ -276,7 +276,7 @@ class Counts {
     return this.#spare() !== undefined;
   }
 
-  /** What can be forgotten: no wait of it runs, and no try under it is under way. */
+  /** A key that can be forgotten: no running wait, no try in progress. */
   #spare(): string | undefined {
     for (const key of this.#quiet) if (!this.#underWay.has(key)) return key;
     return undefined;
@@ -301,7 +301,7 @@ class Counts {
   }
 }
 
-/** A try has one outcome: the first that it is told. */
+/** A try has one outcome: the first one reported. */
 function once(outcomes: BackoffTurn): BackoffTurn {
   let told = false;
   const tell = (outcome: () => void) => () => {

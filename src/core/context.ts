@@ -1,5 +1,5 @@
-// What every operation of the core is given: the transaction, who calls, whose tenant it is, and the world outside
-// (clock, randomness) as values, so that an operation is a function of its arguments.
+// Context of every operation of the core: the transaction, the caller, the tenant, and the outside world (clock,
+// randomness) as values, so that an operation is a function of its arguments.
 
 import type { DecodedHeader } from '../crypto/header.ts';
 import type { KeyReference } from '../crypto/key-hash.ts';
@@ -15,7 +15,7 @@ import type { Ring } from '../store/tables/rings.ts';
 
 type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant';
 
-/** Who calls. `id` is what the activity log records as `keyid`. */
+/** `id` is what the activity log records as `keyid`. */
 export interface Caller {
   readonly kind: 'apikey' | 'user' | 'local';
   /** The API key's id, the user's id, or `local` for the administrator at the machine. */
@@ -46,37 +46,37 @@ export interface Tenant {
   readonly name: string;
   readonly limits: Limits;
   readonly keys: TenantKeys;
-  /** Flags: users who have one of them need a second factor. */
+  /** Users with one of these flags need a second factor. */
   readonly secondFactorFor?: readonly string[];
-  /** What new rings may have; absent = either custody. */
+  /** Custody policy for new rings. Default: either custody. */
   readonly custody?: CustodyPolicy;
 }
 
-/** The world outside an operation. */
+/** The outside world as an operation sees it. */
 export interface World {
-  /** Epoch milliseconds, for what outlasts the process. The clock may be set, forward or back. */
+  /** Epoch milliseconds, for times that outlast the process. The clock may be set, forward or back. */
   now(): number;
-  /** Milliseconds since some moment, by a clock that nobody sets: for waits and limits on how often. */
+  /** Monotonic clock in milliseconds, for waits and rate limits. */
   elapsed(): number;
   /** Bytes from the system's secure generator. */
   random(length: number): Uint8Array;
   /** A new id: the prefix, `_`, a lower-case ULID later than all before it. */
   newId(prefix: IdPrefix): string;
-  /** How keys are wrapped of rings whose makers don't say; absent = `x25519`. */
+  /** KEM of rings whose makers name none. Default: `x25519`. */
   readonly defaultKem?: Kem;
 }
 
-/** What a hash or a header says. */
+/** Content of a hash or header. */
 export interface SealedInput {
-  /** Undefined where there was no header, or one that has not the form. */
+  /** Undefined if there was no header, or a malformed one. */
   readonly header: DecodedHeader | undefined;
-  /** Ring and key behind the header's hash, or the hash; undefined where this tenant cannot read it. */
+  /** Ring and key behind the header's hash, or the given hash; undefined if this tenant cannot open it. */
   readonly reference: KeyReference | undefined;
-  /** The ring, a deleted one too, where it was looked up. */
+  /** The ring, even a deleted one, if it was looked up. */
   readonly ring?: Ring | undefined;
 }
 
-/** A key of a ring, and what it is handed out for. */
+/** A key of a ring, and the purpose it is handed out for. */
 export interface KeyHandedOut {
   readonly id: string;
   readonly kind: KeyUseKind;
@@ -85,39 +85,39 @@ export interface KeyHandedOut {
 export interface Context {
   readonly tx: Transaction;
   readonly caller: Caller;
-  /** What the request's hash or header says, where the decision who may make it had to read that. */
+  /** The request's hash or header as read by authorization, if that needed it. */
   readonly sealed?: SealedInput | undefined;
   readonly tenant: Tenant;
   readonly world: World;
   /**
-   * Says what is done, for the request's record in the activity log. What fails afterwards has done nothing. Like the
-   * methods below, to be called on the context, which keeps it.
+   * Notes what is done, for the request's record in the activity log; a note of a request that then fails is dropped.
+   * Call this and the methods below on the context, which keeps the note.
    */
   note(this: Pick<Context, 'note'>, deed: Deed): void;
-  /** Says that the answer hands out a key, which is counted as its use, also in the body of a refusal. */
+  /** Notes that the answer hands out a key, even in the body of a refusal; it counts as a use of that key. */
   handsOut(this: Pick<Context, 'handsOut'>, key: KeyHandedOut): void;
   /**
-   * Says that the request did several things, in order, each of which is recorded with its own status in place of the
-   * request, and with what it was where that is said.
+   * Notes that the request did several things, in order. Each is recorded with its own status, and with its deed if
+   * given, instead of one record for the request.
    */
   did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly Deed[]): void;
-  /** Where the request came from; undefined where that is the machine itself. */
+  /** Address that the request came from; undefined if from this machine. */
   readonly address?: string | undefined;
 }
 
-/** What the record of a login says of it beside whose it is. */
+/** Extra properties of a login's activity record. */
 export interface HowLoggedIn {
-  /** With the right password, and with no second factor where one is needed, or with a wrong one. */
+  /** The password was right, but a needed second factor was missing or wrong. */
   readonly secondFactor?: 'missing' | 'wrong';
-  /** By an identity provider. */
+  /** The login went through an identity provider. */
   readonly operation?: 'oidc';
 }
 
-/** What an operation is given that needs no credential. */
+/** Context of an operation that needs no credential. */
 export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did'> {
   /**
-   * Says under whose id the request is recorded, which nothing else tells: that of the user whose name or link it came
-   * with. `undefined` for a name that nobody has: then it is counted, and not recorded. `how` holds of refusals too.
+   * Sets the user id that the request is recorded under: that of the user whose name or link it came with. `undefined`
+   * for an unknown name: such a request is counted, not recorded. `how` applies to refusals too.
    */
   readonly identify?: ((userId: string | undefined, how?: HowLoggedIn) => void) | undefined;
 }
@@ -132,7 +132,7 @@ const nouns: Readonly<Record<keyof Limits, string>> = {
   assetVersions: 'versions of assets',
 };
 
-/** Throws `quota` where the tenant has as many as it may have. */
+/** Throws `quota` if the tenant has reached its limit. */
 export function needQuota({ tenant }: Pick<Context, 'tenant'>, kind: keyof Limits, count: () => number): void {
   const most = tenant.limits[kind];
   if (most === undefined || count() < most) return;

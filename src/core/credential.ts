@@ -1,4 +1,5 @@
-// Who a bearer credential is: an API key or an access token, told apart by their form.
+// Authentication of a bearer credential: an API key or an access token, told apart by their form. Authorization is
+// another file's.
 import { hashApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
@@ -7,7 +8,7 @@ import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
 
-/** A bearer credential as it came. It is hashed once, however often it is looked up. */
+/** A bearer credential as received. It is hashed once, however often it is looked up. */
 export class Bearer {
   readonly token: string;
   #apiKeyHash: string | undefined | null = null;
@@ -16,23 +17,23 @@ export class Bearer {
     this.token = token;
   }
 
-  /** What an API key of this text is stored under; undefined for a text that has not the form of one. */
+  /** Hash under which an API key of this text is stored; undefined if the text is not an API key by form. */
   get apiKeyHash(): string | undefined {
     if (this.#apiKeyHash === null) this.#apiKeyHash = hashApiKey(this.token);
     return this.#apiKeyHash;
   }
 }
 
-/** Where a request comes from. */
+/** Origin of a request. */
 export interface Origin {
-  /** Through the local socket or from within the process: at the machine itself, which is no address. */
+  /** Through the local socket or from within the process: this machine, which has no address. */
   readonly local?: boolean | undefined;
   readonly remoteAddress?: string | undefined;
 }
 
 interface Credential {
   readonly caller: Caller;
-  /** False for a known one that no longer lets anybody in: it is recorded, and refused. */
+  /** False for a known credential that has ended: its use is recorded, and refused. */
   readonly usable: boolean;
 }
 
@@ -41,7 +42,7 @@ export const localCaller: Caller = { kind: 'local', id: 'local', flags: parseFla
 
 const noFlags = parseFlags({});
 
-/** The credential of this tenant that the text is; undefined for every other text. */
+/** The tenant's credential for this token; undefined if there is none. */
 export function authenticate(
   tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users'>,
   { token, apiKeyHash }: Bearer,
@@ -60,17 +61,17 @@ function holderOf(key: CredentialRow, from: Origin, now: number): Credential {
   return { caller: userId === undefined ? caller : { ...caller, userId }, usable };
 }
 
-/** Whether a key is active and has not ended. */
+/** Whether a key is active and not expired. */
 export function letsIn({ active, expiresAt }: Pick<ApiKey, 'active' | 'expiresAt'>, now: number): boolean {
   return active && (expiresAt === undefined || now < expiresAt);
 }
 
-/** Whoever is at the machine itself could do without the key. */
+/** A caller at the machine itself could do without the key. */
 function isGoodFrom(addresses: AddressSet | undefined, { local, remoteAddress }: Origin): boolean {
   return !addresses || local === true || (remoteAddress !== undefined && addresses.has(remoteAddress));
 }
 
-/** An access token acts with the flags that its user has now. */
+/** An access token has the flags that its user has now. */
 function userOf(verdict: TokenVerdict | undefined): Credential | undefined {
   if (!verdict) return undefined;
   const { userId } = verdict;

@@ -1,5 +1,5 @@
-// Cursors between the pages of a list, sealed under the tenant's cursor key and bound to what was asked:
-// version 1 | key epoch u16 BE | nonce 24 | XChaCha20-Poly1305(place as a float64, BE), in base64url.
+// Cursors between the pages of a list, sealed under the tenant's cursor key and bound to the query: version 1 | key
+// epoch u16 BE | nonce 24 | XChaCha20-Poly1305(place as a float64, BE), in base64url.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
@@ -13,7 +13,7 @@ const nonceLength = 24;
 const length = headLength + nonceLength + 8 + 16;
 const label = utf8('kms/cursor/v1');
 
-/** What a cursor belongs to: tenant, endpoint and filters, as a JSON value. Another one does not open it. */
+/** Scope that a cursor is bound to: tenant, endpoint and filters, as a JSON value. It opens in no other scope. */
 type CursorScope = readonly unknown[];
 
 export function sealCursor(keys: TenantKeys, scope: CursorScope, place: number, world: World): string {
@@ -25,7 +25,7 @@ export function sealCursor(keys: TenantKeys, scope: CursorScope, place: number, 
   return toBase64Url(concatBytes(head, nonce, sealed));
 }
 
-/** The place, or undefined when the text is no cursor of this tenant for this scope. */
+/** The place, or undefined if the text is no cursor of this tenant for this scope. */
 export function openCursor(keys: TenantKeys, scope: CursorScope, text: string): number | undefined {
   const bytes = fromBase64Url(text);
   if (!bytes || bytes.length !== length || bytes[0] !== version) return undefined;

@@ -1,6 +1,5 @@
-// Encryption: encrypt hands out the ring's active key with a hash and a header of their own, and signs an asset into
-// the header; decrypt and the look-ups say what a hash or header stands for. Encrypt is the hot path: look-ups that the
-// store remembers, two MACs, a count.
+// Encryption: encrypt hands out the ring's active key with a fresh hash and header, and signs an asset into the header;
+// decrypt and the look-ups resolve a hash or header. Encrypt is the hot path: cached look-ups, two MACs, a counter.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { type DecodedHeader, encodeHeader, inspectHeader, shareOf } from '../crypto/header.ts';
@@ -28,7 +27,7 @@ export function encrypt(ctx: Context, input: Body<'encrypt'>): Answer<'encrypt'>
   return { key: handed(key, input.knownKeys), ringId, hash: sealed.hash, header };
 }
 
-/** For a recipient, or with an asset. */
+/** Encrypt for a recipient, or with an asset. */
 function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): Answer<'encrypt'> {
   const { tx, tenant, world } = ctx;
   const { ringId } = key;
@@ -50,26 +49,26 @@ function encryptWithMore(ctx: Context, input: Body<'encrypt'>, key: RingKey): An
   return { ...answer, ...withShare(header), asset: assetAnswer(asset) };
 }
 
-/** What the appliance adds to the file key of who encrypts for a ring without its private key, and for which pair. */
+/** For senders without the ring's private key: the appliance's share of the file key, and the public key to wrap to. */
 function shared(ctx: Context, header: string, { publicKey }: Ring) {
   return { ...share(ctx, header), publicKey };
 }
 
-/** It is given out on record: the record of the request says so. */
+/** Giving out a share is recorded with the request. */
 function share(ctx: Context, header: string): { readonly share: string } {
   const { tenant } = ctx;
   ctx.note({ recipient: true });
   return { share: toBase64(shareOf(tenant.keys, header)) };
 }
 
-/** Without its wrapped bytes where the caller has them. */
+/** Omits the wrapped bytes if the caller already has them. */
 function handed(key: RingKey, known: readonly string[] | undefined): Answer<'encrypt'>['key'] {
   if (!known?.includes(key.id)) return ksKey(key);
   const { keyData: _, ...bare } = ksKey(key);
   return bare;
 }
 
-/** Throws `asset-invalid`, with the whole answer as its body, when the asset does not verify. */
+/** Throws `asset-invalid`, with the whole answer as its body, if the asset does not verify. */
 export function decrypt(ctx: Context, input: Body<'decrypt'>): Answer<'decrypt'> {
   const sealed = sealedOf(ctx, input);
   const header = input.header === undefined ? undefined : intactHeader(sealed);
@@ -99,7 +98,7 @@ function withAsset(
   const asset = verdict(ctx, hash, signed);
   ctx.handsOut({ id: key.id, kind: 'decrypt' });
   if (asset.valid) return { ...answer, asset };
-  // No refusal is longer than 64 KiB: props that could make it so are left out.
+  // A refusal is at most 64 KiB long: props that could make it longer are left out.
   const { props } = answer.key;
   const shown = JSON.stringify(props).length <= mostPropsRefused ? props : {};
   throw new KmsError('asset-invalid', asset.message, {
@@ -107,17 +106,17 @@ function withAsset(
   });
 }
 
-/** The hash in a header that was decoded. */
+/** The hash in a header that was decoded before. */
 function hashIn(header: string | undefined): string {
   const hash = header === undefined ? undefined : inspectHeader(header)?.hash;
   if (hash === undefined) throw new KmsError('internal', 'expected a header that was decoded');
   return hash;
 }
 
-/** Characters of at most three bytes. */
+/** Characters, each of at most three bytes. */
 const mostPropsRefused = 16_384;
 
-/** As it was read when the caller was let in. */
+/** The sealed input as read during authorization. */
 function sealedOf({ sealed, tenant }: Context, input: Body<'decrypt'>): SealedInput {
   return sealed ?? readSealed(tenant.keys, input);
 }
@@ -163,9 +162,7 @@ export function hashInfo(
   return { ringId: ring.id, keyId: key.id };
 }
 
-/**
- * Ring and key behind hash or header. Throws `invalid` when it cannot be read, `not-found` when ring or key is gone.
- */
+/** Ring and key behind hash or header. Throws `invalid` if it cannot be read, `not-found` if ring or key is gone. */
 function resolve({ tx }: Context, sealed: SealedInput): { ring: Ring; key: RingKey } {
   const { reference } = sealed;
   if (!reference) throw new KmsError('invalid', 'the hash is not one of this service, or was altered');
@@ -176,9 +173,8 @@ function resolve({ tx }: Context, sealed: SealedInput): { ring: Ring; key: RingK
 }
 
 /**
- * Throws `not-found` for what is no header of this tenant, or one whose ring is gone; `valid` tells whether it was
- * altered. A header whose hash does not open is another tenant's as much as an altered one: the two cannot be told
- * apart.
+ * Throws `not-found` for anything but a header of this tenant whose ring exists; `valid` tells whether it was altered.
+ * A header whose hash does not open may be altered or another tenant's: the two cannot be told apart.
  */
 export function headerInfo(ctx: Context, input: { readonly header: string }): Answer<'inspectHeader'> {
   const sealed = sealedOf(ctx, input);
@@ -189,7 +185,7 @@ export function headerInfo(ctx: Context, input: { readonly header: string }): An
   return { valid, version: decoded.version, hasSignedAsset: decoded.hasAsset, hash: hashIn(input.header) };
 }
 
-/** The ring that was looked up already, or is now. Throws `not-found` for one that is deleted or gone. */
+/** The ring already looked up, or a look-up now. Throws `not-found` if it is deleted or gone. */
 function ringOf(tx: Context['tx'], { ringId }: KeyReference, { ring }: SealedInput): Ring {
   return ring && ring.deletedAt === undefined ? ring : findRing(tx, 'ks', { id: ringId });
 }

@@ -1,5 +1,5 @@
-// The identity provider of a tenant: where its users can log in by OpenID Connect, how they are found by the claims
-// that come from there, and which flags these give. What is set here is the machine's administrator's alone.
+// The identity provider of a tenant: OpenID Connect settings, how its claims identify users, and which flags they give.
+// Only the machine's administrator can set it.
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedRights, type Deed, type Thing } from '../model/deed.ts';
 import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
@@ -12,27 +12,27 @@ import type { World } from './context.ts';
 import { localCaller } from './credential.ts';
 import { findUser, userThing } from './users.ts';
 
-/** As it is set. */
+/** Provider settings as stored. */
 interface ProviderSettings {
-  /** https, or http on this machine; exactly as the provider calls itself. */
+  /** https, or http on this machine; exactly as the provider names itself. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** What people read on the button. */
+  /** Label of the login button. */
   readonly name?: string;
-  /** Apart by spaces; `openid` among them. */
+  /** Separated by spaces, with `openid` among them. */
   readonly scope: string;
-  /** The claim by which a user is found at the first login: `email` by the address, any other by the user name. */
+  /** Claim that finds the user at the first login: `email` by the address, any other by the user name. */
   readonly userClaim: string;
-  /** Whether who has no user gets one. */
+  /** Whether a person without a user gets one. */
   readonly createUsers: boolean;
-  /** Whether an address counts where the provider has no claim `email_verified`. */
+  /** Whether an address is trusted if the provider sends no claim `email_verified`. */
   readonly trustEmail: boolean;
-  /** The claim of which the values give flags; a dot leads into an object. */
+  /** Claim whose values give flags; a dot leads into an object. */
   readonly flagsClaim?: string;
   /** The flags that each value gives. */
   readonly claimFlags: Readonly<Record<string, readonly string[]>>;
-  /** PEM of the authorities to trust instead of the well-known ones. */
+  /** PEM of the authorities to trust instead of the public ones. */
   readonly ca?: string;
 }
 
@@ -41,7 +41,7 @@ export interface Provider extends ProviderSettings {
   readonly changedAt: number;
 }
 
-/** Undefined where none is set. */
+/** Undefined if none is set. */
 export function providerOf({ oidc }: Pick<Tables, 'oidc'>): Provider | undefined {
   const stored = oidc.provider();
   // Cast: the column holds what `setProvider` wrote into it.
@@ -52,12 +52,12 @@ export function noProvider(): KmsError {
   return new KmsError('not-found', 'no identity provider is set up here');
 }
 
-/** What the login page calls it: its name, or its host. */
+/** Name shown on the login page: the provider's name, or its host. */
 export function shownName({ name, issuer }: Pick<ProviderSettings, 'name' | 'issuer'>): string {
   return name ?? new URL(issuer).host;
 }
 
-/** Everything but the secret. */
+/** All settings but the secret. */
 type ShownProvider = Omit<ProviderSettings, 'clientSecret' | 'name' | 'ca'> & {
   readonly name: string;
   readonly hasCa: boolean;
@@ -73,11 +73,11 @@ interface AdminContext {
 const action = 'system.tenant';
 
 interface SetProvider extends Partial<ProviderSettings> {
-  /** Says that `*` and `system.*` are meant. */
+  /** Confirms that `*` and `system.*` are intended. */
   readonly allowRoot?: boolean | undefined;
 }
 
-/** Takes the place of the one before. */
+/** Replaces the previous settings. */
 export function setProvider(ctx: AdminContext, given: SetProvider): ShownProvider {
   const settings = checkedSettings(given);
   const before = providerOf(ctx.tx);
@@ -92,7 +92,7 @@ export function setProvider(ctx: AdminContext, given: SetProvider): ShownProvide
   return getProvider(ctx);
 }
 
-/** Throws `not-found` where none is set. */
+/** Throws `not-found` if none is set. */
 export function getProvider({ tx }: Pick<AdminContext, 'tx'>): ShownProvider {
   const provider = providerOf(tx);
   if (!provider) throw noProvider();
@@ -100,7 +100,7 @@ export function getProvider({ tx }: Pick<AdminContext, 'tx'>): ShownProvider {
   return { ...rest, name: shownName(provider), hasCa: ca !== undefined, changedAt: timestamp(changedAt) };
 }
 
-/** Users keep their flags, and what is known of them at the provider, should it be set again. */
+/** Users keep their flags and their links to the provider, in case it is set again. */
 export function removeProvider(ctx: AdminContext): ShownProvider {
   const removed = getProvider(ctx);
   ctx.tx.oidc.setProvider(undefined);
@@ -109,8 +109,8 @@ export function removeProvider(ctx: AdminContext): ShownProvider {
 }
 
 /**
- * Forgets who a user is at the provider, so that the next login finds it by the claim again, and takes back what the
- * claims gave.
+ * Forgets a user's identity at the provider, so that the next login finds the user by the claim again, and takes back
+ * the flags given by claims.
  */
 export function unlinkUser(ctx: AdminContext, username: string): { readonly username: string } {
   const { tx, world } = ctx;
@@ -131,14 +131,14 @@ function note({ tx, world }: AdminContext, operation: string, props: object, dee
 
 const defaultScope = 'openid email profile';
 const defaultClaim = 'email';
-/** Characters of what is set. */
+/** Maximum length of a setting, in characters. */
 const longestText = 1024;
 const longestCa = 65_536;
-/** Values in the table of claims, and flags in it altogether. */
+/** Values in the table of claims, and total flags in it. */
 const mostValues = 200;
 const mostFlags = 1000;
 
-/** Throws `invalid` for what is no way to log in, and for flags that have to be meant expressly. */
+/** Throws `invalid` for settings that allow no login, and for dangerous flags without `allowRoot`. */
 function checkedSettings(given: SetProvider): ProviderSettings {
   const {
     issuer,
@@ -175,7 +175,7 @@ function checkedSettings(given: SetProvider): ProviderSettings {
 
 function secretText(field: string, value: string | undefined): string {
   const text = shortText(field, value);
-  // Programs put it in place of bytes that they could not read: it would be another secret.
+  // Programs substitute it for bytes they cannot decode: the secret would not be the one meant.
   if (text.includes('\ufffd')) throw invalidField(field, 'expected no U+FFFD');
   return text;
 }

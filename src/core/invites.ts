@@ -1,5 +1,5 @@
-// Invites: a user is made at once and gets in by completing the invite with a password. The token works once, and
-// inviting again puts a new one in its place.
+// Invites: the user is created at once and gets in by completing the invite with a password. The token works once;
+// inviting again replaces it.
 
 import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
@@ -42,7 +42,7 @@ function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
   return user;
 }
 
-/** What the invite says replaces what the one before said. */
+/** The new invite's fields replace those of the earlier one. */
 function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): UserRow {
   const { tx, caller, world } = ctx;
   checkUserNames(fields);
@@ -63,7 +63,7 @@ function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): U
   return { ...user, ...change };
 }
 
-/** The user whose invite it is. Throws `unauthenticated` with the state that the interface wants. */
+/** The user of an invite. Throws `unauthenticated` with the state that the interface expects. */
 export function checkInvite(tables: Tables, token: string, now: number): UserRow {
   const invite = isWellFormedToken('invite', token) ? tables.userTokens.byHash('invite', hashSecret(token)) : undefined;
   const user = invite && tables.users.byId(invite.userId);
@@ -85,12 +85,12 @@ export function validateInvite(
 
 const weakPassword = 'the password does not meet the rules';
 
-/** Throws `invalid` with the counts where a new password does not meet the rules. */
+/** Throws `invalid` with the counts if a new password does not meet the rules. */
 export function checkNewPassword(password: string): void {
   judgeNewPassword(password, { message: weakPassword });
 }
 
-/** The same for the completion of an invite, whose refusal has a state in place of a message. */
+/** The same for completing an invite, where the refusal carries a state instead of a message. */
 export function checkInvitePassword(password: string): void {
   judgeNewPassword(password, {});
 }
@@ -103,12 +103,12 @@ function judgeNewPassword(password: string, told: { readonly message?: string })
 
 interface CompleteInviteInput {
   readonly token: string;
-  /** Of a password that was checked and hashed beforehand. */
+  /** Hash of a password that was checked before. */
   readonly passwordHash: string;
   readonly lifetimes: Lifetimes;
 }
 
-/** Uses the invite up and logs its user in. Of several at once one wins; the invite is invalid for the others. */
+/** Consumes the invite and logs its user in. If several try at once, one wins and the others get an invalid invite. */
 export function completeInvite(
   ctx: PublicContext,
   { token, passwordHash, lifetimes }: CompleteInviteInput,

@@ -1,12 +1,12 @@
-// Kept token is an access token as a browser keeps it for the console: sealed in a cookie that no script reads, under a
-// key that the console's pages have and no cookie carries. Neither alone is a credential: browsers send a cookie to
-// every port of a host, and a script of another port may set one there.
+// An access token as a browser keeps it for the console: sealed in a cookie that no script can read, under a key that
+// only the console's pages have. Neither alone is a credential: browsers send a cookie to every port of a host, and a
+// script from another port may set one there.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { World } from './context.ts';
 
-/** The version of the format, and what it is for. */
+/** Format version and purpose. */
 const version = 'k1.';
 const purpose = utf8('kms console token 1');
 const nonceLength = 24;
@@ -17,7 +17,7 @@ export function keepingKey(text: string): Uint8Array | undefined {
   return key?.length === 32 ? key : undefined;
 }
 
-/** What the cookie is called: another name for each key, so that appliances on ports of one host leave theirs alone. */
+/** Name of the cookie. It differs for each key, so that appliances on other ports of a host do not overwrite it. */
 export function keptName(key: Uint8Array): string {
   return `kms-${toBase64Url(sha256(concatBytes(purpose, key))).slice(0, 16)}`;
 }
@@ -28,7 +28,7 @@ export function sealToken(key: Uint8Array, token: string, random: World['random'
   return version + toBase64Url(concatBytes(nonce, sealXChaCha(key, nonce, utf8(token), purpose)));
 }
 
-/** Undefined for what was not sealed under the key. */
+/** Undefined if the text was not sealed under this key. */
 export function openToken(key: Uint8Array, sealed: string): string | undefined {
   if (!sealed.startsWith(version) || sealed.length > 512) return undefined;
   const bytes = fromBase64Url(sealed.slice(version.length));

@@ -1,5 +1,5 @@
-// Keyrings of the key service: make, list, get, configure, delete and restore them, and their keys; and those of the
-// asym service, whose private key is always made here and answered once.
+// Keyrings of the key service and their keys: make, list, get, configure, delete and restore; and keyrings of the asym
+// service, whose private key is always made here and returned once.
 
 import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
@@ -37,7 +37,7 @@ export function createKeyring(ctx: Context, input: Body<'createKeyring'>): Answe
   return privateKey === undefined ? answer : { ...answer, privateKey };
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function listKeyrings(
   { store, world }: Reader,
   { deleted = false, page }: { readonly deleted?: boolean; readonly page: PageRequest },
@@ -53,7 +53,7 @@ export function getKeyring({ tx }: Context, input: { readonly ring: RingRef }): 
   return { ring: keyRing(findRing(tx, 'ks', input.ring)) };
 }
 
-/** Keys of a page that tells more of each, and of a part of it: a hundred days, or thirty wrappings of 3 kB. */
+/** Page and part size when usage or wrappings are included: a hundred days each, or thirty wrappings of 3 kB. */
 const mostWithMore = 200;
 const partWithMore = 5;
 
@@ -64,7 +64,7 @@ interface KeysInput {
   readonly page: PageRequest;
 }
 
-/** The oldest first. With their use, or with how they are wrapped, there may be fewer than asked for. */
+/** Oldest first. With usage or wrappings, a page may have fewer keys than asked for. */
 export async function listKeys({ store, world }: Reader, input: KeysInput): Promise<WrittenPage<KeyListItem>> {
   const { usage = false, wrapped = false } = input;
   const looks = looksAt(store);
@@ -127,7 +127,7 @@ function rotate(ctx: Context, ring: Ring): RingKey {
   return key;
 }
 
-/** The key of that ring, and the public key that it is wrapped to. Throws `not-found`, for the ring or the key. */
+/** The ring's key and the public key it is wrapped to. Throws `not-found` for the ring or the key. */
 function findKey(
   { tx }: Context,
   service: RingService,
@@ -167,8 +167,8 @@ export function getConfig({ tx }: Context, input: { readonly ringname: string })
 }
 
 /**
- * Keys that are made later are wrapped to the public key of a change; earlier ones stay as they are. Throws `conflict`
- * where it is to replace another than the ring has.
+ * A changed public key applies to keys made later; earlier ones keep their wrapping. Throws `conflict` if `replaces` is
+ * not the ring's public key.
  */
 export function putConfig(
   ctx: Context,
@@ -184,7 +184,7 @@ export function putConfig(
   const seen = replaces === undefined ? undefined : givenPair(replaces, 'config.replaces');
   if (seen && !pair) throw invalidField('config.replaces', 'goes with config.publicKey');
   const ring = findRing(tx, 'ks', { name: input.ringname });
-  // A change that is made again finds itself done.
+  // A repeated change finds itself done.
   if (pair && seen && ring.publicKey !== seen.publicKey && ring.publicKey !== pair.publicKey) {
     throw fieldsError('conflict', [{ field: 'config.replaces', message: otherPublicKey }]);
   }
@@ -216,7 +216,7 @@ function configOf(ring: RingConfig): KeyRingConfig {
 
 type RingConfig = Pick<Ring, 'props' | 'keyProps' | 'maxEncryptCount' | 'rotateAfter' | 'offlineDecrypt'>;
 
-/** Where the config has them. */
+/** Changed fields, by their paths in the config. */
 function changedConfig(before: Ring, after: Ring): string[] {
   const placed = (ring: Ring): JsonObject => ({
     props: ring.props,
@@ -231,7 +231,8 @@ function changedConfig(before: Ring, after: Ring): string[] {
 }
 
 /**
- * Its name is free at once. Throws `conflict` while an active API key other than the caller's names it in its flags.
+ * Frees the name at once. Throws `conflict` while an active API key other than the caller's names the ring in its
+ * flags.
  */
 export function* deleteKeyring(ctx: Context, input: { readonly name: string }): Slices<{ name: string; id: string }> {
   const { tx, caller, world } = ctx;
@@ -259,8 +260,8 @@ export function restoreKeyring(ctx: Context, input: { readonly id: string }): { 
 }
 
 /**
- * Erases the rings whose 30 days are over, with their keys; answers how many. Nobody calls it: the appliance does, now
- * and then. It takes many short transactions, between which others have their turn.
+ * Erases rings whose 30 days are over, with their keys. Returns how many. No request calls this: the appliance does,
+ * from time to time. It takes many short transactions, so that others get their turn.
  */
 export async function purgeExpired(store: Store, now: number): Promise<number> {
   for (let erased = 0; ; ) {
@@ -270,15 +271,10 @@ export async function purgeExpired(store: Store, now: number): Promise<number> {
   }
 }
 
-/** Rows that one transaction of it erases; a ring weighs as much as ten keys. */
+/** Rows erased per transaction; a ring counts as ten keys. */
 const purgedAtOnce = 1000;
 
-/** From when on an older program's store counts the uses of its keys. The appliance notes it, once. */
-export async function noteUsesSince(store: Store, world: Pick<Context['world'], 'now'>): Promise<void> {
-  await store.transaction(({ keyUses }) => keyUses.noteSince(world.now()));
-}
-
-/** How many rings it erased; undefined when there is nothing left to erase. */
+/** Number of rings erased; undefined if nothing was left to erase. */
 function purgeSome(tables: Tables, until: number): number | undefined {
   const { rings, ringKeys } = tables;
   const transit = purgeTransit(tables, until);
@@ -295,7 +291,7 @@ function purgeSome(tables: Tables, until: number): number | undefined {
     rings.erase(id);
     erased++;
   }
-  // Without some of its keys it must not be restored, not even where the clock is set back.
+  // A ring that lost some keys must not be restored, not even if the clock is set back.
   if (begun !== undefined) rings.markDeleted(begun, 0);
   return erased;
 }

@@ -1,12 +1,12 @@
-// Links that let people in, what mails say that carry them, and how long what they lead to lives.
+// Links that let people in, the mails that carry them, and lifetimes of links and sessions.
 import { timestamp } from '../model/timestamp.ts';
 import type { User } from '../store/tables/users.ts';
 
-/** Milliseconds each. */
+/** All in milliseconds. */
 export interface Lifetimes {
   /** An access token. */
   readonly access: number;
-  /** A chain of refreshes, from the login on. */
+  /** A chain of refreshes, counted from the login. */
   readonly session: number;
   readonly invite: number;
   readonly reset: number;
@@ -18,11 +18,11 @@ export const defaultLifetimes: Lifetimes = { access: hour, session: 12 * hour, i
 
 export interface LinkSettings {
   readonly lifetimes: Lifetimes;
-  /** The tenant's address as people reach it, without a slash at the end. */
+  /** The tenant's public address, without a trailing slash. */
   readonly baseUrl: string;
 }
 
-/** The page of the console that a one-time token is for. */
+/** URL of the console page that consumes a one-time token. */
 export function linkTo(page: 'invite' | 'reset' | 'set-up', token: string, { baseUrl }: LinkSettings): string {
   return `${baseUrl}/console/${page}?token=${token}`;
 }
@@ -34,7 +34,7 @@ export interface Mail {
   readonly text: string;
 }
 
-/** Sends mails, somewhere outside. */
+/** Sends mail through an outside server. */
 export interface Mailer {
   send(mail: Mail): Promise<void>;
 }

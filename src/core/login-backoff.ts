@@ -1,22 +1,22 @@
-// Slows the guessing of passwords down: failures are counted for a name from an address, for a name from anywhere, and
-// for an address with any name; and for a user as for a name, since one may be called by several. What an address is:
-// an IPv4 address, or the /64 of an IPv6 address, which one host has all of, and the /48 around it.
+// Slows password guessing down: failures are counted for a name from an address, for a name from anywhere, and for an
+// address with any name; and for a user like for a name, since one user may have several names. An address is an IPv4
+// address, or the /64 of an IPv6 address, which one host has all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
 import { addressBytes, groupsOf, plainAddress } from '../model/addresses.ts';
 import { nameKey } from '../store/tables/users.ts';
 import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
-/** Nothing is counted across tenants. */
+/** Counts are never shared between tenants. */
 interface LoginOrigin {
   readonly tenant: string;
   readonly address: string;
 }
 
 interface LoginAttempt extends LoginOrigin {
-  /** Absent where a try is under no name. */
+  /** Absent if the try has no name. */
   readonly name?: string;
-  /** Of whom it is known who they are. */
+  /** The user, if known. */
   readonly userId?: string;
 }
 
@@ -26,20 +26,20 @@ interface UserAttempt extends LoginOrigin {
 
 export interface LoginBackoff {
   /**
-   * Why whoever comes from there is refused now, whatever the name; undefined when they aren't. Looks only, and costs
-   * next to nothing.
+   * Why tries from this origin are refused now, whatever the name; undefined if they are not. Changes nothing and is
+   * cheap.
    */
   refusal(origin: LoginOrigin): KmsError | undefined;
-  /** Waits for its turn. Throws `rate-limited` where the try has to wait, which lengthens nothing. */
+  /** Waits for its turn. Throws `rate-limited` if the try has to wait; that does not lengthen the wait. */
   begin(attempt: LoginAttempt): Promise<BackoffTurn>;
   /**
-   * The turn of a try whose name turned out to be this user's; undefined where the tries under the user's other names
-   * make it wait. Whoever tries must not learn that: it would say that those names are one user's.
+   * The turn of a try whose name turned out to be this user's; undefined if tries under the user's other names make it
+   * wait. The person trying must not learn that: it would reveal that those names belong to one user.
    */
   take(attempt: UserAttempt): BackoffTurn | undefined;
-  /** Ends what is counted of whoever comes from there: to be said when somebody got in whose turn is over. */
+  /** Clears the counts of an origin. Call it once a login from there succeeded and its turn is over. */
   forgive(origin: LoginOrigin): void;
-  /** How much is remembered. */
+  /** Number of counts held. */
   readonly size: number;
 }
 
@@ -54,7 +54,7 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
     if (site !== undefined) keys.push(['site', `${tenant} ${site}`]);
     return keys;
   };
-  /** Hashed, so that what is remembered of a name doesn't grow with it. */
+  /** Hashed, so that memory doesn't grow with the length of the name. */
   const keysOf = ({ tenant, address }: LoginOrigin, name: string): BackoffKeys<Scope> => {
     const named = `${tenant} ${hashSecret(name)}`;
     return [
@@ -78,7 +78,7 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
   };
 }
 
-/** What counts as one address, and for IPv6 the larger network that it is in. Other texts stand for themselves. */
+/** The network that counts as one address, and for IPv6 the larger one around it. Any other text stands for itself. */
 export function networksOf(address: string): { readonly host: string; readonly site?: string } {
   const plain = plainAddress(address) ?? address.toLowerCase();
   const bytes = addressBytes(plain);

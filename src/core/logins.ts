@@ -1,6 +1,6 @@
 // Logins by user name and password. A login takes three steps, because checking a password is too slow for a
-// transaction: find the stored hash, check the password against it outside, open the session; whatever is wrong, the
-// answer is one and takes one time. Changing one's own password goes the same way.
+// transaction: find the stored hash, check the password against it outside, open the session. Every failure gets the
+// same answer after the same time. Changing one's own password works the same way.
 import type { User } from '../api/users.ts';
 import { decoyPasswordHash } from '../crypto/argon2id.ts';
 import { isHashable } from '../crypto/password-rules.ts';
@@ -13,28 +13,28 @@ import { type SecondStep, takeSecondStep, usePasskey } from './second-factors.ts
 import { openSession, sessionOf, userIn } from './sessions.ts';
 import { findUser, userThing } from './users.ts';
 
-/** Hashing takes long, and is done elsewhere. */
+/** Hashes passwords outside transactions, since it takes long. */
 export interface PasswordHasher {
   /** The text to store for a new password. */
   hash(password: string): Promise<string>;
-  /** Whether the password made that stored text. Takes the same time either way. */
+  /** Whether the stored text is a hash of the password. Takes the same time either way. */
   verify(stored: string, password: string): Promise<boolean>;
 }
 
 interface LoginName {
-  /** A user name; where no user has it and it has an @, an e-mail address. */
+  /** A user name; if no user has it and it contains an @, an e-mail address. */
   readonly name: string;
-  /** Says that it is an e-mail address. */
+  /** The name is certainly an e-mail address. */
   readonly isEmail: boolean;
 }
 
-/** Whose password it must be, and the hash to check it against; none of one who has not completed the invite. */
+/** User to log in, and the hash to check the password against; undefined until the invite is completed. */
 interface LoginCandidate {
   readonly userId: string;
   readonly passwordHash: string | undefined;
 }
 
-/** Undefined where nobody has that name. */
+/** Undefined if no user has that name. */
 export function findCandidate(
   { users }: Pick<Tables, 'users'>,
   { name, isEmail }: LoginName,
@@ -44,7 +44,7 @@ export function findCandidate(
   return user && { userId: user.id, passwordHash: users.passwordHash(user.id) };
 }
 
-/** Whether the password is the candidate's. Costs one check of a password in any case. */
+/** Whether the password is the candidate's. Always costs one password check. */
 export async function checkCandidate(
   hasher: PasswordHasher,
   candidate: LoginCandidate | undefined,
@@ -57,14 +57,14 @@ export async function checkCandidate(
 
 interface LoginInput {
   readonly candidate: LoginCandidate | undefined;
-  /** What came beside the password; undefined where that was not the candidate's. */
+  /** Result of checking the second factor; undefined if the password was wrong. */
   readonly step: SecondStep | undefined;
   readonly lifetimes: Lifetimes;
 }
 
 /**
- * Opens the session. Throws `invalid` when nobody passed, when the password has changed since, and where a second
- * factor is missing or wrong, which is told to nobody whose password is not right.
+ * Opens the session. Throws `invalid` if there is no candidate, the password was wrong or has changed since, or a
+ * second factor is missing or wrong; only a caller with the right password learns the latter.
  */
 export function login(ctx: PublicContext, input: LoginInput): { user: User; accessToken: string } {
   const { users } = ctx.tx;
@@ -80,14 +80,14 @@ export function login(ctx: PublicContext, input: LoginInput): { user: User; acce
 }
 
 interface PasskeyLoginInput {
-  /** Whose passkey it is; undefined for one that nobody has. */
+  /** Owner of the passkey; undefined if the passkey is unknown. */
   readonly userId: string | undefined;
-  /** Undefined where it was not accepted. */
+  /** Undefined if the passkey was not accepted. */
   readonly use: VerifiedUse | undefined;
   readonly lifetimes: Lifetimes;
 }
 
-/** Opens the session of who came with a passkey alone, which saw to it that it is they. Throws `invalid`. */
+/** Opens a session for a passkey-only login; the authenticator verified the user. Throws `invalid`. */
 export function loginWithPasskey(
   ctx: PublicContext,
   { userId, use, lifetimes }: PasskeyLoginInput,
@@ -98,9 +98,7 @@ export function loginWithPasskey(
   return logIn(ctx, use.factor.userId, lifetimes);
 }
 
-/**
- * Opens a session for whoever proved to be that user, here or to an identity provider, and answers the user as of now.
- */
+/** Opens a session for a user who was authenticated here or by an identity provider, and returns the user as of now. */
 export function logIn(
   ctx: PublicContext,
   userId: string,
@@ -113,7 +111,7 @@ export function logIn(
   return { user: userIn(ctx.tx, opened), accessToken };
 }
 
-/** The caller's own password, to be checked before it is changed. */
+/** The caller's own password, to be checked before the change. */
 export function ownCandidate(tables: Pick<Tables, 'users'>, { id }: Caller): LoginCandidate {
   return { userId: id, passwordHash: tables.users.passwordHash(id) };
 }
@@ -121,13 +119,13 @@ export function ownCandidate(tables: Pick<Tables, 'users'>, { id }: Caller): Log
 interface ChangePasswordInput {
   /** The caller. */
   readonly candidate: LoginCandidate | undefined;
-  /** Of the new one, made beforehand. Undefined where the current one was wrong. */
+  /** Hash of the new password, made beforehand. Undefined if the current password was wrong. */
   readonly newHash: string | undefined;
 }
 
 /**
- * Sets the caller's own password and ends their other sessions, and a reset link that is out. Throws `invalid`,
- * which denies, where the current password was wrong, or has changed since it was checked.
+ * Sets the caller's own password, ends their other sessions and revokes an open reset link. Throws `invalid`, recorded
+ * as denied, if the current password was wrong or has changed since the check.
  */
 export function changePassword(ctx: Context, { candidate, newHash }: ChangePasswordInput): Record<string, never> {
   const { tx, caller, world } = ctx;

@@ -1,8 +1,8 @@
-// Logins by OpenID Connect: the authorization code flow with PKCE. Nothing is kept between start and finish, so that
-// nobody can fill anything: the state says when it ends, a MAC under a key of the tenant says that it was made here and
-// for which browser, and nonce and verifier are made of it again. One that let somebody in is remembered until it ends.
-// The talk with the provider is a client's, and takes place outside of any transaction. What then comes back are
-// validated claims, which lead to a user and give flags.
+// Logins by OpenID Connect: the authorization code flow with PKCE. Nothing is stored between start and finish, so
+// starting logins cannot fill the store: the state carries its expiry and a MAC under a tenant key, which binds it to
+// this service and to the browser; nonce and verifier are derived from it again. A state that led to a login is
+// remembered until it expires. Requests to the provider go through a client, outside any transaction. The validated
+// claims that come back identify a user and give flags.
 import type { User } from '../api/users.ts';
 import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
@@ -19,10 +19,10 @@ import type { Lifetimes } from './links.ts';
 import { logIn } from './logins.ts';
 import { addUser, findUser, userThing } from './users.ts';
 
-/** Of a validated ID token. */
+/** Claims of a validated ID token. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** What comes back from the provider, as it goes in. */
+/** Parameters that the provider sent back, unchecked. */
 interface Returned {
   readonly code: string;
   readonly state: string;
@@ -36,18 +36,18 @@ export interface CodeExchange extends Returned {
   readonly verifier: string;
 }
 
-/** Talks with providers. Throws `unavailable` where that fails, `invalid` where what comes back does not hold. */
+/** Client of providers. Throws `unavailable` if the request fails, `invalid` if the answer does not validate. */
 export interface OidcClient {
   /** The address of the provider's page. */
   authorizationUrl(
     provider: Provider,
     query: { readonly redirectUri: string; readonly state: string; readonly nonce: string; readonly challenge: string },
   ): Promise<string>;
-  /** The claims of the ID token, once signature, issuer, audience, nonce and times are found good. */
+  /** The claims of the ID token after its signature, issuer, audience, nonce and times were checked. */
   redeem(provider: Provider, exchange: CodeExchange): Promise<Claims>;
 }
 
-/** Where a login begins and ends. */
+/** Context of a login at a provider. */
 interface OidcPlace {
   readonly tenant: Pick<Tenant, 'id' | 'keys'>;
   readonly provider: Provider;
@@ -56,17 +56,18 @@ interface OidcPlace {
   readonly client: OidcClient;
 }
 
-/** Characters of a claim. */
+/** Maximum length of a claim, in characters. */
 const longestText = 1024;
 /** Milliseconds between start and finish. */
 const begunFor = 600_000;
-/** Bytes of a state: random ones, when it ends, and a MAC of both. */
+/** Bytes of a state: random ones, its expiry, and a MAC of both. */
 const nonceLength = 32;
 const timeLength = 8;
 const macLength = 16;
 
 /**
- * HMAC-SHA256 of what a state says, for one purpose. `binding` is what only the browser has in which the login began.
+ * HMAC-SHA256 of a state's content, for one purpose. `binding` is the secret that only the browser that began the login
+ * has.
  */
 function macOf(
   { tenant, provider, redirectUri }: OidcPlace,
@@ -85,7 +86,7 @@ function secretsOf(place: OidcPlace, said: Uint8Array, binding: string) {
   };
 }
 
-/** Begins a login, of which nothing is kept. */
+/** Begins a login. Stores nothing. */
 export async function startLogin(place: OidcPlace): Promise<{ url: string; binding: string }> {
   const { provider, redirectUri, world, client } = place;
   const binding = toBase64Url(world.random(32));
@@ -101,12 +102,12 @@ export async function startLogin(place: OidcPlace): Promise<{ url: string; bindi
 /** A login that the provider has answered. */
 interface Proven {
   readonly claims: Claims;
-  /** To be used up. */
+  /** To be consumed. */
   readonly state: string;
   readonly expiresAt: number;
 }
 
-/** Throws `invalid` for what was not begun, is over, or was begun elsewhere. */
+/** Throws `invalid` for a state that was not made here, has expired, or belongs to another browser. */
 export async function finishLogin(
   place: OidcPlace,
   { binding, ...returned }: Returned & { readonly binding: string },
@@ -128,21 +129,21 @@ function notBegun(): KmsError {
   return refusal('invalid', 'this login was not begun here, or is over: begin it again');
 }
 
-/** The log says why: who asks reads it, and the operator is asked about it. */
+/** The person logging in reads the reason and asks the operator about it, so the log has it too. */
 function refusal(code: 'invalid' | 'forbidden', message: string): KmsError {
   return new KmsError(code, message, { logReason: message });
 }
 
 interface ClaimedLogin {
-  /** With which the claims were validated. */
+  /** Provider settings that the claims were validated with. */
   readonly provider: Provider;
   readonly proven: Proven;
   readonly lifetimes: Lifetimes;
 }
 
 /**
- * Opens a session for the user whose claims these are. Throws `forbidden` where there is none, or where they are
- * somebody else's.
+ * Opens a session for the user whom the claims identify. Throws `forbidden` if there is none, or the user is linked to
+ * another subject.
  */
 export function loginByClaims(
   ctx: PublicContext,
@@ -150,7 +151,7 @@ export function loginByClaims(
 ): { user: User; accessToken: string } {
   const { tx, world } = ctx;
   const { claims, state, expiresAt } = proven;
-  // Until it is known whose login it is.
+  // The user is not known yet.
   ctx.identify?.(undefined);
   if (providerOf(tx)?.changedAt !== provider.changedAt) {
     throw refusal('invalid', 'the identity provider was changed meanwhile: begin the login again');
@@ -172,8 +173,8 @@ export function loginByClaims(
 }
 
 /**
- * An address counts once the provider has verified it. Some say so in text, and some have no such claim: those count
- * where the administrator trusts all their addresses.
+ * An address counts once the provider has verified it. Some send `email_verified` as text, and some not at all: their
+ * addresses count if the administrator trusts them all.
  */
 function verifiedEmail({ trustEmail }: Provider, claims: Claims): string | undefined {
   const said = claims.email_verified ?? undefined;
@@ -182,10 +183,10 @@ function verifiedEmail({ trustEmail }: Provider, claims: Claims): string | undef
 }
 
 /**
- * The user whom the claim names; undefined where there is none. Throws `forbidden` where the claim says nothing.
+ * The user whom the claim names; undefined if there is none. Throws `forbidden` if the claim is missing.
  *
- * Letter for letter: to the provider `KATE`, `kate` and one with the Kelvin sign may be three people. Only the domain
- * of an address has other forms that are the same everywhere.
+ * Compared letter for letter: to the provider `KATE`, `kate` and one with the Kelvin sign may be three people. Only the
+ * domain of an address is case-insensitive everywhere.
  */
 function matchedUser({ tx }: PublicContext, provider: Provider, claims: Claims): string | undefined {
   const { userClaim } = provider;
@@ -203,7 +204,7 @@ function matchedUser({ tx }: PublicContext, provider: Provider, claims: Claims):
 
 const noVerifiedEmail = 'the identity provider gives no verified e-mail address';
 
-/** A new user without a password. Throws `forbidden` where none is to be made of these claims. */
+/** A new user without a password. Throws `forbidden` if none can be made of these claims. */
 function madeUser(ctx: PublicContext, provider: Provider, claims: Claims): string {
   const { userClaim, createUsers } = provider;
   if (!createUsers) throw refusal('forbidden', 'no user here belongs to this login: ask an administrator');
@@ -225,7 +226,7 @@ function madeUser(ctx: PublicContext, provider: Provider, claims: Claims): strin
   return user.id;
 }
 
-/** A name that is taken, or a limit that is reached, is the operator's to mend: the log is told. */
+/** A taken name or a reached limit is the operator's to fix, so the reason goes to the log. */
 function newUser(ctx: PublicContext, fields: Parameters<typeof addUser>[1]): ReturnType<typeof addUser> {
   const { tx, tenant, world } = ctx;
   try {
@@ -239,7 +240,7 @@ function newUser(ctx: PublicContext, fields: Parameters<typeof addUser>[1]): Ret
 
 const made = { props: { operation: 'oidc' } } as const;
 
-/** In lower case, none twice. */
+/** Flags given by the claims, in lower case, without duplicates. */
 function flagsGiven({ flagsClaim, claimFlags }: Provider, claims: Claims): readonly string[] {
   const claimed = flagsClaim === undefined ? undefined : claimOf(claims, flagsClaim);
   const values = new Set(Array.isArray(claimed) ? claimed : [claimed]);
@@ -248,8 +249,8 @@ function flagsGiven({ flagsClaim, claimFlags }: Provider, claims: Claims): reado
 }
 
 /**
- * Takes back what the claims gave at the login before, gives what they give now, and answers which flags the user has
- * by them alone. What an administrator gave stays.
+ * Takes back what the claims gave at the previous login, gives what they give now, and returns the flags that the user
+ * has through claims alone. Flags given by an administrator stay.
  */
 function grantByClaims(
   ctx: PublicContext,
@@ -278,7 +279,7 @@ function grantByClaims(
   return granted;
 }
 
-/** By its name, or step by step where a dot leads into objects. */
+/** Looks a claim up by its name, or through nested objects along the dots. */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
   let value: unknown = claims;
@@ -289,7 +290,7 @@ function claimOf(claims: Claims, name: string): unknown {
   return value;
 }
 
-/** A text that says something and can be stored. */
+/** A claim as non-empty, storable text. */
 function textIn(claims: Claims, name: string): string | undefined {
   const value = claimOf(claims, name);
   if (typeof value !== 'string' || value.trim() === '' || value.length > longestText) return undefined;

@@ -1,25 +1,25 @@
-// Pages of lists, read beside the request's transaction: in looks of some milliseconds each, between which whatever
-// else came is served. Rows come in the order of their places, which they keep, so a page has each row as it stood at
-// one moment while it was read, none twice, and every one that stood all the time; rows that came or went meanwhile may
-// be in it or not. Items are written as they are read: objects that wait for the last of them would be copied by the
-// collector again and again.
+// Pages of lists, read outside the request's transaction: in reads of a few milliseconds each, between which other
+// requests are served. Rows come in the order of their places, which never change, so a page has each row as it stood
+// at one moment while it was read, none twice, and every row that existed throughout; rows added or removed meanwhile
+// may be missing or not. Items are serialized as they are read: objects kept until the last one would be copied by the
+// garbage collector again and again.
 import { longestPage } from '../model/json.ts';
 import { yieldToEventLoop } from '../store/event-loop.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { World } from './context.ts';
 
-/** What reads a list. */
+/** Context for reading a list. */
 export interface Reader {
   readonly store: Store;
   readonly world: World;
 }
 
-/** Looks at a store, one after the other. */
+/** Sequential reads of a store. */
 export interface Looks {
-  /** Runs `fn`, of a few milliseconds, between transactions. What it answers may not be durable yet. */
+  /** Runs `fn`, for at most a few milliseconds, in a transaction of its own. Its result may not be durable yet. */
   look<R>(fn: (tables: Tables) => R): Promise<R>;
-  /** Resolves once all that was looked at is durable, and fails where a failed write took some of it back. */
+  /** Resolves once everything that was read is durable; rejects if a failed write rolled some of it back. */
   durable(): Promise<unknown>;
 }
 
@@ -29,7 +29,7 @@ export function looksAt(store: Store): Looks {
     async look(fn) {
       await yieldToEventLoop();
       return new Promise((resolve, reject) => {
-        // The end of a transaction tells that what it read is durable. Only the end of all of them is waited for.
+        // A transaction resolves when what it read is durable. Only the end of all of them is waited for.
         const end = store.transaction((tx) => resolve(fn(tx)));
         end.catch(reject);
         ends.push(end);
@@ -39,7 +39,7 @@ export function looksAt(store: Store): Looks {
   };
 }
 
-/** Characters, or bytes, of a piece of an answer that is sent as it is read. */
+/** Characters, or bytes, per piece of a streamed answer. */
 export const pieceLength = 64 * 1024;
 const encoder = new TextEncoder();
 
@@ -51,9 +51,9 @@ export class WrittenItems<T> {
   #count = 0;
   #length = 0;
 
-  /** @param shown the part of an item that is written. Default: all of it. */
+  /** @param shown selects the part of an item that is written. Default: all of it. */
   constructor(shown?: (item: T) => unknown) {
-    // Cast: nothing but items of that type is added.
+    // Cast: only items of that type are added.
     this.#shown = shown as ((item: unknown) => unknown) | undefined;
   }
 
@@ -66,7 +66,7 @@ export class WrittenItems<T> {
     return this.#length;
   }
 
-  /** Answers whether there is a whole piece more. */
+  /** Returns whether another whole piece is complete. */
   add(item: T): boolean {
     const text = JSON.stringify(this.#shown ? this.#shown(item) : item);
     this.#rest += this.#count === 0 ? text : `,${text}`;
@@ -78,29 +78,29 @@ export class WrittenItems<T> {
     return true;
   }
 
-  /** The items as they were written, parsed. */
+  /** The written items, parsed again. */
   parsed(): unknown[] {
     const text = this.between('[', ']');
     return JSON.parse(typeof text === 'string' ? text : Buffer.concat(text).toString());
   }
 
-  /** All of them between two texts, in pieces of some 64 KiB; as a text where there is less than a piece. */
+  /** All items between two texts, in pieces of some 64 KiB; a plain text if it is less than a piece. */
   between(before: string, after: string): string | Uint8Array[] {
     if (this.#pieces.length === 0) return before + this.#rest + after;
     return [encoder.encode(before), ...this.#pieces, encoder.encode(this.#rest + after)];
   }
 }
 
-/** A page whose items are written already. */
+/** A page whose items are already serialized. */
 export interface WrittenPage<T> {
   readonly items: WrittenItems<T>;
-  /** Where the next page starts; absent when this is the last one. */
+  /** Start of the next page; absent on the last one. */
   readonly next?: number;
 }
 
 /**
- * The page that `read` makes, part by part, behind what was looked at before.
- * @param shown the part of an item that is written. Default: all of it.
+ * The page that `read` makes, part by part, after the reads already in `looks`.
+ * @param shown selects the part of an item that is written. Default: all of it.
  */
 export async function readInParts<T>(
   looks: Looks,

@@ -1,6 +1,6 @@
-// Passkeys at logins. A challenge is not kept: it says when it ends, and a MAC under a key of the tenant says that this
-// service made it, for what and for whom. One that was used is remembered until then, so that it works once, and nobody
-// can fill anything by asking for challenges.
+// Passkeys at logins. Challenges are not stored: each carries its expiry and a MAC under a tenant key that binds it to
+// its purpose and user. A used one is remembered until it expires, so that it works once; asking for challenges cannot
+// fill the store.
 import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import {
@@ -20,23 +20,23 @@ import type { Tables } from '../store/port.ts';
 import type { PasskeyData, SecondFactor } from '../store/tables/second-factors.ts';
 import type { Tenant, World } from './context.ts';
 
-/** What a challenge is for, and whose answer it wants; nobody's yet where the passkey itself tells who it is. */
+/** Purpose of a challenge, and the user whose answer it expects; no user yet if the passkey itself tells who it is. */
 interface ChallengeSubject {
   readonly purpose: 'create' | 'second-factor' | 'login';
   readonly userId: string;
 }
 
-/** One that this service made and that has not ended. */
+/** A challenge that this service made and that has not expired. */
 interface Challenge {
   readonly text: string;
   readonly expiresAt: number;
 }
 
-/** Where passkeys are made and checked. */
+/** Context that passkeys are made and checked in. */
 export interface PasskeyPlace {
   readonly tenant: Tenant;
   readonly world: World;
-  /** The address of the page, without a path. */
+  /** Origin of the page. */
   readonly origin: string;
 }
 
@@ -69,13 +69,13 @@ function macOf({ id, keys }: Tenant, { purpose, userId }: ChallengeSubject, said
   return hmacSha256(keys.key('passkey'))(concatBytes(label, said)).subarray(0, macLength);
 }
 
-/** Undefined where the page has an address that passkeys cannot be for: one of numbers. */
+/** Undefined if the page is at an IP address, which passkeys do not support. */
 function relyingParty(origin: string): RelyingParty | undefined {
   const { hostname } = new URL(origin);
   return addressBytes(hostname.replace(/^\[|\]$/g, '')) ? undefined : { origin, rpId: hostname };
 }
 
-/** Throws `invalid` where there can be none. */
+/** Throws `invalid` if there can be none. */
 function needRelyingParty({ origin }: PasskeyPlace): RelyingParty {
   const rp = relyingParty(origin);
   if (rp) return rp;
@@ -84,19 +84,19 @@ function needRelyingParty({ origin }: PasskeyPlace): RelyingParty {
 
 type Person = Parameters<typeof creationOptions>[1];
 
-/** For the browser, to make a passkey. `factors` are those that the user has. */
+/** Browser options to make a passkey. `factors` are the user's existing ones. */
 export function newCreationOptions(place: PasskeyPlace, person: Person, factors: readonly SecondFactor[]) {
   const rp = needRelyingParty(place);
   const challenge = newChallenge(place, { purpose: 'create', userId: person.id });
   return creationOptions(rp, person, challenge, knownOf(factors, rp));
 }
 
-/** For the browser, to log in by a passkey alone. */
+/** Browser options to log in by a passkey alone. */
 export function loginOptions(place: PasskeyPlace) {
   return requestOptions(needRelyingParty(place), newChallenge(place, { purpose: 'login', userId: '' }));
 }
 
-/** For the browser, after a password; undefined where none of the factors is a passkey for this page. */
+/** Browser options after a password; undefined if none of the factors is a passkey for this page. */
 export function secondFactorOptions(place: PasskeyPlace, userId: string, factors: readonly SecondFactor[]) {
   const rp = relyingParty(place.origin);
   const known = rp ? knownOf(factors, rp) : [];
@@ -112,7 +112,7 @@ function knownOf(factors: readonly SecondFactor[], { rpId }: RelyingParty) {
   );
 }
 
-/** A new passkey, and the challenge to be used up for it. */
+/** A new passkey, and the challenge to consume for it. */
 export interface VerifiedPasskey {
   readonly passkey: Passkey;
   readonly rpId: string;
@@ -131,10 +131,10 @@ export async function verifyNewPasskey(
   return { passkey, rpId: rp.rpId, challenge: taken() };
 }
 
-/** A passkey that was used well. */
+/** A successful use of a passkey. */
 export interface VerifiedUse {
   readonly factor: SecondFactor;
-  /** As they are from now on. */
+  /** Its data after this use. */
   readonly data: PasskeyData;
   readonly challenge: Challenge;
 }
@@ -171,7 +171,7 @@ function challengeCheck(place: PasskeyPlace, subject: ChallengeSubject) {
   };
 }
 
-/** Throws `invalid` where the challenge was used before. */
+/** Throws `invalid` if the challenge was used before. */
 export function useChallenge(tables: Pick<Tables, 'secondFactors'>, { text, expiresAt }: Challenge, now: number) {
   if (tables.secondFactors.useChallenge(text, expiresAt, now)) return;
   throw new KmsError('invalid', 'the passkey was not accepted');

@@ -1,5 +1,5 @@
 // Password resets: a one-time link, sent by mail or made by the operator, that sets a new password and ends every
-// session; and how many mails one user can be made to get, since asking for a link needs no credential.
+// session; and the limit on mails per user, since asking for a link needs no credential.
 import { judgePassword } from '../crypto/password-rules.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
@@ -12,14 +12,14 @@ import type { Context, PublicContext } from './context.ts';
 import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
-/** What everybody is answered who asks for a reset, before anything is looked up. */
+/** The same answer to every request for a reset, before anything is looked up. */
 export function resetStarted(sendsMail: boolean): { readonly message: string } {
   return {
     message: sendsMail ? 'if there is such a user, a link to reset the password is on its way' : noMailMessage,
   };
 }
 
-/** The mail with a new link; undefined where nobody has that address, or one who has no password yet to reset. */
+/** The mail with a new link; undefined if no user has that address, or the user has no password yet. */
 export function startReset(
   ctx: Omit<PublicContext, 'note'>,
   input: { readonly email: string; readonly links: LinkSettings },
@@ -58,7 +58,7 @@ function newLink({ tx, world }: Pick<PublicContext, 'tx' | 'world'>, user: UserR
   return { url: linkTo('reset', token, links), expiresAt };
 }
 
-/** The user whose password may be reset. Throws `invalid` with an empty body, whatever is wrong. */
+/** The user whose password may be reset. Throws `invalid` with an empty body for every failure. */
 export function checkReset(tables: Tables, token: string, now: number): UserRow {
   const reset = isWellFormedToken('reset', token) ? tables.userTokens.byHash('reset', hashSecret(token)) : undefined;
   const user = reset && tables.users.byId(reset.userId);
@@ -66,7 +66,7 @@ export function checkReset(tables: Tables, token: string, now: number): UserRow 
   return user;
 }
 
-/** Throws `invalid` with an empty body where the password does not meet the rules. */
+/** Throws `invalid` with an empty body if the password does not meet the rules. */
 export function checkResetPassword(password: string): void {
   if (!judgePassword(password).isValid) throw refusedReset('the password does not meet the rules');
 }
@@ -75,7 +75,7 @@ function refusedReset(message: string): KmsError {
   return new KmsError('invalid', message, { body: {} });
 }
 
-/** Uses the link up, sets the password and ends every session of the user. */
+/** Consumes the link, sets the password and ends every session of the user. */
 export function completeReset(
   ctx: PublicContext,
   input: { readonly token: string; readonly passwordHash: string },
@@ -92,27 +92,27 @@ export function completeReset(
 }
 
 export interface MailLimit {
-  /** Whether one more may be sent; counts it when so. */
+  /** Whether one more may be sent; if so, it is counted. */
   allows(user: string): boolean;
-  /** Users that are remembered. */
+  /** Number of users remembered. */
   readonly size: number;
 }
 
 interface MailLimitOptions {
-  /** Milliseconds by a clock that nobody sets. */
+  /** Monotonic clock in milliseconds. */
   elapsed(): number;
   readonly most?: number;
   readonly within?: number;
-  /** Processes that count beside each other, among which the mails are divided: each may send one. */
+  /** Processes that count side by side and share the limit; each may send at least one. */
   readonly sharers?: (() => number) | undefined;
 }
 
 /**
- * To be asked of users who exist alone: it remembers those who got a mail within the last hour, and forgets none of
- * them before, so that nobody's limit can be pushed out by asking for others.
+ * Ask only about users that exist: it remembers those who got a mail within the last hour and forgets none of them
+ * earlier, so that asking for others cannot push out a user's limit.
  */
 export function mailLimit({ elapsed, most = 5, within = 3_600_000, sharers = () => 1 }: MailLimitOptions): MailLimit {
-  /** Whose last mail is the oldest comes first. */
+  /** Ordered by last mail, oldest first. */
   const sent = new Map<string, readonly number[]>();
   return {
     allows(user) {

@@ -1,5 +1,5 @@
-// The ring that a request is about, for the decision whether its caller may make it: from a name, an id, a hash or a
-// header. What a hash or header says is read once, here, and handed to the operation with the ring.
+// The ring that a request is about, for authorization: found from a name, an id, a hash or a header. A hash or header
+// is opened once, here, and handed to the operation with the ring.
 import { decodeHeader, inspectHeader } from '../crypto/header.ts';
 import { openKeyHash } from '../crypto/key-hash.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -8,7 +8,7 @@ import type { RingService } from '../store/tables/rings.ts';
 import type { RingSubject } from './authorization.ts';
 import type { SealedInput, Tenant } from './context.ts';
 
-/** Where a request says its ring; values are as they came, unchecked. An id finds deleted rings too. */
+/** Where a request names its ring; values as received, unchecked. An id finds deleted rings too. */
 export type RingSource =
   | { readonly name: unknown }
   | { readonly id: unknown }
@@ -21,7 +21,7 @@ interface SubjectContext {
   readonly tenant: Pick<Tenant, 'keys'>;
 }
 
-/** The subject, and what was read of a hash or header to find it. */
+/** The subject, and the opened hash or header that led to it. */
 interface RingAsked {
   readonly subject: RingSubject;
   readonly sealed?: SealedInput;
@@ -44,14 +44,14 @@ export function ringSubject(ctx: SubjectContext, action: string, source: RingSou
 
 const none: RingSubject = { kind: 'none' };
 
-/** A header's own hash counts where there is a header. */
+/** If there is a header, its own hash counts. */
 export function readSealed(keys: TenantKeys, { hash, header }: { hash?: unknown; header?: unknown }): SealedInput {
   const decoded = isText(header) ? decodeHeader(keys, header) : undefined;
   if (decoded) return { header: decoded, reference: decoded.reference };
   return { header: undefined, reference: isText(hash) ? openKeyHash(keys, hash) : undefined };
 }
 
-/** Whether header and hash, as far as they are given, can be read and do not differ. */
+/** Whether header and hash, as far as given, can be read and agree. */
 function isOneRing(sealed: SealedInput, hash: unknown, header: unknown): boolean {
   if (header === undefined) return true;
   if (!sealed.header || !isText(header)) return false;

@@ -1,5 +1,5 @@
-// Rings as both services stand on them: finding one, making one, and giving it keys. A key is 32 random bytes, wrapped
-// to the ring's public key, and forgotten. A deleted ring is found by nobody.
+// Rings as both services use them: finding one, making one, and giving it keys. A key is 32 random bytes, wrapped to
+// the ring's public key and then forgotten. Look-ups never find a deleted ring.
 import { toBase64 } from '../crypto/bytes.ts';
 import { hybridKeyToSpki, parseHybridKey, seedToPkcs8 } from '../crypto/hybrid-keys.ts';
 import { wrapRingKey } from '../crypto/ring-key.ts';
@@ -15,10 +15,10 @@ import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
 
-/** How many encrypts a key serves unless its ring says otherwise. */
+/** Encrypts that a key serves unless its ring says otherwise. */
 const defaultMaxEncryptCount = 2 ** 32;
 
-/** How long a deleted ring can be brought back, in milliseconds. */
+/** Milliseconds for which a deleted ring can be restored. */
 export const restorableFor = 30 * 24 * 60 * 60 * 1000;
 
 interface NewRingInput {
@@ -32,7 +32,7 @@ interface NewRingInput {
 interface MadeRing {
   readonly ring: Ring;
   readonly key: RingKey;
-  /** Base64 PKCS#8 DER; only where the appliance made the pair. It is kept nowhere. */
+  /** Base64 PKCS#8 DER, if the appliance made the pair. It is not stored. */
   readonly privateKey?: string;
 }
 
@@ -72,8 +72,8 @@ export function makeRing(ctx: Context, service: RingService, input: NewRingInput
 }
 
 /**
- * The key that the next encrypt of the ring gets: its active one, or a new one where that has served all the encrypts
- * that it may, or for as long as it may. Throws `not-found`, and what `rotateRing` throws.
+ * The key that the next encrypt of the ring gets: the active one, or a new one if that has reached its maximum of
+ * encrypts or its age. Throws `not-found`, and what `rotateRing` throws.
  */
 export function keyToServe(ctx: Context, ringname: string): RingKey {
   const { tx, world } = ctx;
@@ -90,14 +90,14 @@ export function keyToServe(ctx: Context, ringname: string): RingKey {
   return isSpent || isOld ? rotateRing(ctx, findRing(tx, 'ks', { id: active.ringId })) : key;
 }
 
-/** Gives the ring a new active key. Throws `quota` when it may have no more keys. */
+/** Gives the ring a new active key. Throws `quota` if it may have no more keys. */
 export function rotateRing(ctx: Context, ring: Ring): RingKey {
   const key = makeKey(ctx, ring, ctx.world.newId('key'));
   ctx.tx.rings.setActiveKey(ring.id, key.id, ctx.world.now());
   return key;
 }
 
-/** Keys that the ring gets from now on are wrapped to it; those that it has stay as they are. */
+/** Later keys are wrapped to the new public key; existing ones keep their wrapping. */
 export function changePublicKey(
   { rings, ringKeys }: Pick<Tables, 'rings' | 'ringKeys'>,
   ring: Ring,
@@ -106,7 +106,7 @@ export function changePublicKey(
   if (pair.publicKey === ring.publicKey) return;
   const active = ringKeys.byId(ring.id, ring.activeKey);
   if (!active) throw missingActiveKey();
-  // The active key is the newest: where it is wrapped to an earlier pair, no key is to the present one.
+  // The active key is the newest: if it is wrapped to an earlier pair, no key is wrapped to the present one.
   if (active.pair === ring.pair) rings.changePublicKey(ring, pair);
   else rings.replacePublicKey(ring.id, pair);
 }
@@ -123,8 +123,8 @@ function missingActiveKey(): KmsError {
 }
 
 /**
- * A deleted ring takes no place, but whoever makes and deletes rings in turn must not fill the appliance: where rings
- * are limited, those that wait for their 30 days to end are too.
+ * A deleted ring does not count, but making and deleting rings in turn must not fill the appliance: if rings are
+ * limited, so are the deleted ones within their 30 days.
  */
 export function needRingQuota(ctx: Context): void {
   const { tx, tenant, world } = ctx;
@@ -137,7 +137,7 @@ export function needRingQuota(ctx: Context): void {
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
 }
 
-/** Of every kind, without the deleted ones. */
+/** All kinds, without the deleted ones. */
 export function countRings({ rings, transit }: Pick<Tables, 'rings' | 'transit'>): number {
   return rings.count() + transit.count();
 }
@@ -160,7 +160,7 @@ function makeKey(ctx: Context, ring: Ring, id: string): RingKey {
   return key;
 }
 
-/** A ring's public key, base64 of SPKI DER, and base64 of PKCS#8 DER of the private one where it was made here. */
+/** A ring's public key, base64 SPKI DER, and its private key, base64 PKCS#8 DER, if made here. */
 interface RingPair {
   readonly kem: Kem;
   readonly publicKey: string;
@@ -179,7 +179,7 @@ function newPair({ random }: Context['world'], kem: Kem): RingPair {
   return pair;
 }
 
-/** The public key that is in a field of a request. */
+/** Parses the public key in a request's field. */
 export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'kem' | 'publicKey'> {
   if (/PRIVATE KEY-----/.test(text)) {
     throw invalidField(
@@ -205,7 +205,7 @@ function rawPublicKey({ kem, publicKey }: Ring): Uint8Array {
 
 export type RingRef = { readonly name: string } | { readonly id: string };
 
-/** The ring. Throws `not-found`. */
+/** Throws `not-found`. */
 export function findRing(tables: Pick<Tables, 'rings' | 'transit'>, service: RingService, ref: RingRef): Ring {
   const ring = lookUp(tables, service, ref);
   if (ring) return ring;
@@ -217,7 +217,7 @@ export function unknownRing(): KmsError {
   return new KmsError('not-found', 'there is no such keyring');
 }
 
-/** Throws `conflict` for a transit ring. Whoever is let in by a flag for it may know that it is one. */
+/** Throws `conflict` for a transit ring. A caller with a flag for that name may know its kind. */
 export function refuseOtherKind({ transit }: Pick<Tables, 'transit'>, ref: RingRef): void {
   const other = 'name' in ref ? transit.byName(ref.name.toLowerCase()) : transit.byId(ref.id);
   if (other) throw new KmsError('conflict', heldByServer);

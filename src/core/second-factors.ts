@@ -1,7 +1,6 @@
-// Second factors: what somebody has beside the password. Apps that show codes (TOTP) and passkeys are added, confirmed,
-// listed and removed by their user; recovery codes, made with the first of them, stand in for one that is lost, each
-// once. A login with a password goes on to one of them where there is any. Which users must have one is the tenant's
-// policy, by permission flags.
+// Second factors beside the password. Apps that show codes (TOTP) and passkeys are added, confirmed, listed and removed
+// by their user; recovery codes, made with the first factor, each replace a lost one once. A password login asks for
+// one if the user has any. The tenant's policy says by permission flags which users must have one.
 import type { Answer } from '../api/endpoints.ts';
 import { fromBase32, toBase32 } from '../crypto/base32.ts';
 import { fromBase64Url, toBase64Url } from '../crypto/bytes.ts';
@@ -27,22 +26,20 @@ import {
 import { sessionOf } from './sessions.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
-/** Of one user. */
+/** Maximum per user. */
 const most = 20;
-/** Milliseconds that somebody has to confirm a new app. */
+/** Milliseconds to confirm a new app. */
 const confirmedWithin = 600_000;
 const recoveryCodeCount = 10;
 /** Bytes: 16 characters. */
 const recoveryCodeLength = 10;
 
-/**
- * Whether the tenant wants a second factor of a user with these flags: who has a part of one that it names needs it.
- */
+/** Whether the tenant requires a second factor for these flags: any part of a flag that the policy names is enough. */
 function isNeeded({ secondFactorFor = [] }: Tenant, { flags }: Pick<Caller, 'flags'>): boolean {
   return secondFactorFor.some((flag) => flags.touches(flag));
 }
 
-/** Why a session may do nothing but what concerns its user's own way in; undefined where it may. */
+/** Why a session may only manage its user's own login; undefined if it is not restricted. */
 export function enrolmentRefusal(
   { secondFactors }: Pick<Tables, 'secondFactors'>,
   tenant: Tenant,
@@ -52,13 +49,13 @@ export function enrolmentRefusal(
   return new KmsError('forbidden', enrolFirst);
 }
 
-/** What shows that it is still the user who has the session. */
+/** Proof that the session is still used by its user. */
 export type Proof =
   | { readonly is: 'password'; readonly passwordHash: string }
   | { readonly is: 'totp'; readonly factor: SecondFactor; readonly data: TotpData }
   | { readonly is: 'recovery-code'; readonly hash: string };
 
-/** The factor that a code is of; undefined where it is of none. Looks only. */
+/** The proof that a code gives; undefined if it fits no factor. Changes nothing. */
 export function checkCode(
   { secondFactors }: Pick<Tables, 'secondFactors'>,
   { userId, code, now }: { readonly userId: string; readonly code: string; readonly now: number },
@@ -76,7 +73,7 @@ export function checkCode(
   return hash !== undefined && secondFactors.hasRecoveryCode(userId, hash) ? { is: 'recovery-code', hash } : undefined;
 }
 
-/** As the app's data are once the code is used. */
+/** The app's data after the code is used. */
 function usedTotp(data: TotpData, code: string, now: number): TotpData | undefined {
   const secret = fromBase64Url(data.secret);
   const lastStep = secret && matchTotp(secret, code, now, data.lastStep);
@@ -86,8 +83,7 @@ function usedTotp(data: TotpData, code: string, now: number): TotpData | undefin
 type Used = Pick<PublicContext, 'tx' | 'world'>;
 
 /**
- * Makes the proof good, and says of what it was. Throws `invalid`, which denies, where it was wrong, was used up or has
- * changed since it was looked at.
+ * Consumes the proof and returns what to record. Throws `invalid`, recorded as denied, if it is wrong, used or stale.
  */
 function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Deed {
   const { users, secondFactors } = tx;
@@ -105,13 +101,13 @@ function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined)
   throw new KmsError('invalid', 'the current password or the code is wrong', { denies: true });
 }
 
-/** What somebody brings to a login beside the password. */
+/** Second factor presented at a login. */
 interface Presented {
   readonly code?: string;
   readonly passkey?: SentAssertion;
 }
 
-/** What came of a look at it. */
+/** Result of checking it. */
 export type SecondStep =
   /** The user has no second factor. */
   | { readonly is: 'none' }
@@ -124,7 +120,7 @@ interface Wanted {
   readonly passkeyOptions?: NonNullable<ReturnType<typeof secondFactorOptions>>;
 }
 
-/** Looks at what was brought, once the password was right. */
+/** Checks the presented factor, once the password was right. */
 export async function lookAtSecondStep(
   store: Pick<Store, 'transaction'>,
   place: PasskeyPlace,
@@ -163,13 +159,13 @@ function wantedOf(place: PasskeyPlace, userId: string, factors: readonly SecondF
 }
 
 /**
- * Goes on with a login whose password was right, and says by what. Throws `invalid`, saying what is wanted, where it
- * cannot.
+ * Completes a login whose password was right and returns what to record. If it cannot, throws `invalid` with the wanted
+ * factors.
  */
 export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Deed {
   if (step.is === 'none') {
     if (!ctx.tx.secondFactors.has(userId)) return {};
-    // It came meanwhile: the next try is told which.
+    // The factor was added meanwhile: the next try is told which are wanted.
     throw new KmsError('invalid', 'a second factor is needed');
   }
   try {
@@ -183,11 +179,11 @@ export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Dee
   throw new KmsError('invalid', message, { body: { message, ...step.wanted } });
 }
 
-/** Uses up the challenge, and says by which passkey. Throws `invalid`. */
+/** Consumes the challenge and returns the passkey for the record. Throws `invalid`. */
 export function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Deed {
   const now = world.now();
   const known = tx.secondFactors.byId(factor.userId, factor.id);
-  // Of two at once with one count of uses, one is a copy (Web Authentication §6.1.1).
+  // Two concurrent uses with the same sign count: one is from a copied passkey (Web Authentication §6.1.1).
   const isCopy = known?.data.kind === 'passkey' && data.counter > 0 && data.counter <= known.data.counter;
   if (!known || isCopy) throw new KmsError('invalid', 'the passkey was not accepted');
   useChallenge(tx, challenge, now);
@@ -205,7 +201,7 @@ function factorThing({ id, name, data }: Pick<SecondFactor, 'id' | 'name' | 'dat
   return { type: 'second-factor', id, name: name || data.kind };
 }
 
-/** The caller's own, the oldest first. */
+/** The caller's own, oldest first. */
 export function listSecondFactors({ tx, tenant, caller }: Context): Answer<'listSecondFactors'> {
   sessionOf(caller);
   const factors = tx.secondFactors.of(caller.id);
@@ -217,17 +213,17 @@ export function listSecondFactors({ tx, tenant, caller }: Context): Answer<'list
 }
 
 interface Proven {
-  /** Undefined where what was given was wrong. */
+  /** Undefined if the given proof was wrong. */
   readonly proof: Proof | undefined;
 }
 
 interface BeginTotpInput extends Proven {
   readonly name: string;
-  /** What the app shows the service as. */
+  /** Name of the service shown in the app. */
   readonly issuer: string;
 }
 
-/** Makes the secret of an app, told this once; it counts once a code of it came. */
+/** Makes the secret of an app, returned only here; it counts once a code confirmed it. */
 export function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput): Answer<'beginTotp'> {
   const { tx, world, caller } = ctx;
   sessionOf(caller);
@@ -249,7 +245,7 @@ export function beginTotp(ctx: Context, { name, issuer, proof }: BeginTotpInput)
   return { id, secret: totpSecretText(secret), uri: totpUri(secret, { issuer, account: user.username }) };
 }
 
-/** Confirms an app by a code of it. */
+/** Confirms an app by one of its codes. */
 export function finishTotp(
   ctx: Context,
   { id, code }: { readonly id: string; readonly code: string },
@@ -271,7 +267,7 @@ interface BeginPasskeyInput extends Proven {
   readonly origin: string;
 }
 
-/** What the browser needs to make a passkey. */
+/** Browser options to make a passkey. */
 export function beginPasskey(ctx: Context, { origin, proof }: BeginPasskeyInput): Answer<'beginPasskey'> {
   const { tx, tenant, world, caller } = ctx;
   sessionOf(caller);
@@ -314,8 +310,8 @@ export function finishPasskey(
 }
 
 /**
- * Says what was added, with recovery codes where there are none yet. With the first one the user's other sessions end:
- * they were opened without, perhaps by whoever made it necessary.
+ * Records the new factor, and makes recovery codes if there are none. The first factor ends the user's other sessions:
+ * they were opened without one, perhaps by the attacker who made it necessary.
  */
 function added(ctx: Context, factor: SecondFactor): Answer<'finishTotp'> {
   const { tx, world, caller } = ctx;
@@ -342,7 +338,7 @@ function needRoomForOne({ secondFactors }: Tables, userId: string): void {
   throw new KmsError('conflict', `there are ${most} second factors already: remove one first`);
 }
 
-/** Removes one of the caller's own. The recovery codes go with the last. */
+/** Removes one of the caller's own. Recovery codes go with the last one. */
 export function removeSecondFactor(
   ctx: Context,
   { id, proof }: Proven & { readonly id: string },
@@ -363,7 +359,7 @@ export function removeSecondFactor(
   return {};
 }
 
-/** New recovery codes in the place of the old ones, told this once. */
+/** New recovery codes that replace the old ones, returned only here. */
 export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'renewRecoveryCodes'> {
   const { tx, caller } = ctx;
   sessionOf(caller);
@@ -376,7 +372,7 @@ export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'ren
   return { recoveryCodes: replaceCodes(ctx) };
 }
 
-/** For who lost all of them: the next login takes the password alone. The sessions end. */
+/** For a user who lost all of them: the next login needs only the password. The sessions end. */
 export function resetSecondFactor(
   ctx: Omit<Context, 'handsOut' | 'did'>,
   input: { readonly user: UserRef },

@@ -1,6 +1,6 @@
-// Sessions: what comes of a login and lasts through its refreshes, known by an access token of which only the hash is
-// stored. Each refresh is a row of its own under the session's id. When and from where one was used is noted once a
-// minute, so that using it does not mean to write each time.
+// Sessions: opened by a login and extended by refreshes, known by an access token whose hash alone is stored. Each
+// refresh is a row of its own under the session's id. Time and address of use are noted once a minute, so that not
+// every request writes.
 import type { Answer } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
@@ -14,23 +14,23 @@ import type { Lifetimes } from './links.ts';
 import { networksOf } from './login-backoff.ts';
 import { findUser, userAnswer } from './users.ts';
 
-/** How long an expired or ended session is remembered at most, so that the use of its token is known and recorded. */
+/** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */
 const remembered = 7 * 86_400_000;
-/** Open sessions of one user; one more ends the oldest. */
+/** Open sessions per user; one more ends the oldest. */
 export const mostOpen = 1000;
-/** Sessions of one user that are remembered at all, open ones aside. */
+/** Remembered sessions per user, not counting open ones. */
 export const mostRemembered = 2000;
-/** Old sessions removed with each new one: more than come, so that they don't pile up. */
+/** Old sessions purged with each new one: more than are added, so that they don't pile up. */
 const purgedAtOnce = 20;
-/** Milliseconds in which the use of a session is noted once. */
+/** Milliseconds between notes of a session's use. */
 const useNoted = 60_000;
 
-/** What an access token stands for. `ended` has expired, was refreshed or logged out, or its user is gone. */
+/** Meaning of an access token. `ended`: expired, refreshed, logged out, or its user is gone. */
 export type TokenVerdict =
   | { readonly kind: 'active'; readonly session: string; readonly userId: string; readonly flagsText: string }
   | { readonly kind: 'ended'; readonly userId: string };
 
-/** Undefined for a token that is not known. */
+/** Undefined for an unknown token. */
 export function authenticateToken(
   { sessions, users }: Pick<Tables, 'sessions' | 'users'>,
   token: string,
@@ -51,8 +51,8 @@ interface Opened {
 }
 
 /**
- * The flags that count in a session. What the claims of an identity provider gave counts only where the provider said
- * who it is: whoever has a password of that user, or a link to set one, may be another than the person whom the
+ * The flags that count in a session. Flags given by an identity provider's claims count only in a session that the
+ * provider authenticated: somebody with that user's password, or a link to set one, may not be the person whom the
  * provider knows.
  */
 function flagsTextIn({ users }: Pick<Tables, 'users'>, { userId, byProvider }: Opened): string | undefined {
@@ -65,13 +65,13 @@ export function userIn(tables: Pick<Tables, 'users'>, opened: Opened): User {
   return userAnswer({ ...user, flagsText: flagsTextIn(tables, opened) ?? user.flagsText });
 }
 
-/** What a refresh goes on with: the session, and the login that it goes back to. */
+/** The session and original login that a refresh continues. */
 interface Chain {
   readonly id: string;
   readonly chainStartedAt: number;
 }
 
-/** Opens a session, or goes on with one under a new token, and answers the access token. */
+/** Opens a session, or continues one under a new token, and returns the access token. */
 export function openSession(
   { tx, world, address }: PublicContext,
   { userId, byProvider }: Opened,
@@ -96,31 +96,31 @@ export function openSession(
   return token;
 }
 
-/** No refresh goes on beyond the end of what the login began. */
+/** No refresh extends beyond the session lifetime that began with the login. */
 function expiry(now: number, chainStartedAt: number, { access, session }: Lifetimes): number {
   return Math.min(now + access, chainStartedAt + session);
 }
 
 const tokenEnded = new KmsError('unauthenticated', 'the access token has ended');
 
-/** Erases some of those that are forgotten, if there are any. */
+/** Erases some of the sessions that are old enough to forget. */
 export function purgeSessions({ tx, world }: Pick<PublicContext, 'tx' | 'world'>): void {
   tx.sessions.purge(world.now() - remembered, purgedAtOnce);
 }
 
-/** Notes that the session of this token's hash is in use, and where from. */
+/** Notes that the session with this token hash is in use, and from which address. */
 export function noteSessionUse(
   { tx, world, address }: Pick<PublicContext, 'tx' | 'world' | 'address'>,
   tokenHash: string,
 ): void {
   const now = world.now();
   const session = tx.sessions.byTokenHash(tokenHash);
-  // A clock that was set back is followed.
+  // A clock that was set back counts too.
   if (!session || Math.abs(now - session.usedAt) < useNoted) return;
   tx.sessions.noteUse(tokenHash, now, shownAddress(address));
 }
 
-/** What counts as one address where logins are slowed down. */
+/** The address as login backoff counts it. */
 function shownAddress(address: string | undefined): string | undefined {
   if (address === undefined) return undefined;
   const { host } = networksOf(address);
@@ -141,8 +141,8 @@ export function refreshSession(
 }
 
 /**
- * The same for a token that the browser keeps: it stays as it is and lives longer, so that windows that ask at once,
- * and one that is loaded anew meanwhile, keep the session. There is no new token to answer.
+ * Refresh for a token that the browser keeps: the token stays and lives longer, so that windows that refresh at once,
+ * or reload meanwhile, keep the session. There is no new token to return.
  */
 export function extendSession(
   { tx, world, caller }: Context,
@@ -160,7 +160,7 @@ export function logout({ tx, world, caller }: Context): Record<string, never> {
   return {};
 }
 
-/** The caller's own open sessions, the oldest login first. */
+/** The caller's own open sessions, oldest login first. */
 export function listSessions({ tx, world, caller }: Context): Answer<'listSessions'> {
   const own = sessionOf(caller);
   const open = tx.sessions.openOf(caller.id, world.now());
@@ -186,7 +186,7 @@ export function endSession(ctx: Context, { id }: { readonly id: string }): Recor
   return {};
 }
 
-/** Ends all of the caller's sessions but the one that it calls with. */
+/** Ends all of the caller's sessions except the current one. */
 export function endOtherSessions(ctx: Context): Record<string, never> {
   const { tx, world, caller } = ctx;
   const now = world.now();

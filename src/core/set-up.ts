@@ -1,7 +1,7 @@
-// Setting up: the first account and root API key of a new tenant, and the way in for its first administrator, a link
-// that makes one user who may do everything, until any user is made. Nothing is stored for the link: its token says
-// when it was made and stands, under a key of the tenant, for the number of users there had ever been, so it works
-// once, and not again when all are deleted.
+// Set-up: the first account and root API key of a new tenant, and a link with which its first administrator makes one
+// user with all permissions. The link is valid until any user is made, and is not stored: its token carries the time it
+// was made and a MAC, under a tenant key, that includes the number of users ever made. So it works once, and not again
+// when all users are deleted.
 import type { Account } from '../api/accounts.ts';
 import type { FullApiKey } from '../api/apikeys.ts';
 import type { Body } from '../api/endpoints.ts';
@@ -27,7 +27,7 @@ interface SetUpLink {
   readonly expiresAt: string;
 }
 
-/** Throws `conflict` where there is a user already, who can invite others. */
+/** Throws `conflict` if there is already a user, who can invite others. */
 export function setUpLink(
   { tx, world, tenant }: Omit<PublicContext, 'note'>,
   { links }: { readonly links: LinkSettings },
@@ -46,7 +46,7 @@ interface SetUpToken {
   readonly lifetimes: Lifetimes;
 }
 
-/** Throws `unauthenticated` with the state, as for an invite. */
+/** Throws `unauthenticated` with the state, like an invite. */
 export function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToken, now: number): void {
   const { tenant, token, lifetimes } = given;
   const [, text = '', mac = ''] = (token.startsWith(prefix) && form.exec(token.slice(prefix.length))) || [];
@@ -59,11 +59,11 @@ export function checkSetUp(tables: Pick<Tables, 'users'>, given: SetUpToken, now
 
 interface CompleteSetUpInput extends Omit<SetUpToken, 'tenant'> {
   readonly fields: Body<'createUser'>;
-  /** Of a password that was checked and hashed beforehand. */
+  /** Hash of a password that was checked before. */
   readonly passwordHash: string;
 }
 
-/** Makes the first user and logs them in. Of several at once one wins; the link is invalid for the others. */
+/** Makes the first user and logs them in. If several try at once, one wins and the link is invalid for the others. */
 export function completeSetUp(
   ctx: PublicContext,
   { token, fields, passwordHash, lifetimes }: CompleteSetUpInput,
@@ -71,7 +71,7 @@ export function completeSetUp(
   const { tx, world, tenant } = ctx;
   checkSetUp(tx, { tenant, token, lifetimes }, world.now());
   const user = addUser({ tx, tenant, world, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
-  // There was no credential, but this is who can do everything from now on.
+  // The request had no credential, but from now on this user can do everything.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });
   const { accessToken, ...loggedIn } = logIn(ctx, user.id, lifetimes);

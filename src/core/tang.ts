@@ -1,6 +1,6 @@
 // Tang: key pairs by which machines unlock their disks while they reach the appliance. A machine binds a disk to the
-// advertised pair by itself; to recover, it sends a blinded point, which is multiplied by the secret of the pair: what
-// it unlocks is never here. Who asks is known by the address alone, which each recovery is recorded with.
+// advertised pair by itself; to recover, it sends a blinded point, which the appliance multiplies by the pair's secret:
+// the disk key itself never gets here. Clients have no credential; each recovery is recorded with their address.
 import type { Answer } from '../api/endpoints.ts';
 import type { TangPair as PairAnswer } from '../api/tang.ts';
 import {
@@ -22,13 +22,13 @@ import type { TangPair } from '../store/tables/tang.ts';
 import { activityRecord } from './activity.ts';
 import type { Context, World } from './context.ts';
 
-/** Those that are kept beside the advertised one count too. */
+/** Includes those kept beside the advertised one. */
 const mostPairs = 100;
 
-/** Who asks without a credential. */
+/** Recorded caller of requests without a credential. */
 const networkCaller = 'network';
 
-/** What an operation is given that comes from a client of Tang. */
+/** Context of a request from a Tang client. */
 export type TangContext = Pick<Context, 'tx' | 'tenant' | 'world' | 'address'>;
 
 export function listTangPairs({ tx }: Pick<Context, 'tx'>): Answer<'listTangPairs'> {
@@ -79,8 +79,8 @@ function makePair({ tx, tenant, world }: Omit<TangContext, 'address'>): TangPair
 }
 
 /**
- * The advertisement, a JWS; with `signer` signed by that pair too, so that who trusts an older pair trusts the newest.
- * Undefined where there is no pair yet. Throws `not-found` for a signer that is not there.
+ * The advertisement, a JWS; with `signer` it is also signed by that pair, so that a client that trusts an older pair
+ * trusts the newest. Undefined if there is no pair yet. Throws `not-found` for an unknown signer.
  */
 export function advertised(
   { tang }: Pick<Tables, 'tang'>,
@@ -100,18 +100,18 @@ export function advertised(
   }
 }
 
-/** The first pair, which the first client to ask has made. */
+/** Makes the first pair, on the first client's request. */
 export function makeFirstPair(ctx: TangContext): void {
   const { tx, world, address } = ctx;
-  // Another one asked at the same time.
+  // Another client asked at the same time.
   if (tx.tang.advertised()) return;
   const deed = { object: pairThing(makePair(ctx)) };
   tx.record(activityRecord(world, { keyid: networkCaller, action: 'tang.rotate', address, deed }));
 }
 
 /**
- * Multiplies a client's point, a JWK, by the secret of the pair that its key that exchanges is called so. Throws
- * `invalid` for what is no such point, `forbidden` for keys that are for something else, `not-found`.
+ * Multiplies a client's point, a JWK, by the secret of the pair whose exchange key has this thumbprint. Throws
+ * `invalid` for a malformed point, `forbidden` for a key of another purpose, `not-found`.
  */
 export function recover(
   { tx, tenant, world, address }: TangContext,
@@ -145,7 +145,7 @@ function pointOf(jwk: unknown): { readonly x: string; readonly y: string } {
   return { x, y };
 }
 
-/** Brings all pairs under the tenant's newest key, so that the older ones can go. */
+/** Reseals all pairs under the tenant's newest epoch, so that older ones can go. */
 export async function resealTangPairs(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
   const { epoch } = keys;
   await store.transaction(({ tang }) => {

@@ -1,5 +1,5 @@
-// Transit rings: those whose keys the appliance holds. It makes them, gives them versions, configures, deletes and
-// restores them; what is done with their keys stands in transit.ts.
+// Transit rings, whose keys the appliance holds: make, rotate, configure, delete and restore them. Using their keys is
+// in transit.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitRing as RingAnswer } from '../api/transit.ts';
 import { toBase64 } from '../crypto/bytes.ts';
@@ -18,10 +18,10 @@ import { type Context, needQuota, type World } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
 
-/** Of a ring's versions the newest so many are shown. */
+/** Versions of a ring that are shown, newest first. */
 const mostVersionsShown = 1000;
 
-/** By its name. */
+/** Names a transit ring. */
 export interface NamedRing {
   readonly ringname: string;
 }
@@ -70,7 +70,7 @@ interface RingsInput {
   readonly item?: ((ring: RingAnswer) => unknown) | undefined;
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function listTransitRings(
   { store, world }: Reader,
   { deleted, page, item }: RingsInput,
@@ -84,7 +84,7 @@ export function getTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'g
   return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
 }
 
-/** With the versions that decrypt. */
+/** The ring's answer with the versions that can decrypt. */
 function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): RingAnswer {
   const { latestVersion, minDecryptionVersion, type } = ring;
   const oldest = Math.max(minDecryptionVersion, latestVersion - mostVersionsShown + 1);
@@ -97,7 +97,7 @@ function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): RingAnswer {
   return { ...ringAnswer(ring), versions };
 }
 
-/** PEM of ECDSA, base64 of the 32 bytes of Ed25519: as transit has them. */
+/** PEM for ECDSA, base64 of the 32 bytes for Ed25519, as in Vault's transit engine. */
 function publicText(type: TransitType, publicKey: string): string {
   return type === 'ecdsa-p256' ? p256Pem(Uint8Array.fromBase64(publicKey)) : publicKey;
 }
@@ -136,7 +136,7 @@ export function configureTransitRing(
   return { ring: shown(ctx, findTransitRing(tx, ringname)) };
 }
 
-/** It stays restorable; its name is free at once. */
+/** The ring stays restorable; its name is free at once. */
 export function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'deleteTransitRing'> {
   const { tx, world } = ctx;
   const ring = findTransitRing(tx, ringname);
@@ -164,10 +164,10 @@ export function restoreTransitRing(ctx: Context, { id }: { id: string }): Answer
   return { ring: shown(ctx, { ...ring, deletedAt: undefined }) };
 }
 
-/** What stored keys are kept under once they are opened: long texts, made once for each. */
+/** Cache names of opened keys: long texts, built once per key. */
 const openedNames = new WeakMap<TransitKey, string>();
 
-/** To be used at once: the tenant's keys own it. Undefined where it was altered. */
+/** Use it at once: the tenant's keys own the buffer. Undefined if the stored key was altered. */
 export function openStored(keys: TenantKeys, type: TransitType, stored: TransitKey): Uint8Array | undefined {
   const { ringId, version, sealed, epoch } = stored;
   let name = openedNames.get(stored);
@@ -180,7 +180,7 @@ export function openStored(keys: TenantKeys, type: TransitType, stored: TransitK
 
 const publicKeys = new WeakMap<TransitKey, Uint8Array>();
 
-/** The same array each time, with which a platform may keep what it makes of it. */
+/** Returns the same array each time, so that a platform can cache what it derives from it. */
 export function publicBytes(stored: TransitKey): Uint8Array {
   const known = publicKeys.get(stored);
   if (known) return known;
@@ -211,7 +211,7 @@ function makeVersion(ctx: Context, ring: TransitRing, version: number): TransitK
   return key;
 }
 
-/** Throws `not-found`; `conflict` where it is a ring whose keys its clients hold. */
+/** Throws `not-found`, or `conflict` if it is a ring whose keys its clients hold. */
 export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): TransitRing {
   const lower = name.toLowerCase();
   const ring = tables.transit.byName(lower);
@@ -222,7 +222,7 @@ export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name:
 
 type ClientRings = Pick<Tables, 'rings'>;
 
-/** Throws `conflict` where it is a ring whose keys its clients hold. */
+/** Throws `conflict` if it is a ring whose keys its clients hold. */
 function refuseOfClients(
   find: (tables: ClientRings, service: RingService) => Ring | undefined,
   tables: ClientRings,
@@ -232,10 +232,10 @@ function refuseOfClients(
   }
 }
 
-/** Keys that are sealed again in one transaction. */
+/** Keys resealed per transaction. */
 const resealedAtOnce = 200;
 
-/** Brings all keys under the tenant's newest key, so that the older ones can go. */
+/** Reseals all keys under the tenant's newest epoch, so that older ones can go. */
 export async function resealTransitKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
   const { epoch } = keys;
   const some = ({ transit }: Tables): number => {
@@ -252,8 +252,8 @@ export async function resealTransitKeys(store: Store, keys: TenantKeys, random: 
 }
 
 /**
- * Erases a ring that was deleted until then, or some of its keys: answers how many rings, undefined when there was
- * nothing left. A ring without some of its keys must not be restored, not even where the clock is set back.
+ * Erases a ring that was deleted before then, or some of its keys. Returns how many rings; undefined if nothing was
+ * left. A ring that lost some keys must not be restored, not even if the clock is set back.
  */
 export function purgeTransit({ transit }: Tables, until: number): number | undefined {
   const id = transit.deletedUntil(until);

@@ -1,6 +1,5 @@
-// What the appliance does with the keys of transit rings: it encrypts, decrypts and signs with them itself, for
-// software that speaks Vault's transit engine. What is wrong with a message is told in that engine's words, which
-// programs go by.
+// Use of transit rings' keys: the appliance encrypts, decrypts and signs with them itself, for software that speaks
+// Vault's transit engine. Errors are worded like that engine's, since programs match on them.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { TransitItem, TransitMade } from '../api/transit.ts';
 import { toBase64 } from '../crypto/bytes.ts';
@@ -116,8 +115,8 @@ export function transitVerify(
 }
 
 /**
- * A hash that was made elsewhere is as long as hashes of that name are: of a longer one only the first bits would
- * count, and a short one is easily another message's too. Ed25519 signs whatever it is given.
+ * A prehashed input must be as long as its algorithm says: of a longer one only the first bits would count, and a short
+ * one easily collides with another message. Ed25519 signs anything it is given.
  */
 function signedBytes(type: TransitType, input: string, hash: TransitHash, prehashed: boolean): Uint8Array {
   const message = bytesOf(input);
@@ -126,7 +125,7 @@ function signedBytes(type: TransitType, input: string, hash: TransitHash, prehas
 }
 
 /**
- * Does it to each, and answers what came of it, in order; each is recorded with the status that it would have alone.
+ * Runs `work` on each item and returns the results in order; each is recorded with the status that it would have alone.
  */
 function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work: Work): { items: TransitMade[] } {
   if (items.length === 0) throw refusal('missing batch input to process');
@@ -138,7 +137,7 @@ function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work:
   return { items: made.map((each) => each.made) };
 }
 
-/** What came of an item, and what its record says of it. */
+/** Result of an item, and what to record of it. */
 interface Done {
   readonly made: TransitMade;
   readonly deed: Deed;
@@ -167,7 +166,7 @@ function problemOf(error: unknown): Done {
 const noDeed: Deed = {};
 let lastDeed: Deed = noDeed;
 
-/** Most requests are about the version of the one before. */
+/** Cached: most requests use the same version as the previous one. */
 function versionDeed(keyVersion: number): Deed {
   if (lastDeed.keyVersion !== keyVersion) lastDeed = { keyVersion };
   return lastDeed;
@@ -183,7 +182,7 @@ function bytesOf(text: string): Uint8Array {
   throw refusal(`illegal base64 data at input byte ${read.wrongAt}`);
 }
 
-/** Version and bytes, of a version that may still be read. Throws `invalid`. */
+/** Version and bytes of a message whose version may still be read. Throws `invalid`. */
 function messageOf(ring: TransitRing, text: string, what: 'ciphertext' | 'signature') {
   const read = readPrefixed(text, what);
   if ('problem' in read) throw refusal(read.problem);
@@ -196,7 +195,7 @@ function messageOf(ring: TransitRing, text: string, what: 'ciphertext' | 'signat
 
 type Kind = 'encryption' | 'decryption' | 'signing' | 'verification';
 
-/** What a ring of the type is refused for. */
+/** Why a ring of this type is refused the work; undefined if it is not. */
 function unsupported(type: TransitType, work: Kind): string | undefined {
   if (work === 'encryption' || work === 'decryption') {
     return isCipher(type) ? undefined : `message ${work} not supported for key type ${type}`;
@@ -205,8 +204,8 @@ function unsupported(type: TransitType, work: Kind): string | undefined {
 }
 
 /**
- * A ring while one request works with it. Its keys are looked up and opened for each message, which the store and the
- * tenant's keys remember.
+ * A ring in use by one request. Its keys are looked up and opened for each message; the store and the tenant's keys
+ * cache them.
  */
 class RingInUse {
   ring: TransitRing;
@@ -250,7 +249,7 @@ class RingInUse {
     return { plaintext, version };
   }
 
-  /** The key that a new message is made with, which is counted as made: 0 is the newest version. */
+  /** The key for a new message, counted as one more message. 0 means the newest version. */
   toMake(wanted: number, what: 'encryption' | 'signing'): TransitKey {
     const { minEncryptionVersion, latestVersion } = this.ring;
     if (wanted < 0) throw refusal(`requested version for ${what} is negative`);
@@ -275,14 +274,14 @@ class RingInUse {
     throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
   }
 
-  /** To be used at once. */
+  /** Use it at once: the tenant's keys own the buffer. */
   opened(stored: TransitKey): Uint8Array {
     const key = openStored(this.#ctx.tenant.keys, this.ring.type, stored);
     if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
     return key;
   }
 
-  /** The first key of a new version, with its first message counted. */
+  /** Rotates to a new version and counts its first message. */
   #rotated(): TransitKey {
     const { tx } = this.#ctx;
     const stored = nextVersion(this.#ctx, this.ring);
@@ -302,7 +301,7 @@ class RingInUse {
     return rotateAfter !== undefined && this.#ctx.world.now() - createdAt >= rotateAfter * 1000;
   }
 
-  /** Where keys are derived one is compulsory; elsewhere it would bind nothing. */
+  /** A context is compulsory if keys are derived; otherwise it would bind nothing. */
   #contextOf({ context = '' }: TransitItem): Uint8Array | undefined {
     if (this.ring.derived) {
       if (context !== '') return bytesOf(context);
@@ -315,7 +314,7 @@ class RingInUse {
   }
 }
 
-/** What Go calls them. */
+/** Go's names of the ciphers. */
 const authenticators = { 'aes256-gcm96': 'cipher', 'chacha20-poly1305': 'chacha20poly1305' } as const;
 
 function withKey<R>(key: Uint8Array, context: Uint8Array | undefined, use: (key: Uint8Array) => R): R {

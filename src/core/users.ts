@@ -15,7 +15,7 @@ import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts'
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;
-  /** Generated, and its hash, both made beforehand: hashing is too slow for a transaction. */
+  /** Generated; password and hash are made beforehand, since hashing is too slow for a transaction. */
   readonly password: string;
   readonly passwordHash: string;
 }
@@ -26,7 +26,7 @@ export function createUser(ctx: Context, input: CreateUserInput): { user: User; 
   return { user: userAnswer(user), password: input.password };
 }
 
-/** Adds a user, without a password hash one who is invited. */
+/** Adds a user; without a password hash, an invited one. */
 export function addUser(
   ctx: Pick<Context, 'tx' | 'tenant' | 'world' | 'caller'>,
   fields: Body<'createUser'>,
@@ -55,12 +55,12 @@ export function addUser(
   return found(tx.users.byId(id));
 }
 
-/** The oldest first. */
+/** Oldest first. */
 export function listUsers({ store }: Reader, { page }: { readonly page: PageRequest }): Promise<WrittenPage<User>> {
   return readInParts(looksAt(store), page, ({ users }, part) => users.list(part, userAnswer));
 }
 
-/** A user by name, or by what else the request says the text is. */
+/** Reference to a user: a text, and whether it is a user name, an address or an id. */
 export interface UserRef {
   readonly text: string;
   readonly is: 'username' | 'email' | 'id';
@@ -72,7 +72,7 @@ export function getUser({ tx }: Context, input: { readonly user: UserRef }): Use
 
 interface UpdateUserInput {
   readonly user: UserRef;
-  /** Each that is named is replaced whole. */
+  /** Each given field is replaced as a whole. */
   readonly changes: Body<'updateUser'>;
 }
 
@@ -105,7 +105,7 @@ export function updateUser(ctx: Context, input: UpdateUserInput): User {
 }
 
 /**
- * Deletes a user, ends its sessions and disables the API keys that it owns, none of which may be stronger than the
+ * Deletes a user, ends their sessions and disables the API keys they own, none of which may be stronger than the
  * caller.
  */
 export function* deleteUser(ctx: Context, input: { readonly user: UserRef }): Slices<{ message: string }> {
@@ -126,14 +126,14 @@ export function* deleteUser(ctx: Context, input: { readonly user: UserRef }): Sl
   return { message: `the user ${user.username} is deleted` };
 }
 
-/** Whether the reference stands for the caller itself: reading and changing oneself needs no flag. */
+/** Whether the reference means the caller itself: reading and changing oneself needs no flag. */
 export function refersToSelf(tables: Pick<Tables, 'users'>, caller: Caller, ref: UserRef): boolean {
   if (caller.kind !== 'user') return false;
   const user = lookUp(tables, ref);
   return user !== undefined && isSelf(caller, user);
 }
 
-/** Throws `not-found` where there is no such user. */
+/** Throws `not-found` if there is no such user. */
 export function findUser(tables: Pick<Tables, 'users'>, ref: UserRef): UserRow {
   return found(lookUp(tables, ref));
 }
@@ -152,7 +152,7 @@ export function userThing({ id, username }: Pick<UserRow, 'id' | 'username'>): T
   return { type: 'user', id, name: username };
 }
 
-/** What a change does to a user. */
+/** The activity record's content for a change of a user. */
 export function userDeed(user: UserRow, change: Partial<UserRow>): Deed {
   const { flagsText = user.flagsText, updatedAt: _, ...fields } = change;
   const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
@@ -172,7 +172,7 @@ export function userAnswer(row: UserRow): User {
     email: row.email,
     flags: JSON.parse(row.flagsText),
     props: row.props,
-    // Who logs in with an identity provider may have no password.
+    // A user who logs in through an identity provider may have no password.
     state: row.hasPassword || row.lastLoginAt !== undefined ? 'active' : 'invited',
     lastLoginAt: row.lastLoginAt ?? null,
   };
@@ -180,7 +180,7 @@ export function userAnswer(row: UserRow): User {
 
 const maxUsername = 256;
 const maxEmail = 254;
-/** Light on purpose: one @ between two parts without spaces and without what an address list is made with. */
+/** Loose on purpose: one @ between two parts without spaces or the characters that address lists use. */
 const email = /^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u;
 
 interface UserNames {
@@ -188,7 +188,7 @@ interface UserNames {
   readonly email?: string;
 }
 
-/** Throws `invalid`, naming each field that is wrong. */
+/** Throws `invalid`, naming each wrong field. */
 export function checkUserNames({ username, email: address }: UserNames): void {
   const problems: FieldProblem[] = [];
   const wrongName = username === undefined ? undefined : usernameProblem(username);
@@ -203,14 +203,14 @@ function usernameProblem(username: string): string | undefined {
   if ([...username].length > maxUsername) return `expected at most ${maxUsername} characters`;
   if (username.trim() !== username || /\p{Cc}/u.test(username))
     return 'expected no control characters, nor spaces around it';
-  // Nobody could ask for such a user: as a part of a path it means something else.
+  // Such a user could not be requested: in a path these names mean something else.
   if (username === '' || username === '.' || username === '..') return 'expected a name';
   return undefined;
 }
 
 /**
- * Throws `conflict`, naming each field that is taken by another user than `exceptId`. A name that is another's address,
- * or the other way round, is taken too: at a login either stands for the user.
+ * Throws `conflict`, naming each field taken by a user other than `exceptId`. A name equal to another user's address,
+ * or the other way round, is taken too: a login accepts either.
  */
 export function checkFree(users: UserTable, { username, email: address }: UserNames, exceptId?: string): void {
   const problems: FieldProblem[] = [];
@@ -223,7 +223,7 @@ export function checkFree(users: UserTable, { username, email: address }: UserNa
   if (problems.length > 0) throw fieldsError('conflict', problems);
 }
 
-/** 64 characters, none that is mistaken for another (0 O, 1 l I): 6 bits each. */
+/** 64 characters, none easily mistaken for another (0 O, 1 l I): 6 bits each. */
 const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz-_.+!%=';
 const generatedLength = 20;
 

@@ -1,7 +1,7 @@
-// Wrappings: keys of a ring wrapped anew by its owner, to the public key that the ring has now. The appliance forgot
-// the bytes of a key when it had made it, so it cannot check that a new wrapping has the same ones, or opens at all.
-// Hence nothing is ever lost by one: how a key was wrapped before is kept beside it. Nor can one be slipped into what
-// is encrypted from now on: the active key is wrapped by the appliance alone.
+// Wrappings: an owner wraps a ring's existing keys to its present public key. The appliance forgot a key's bytes when
+// it had made the key, so it cannot check that a new wrapping has the same bytes, or opens at all. Hence no wrapping is
+// ever lost: the earlier one is kept beside the new one. Nor can a wrapping be slipped into new encrypts: only the
+// appliance wraps the active key.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { RewrappedKey } from '../api/keyrings.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
@@ -16,7 +16,9 @@ import type { Context } from './context.ts';
 import { keyThing, ringThing } from './keyrings.ts';
 import { findRing, givenPair } from './rings.ts';
 
-/** All of them, or none. Throws `conflict` for a key that is wrapped otherwise by now, and what `findRing` throws. */
+/**
+ * Rewraps all of them or none. Throws `conflict` for a key that was rewrapped meanwhile, and what `findRing` throws.
+ */
 export function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Answer<'rewrapKeys'> {
   const { tx, world } = ctx;
   const ring = findRing(tx, 'ks', { name: input.ringname });
@@ -50,7 +52,7 @@ export function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Answer<'rew
   return { rewrapped: deeds.length };
 }
 
-/** What has not even the form of a wrapping to the ring's public key. */
+/** Refuses anything that is not a wrapping to the ring's public key by its form. */
 function refuseUnlikely(place: string, { kem }: Ring, { wrapped, iv }: RewrappedKey): void {
   if (!isWrapping(kem, wrapped)) {
     throw invalidField(`${place}.wrapped`, `expected base64 of 32 bytes wrapped by ${kem}`);
@@ -67,7 +69,9 @@ function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: 
   }
 }
 
-/** What may be put back may always be: it takes no room, and was there already. */
+/**
+ * Refuses a new wrapping past the limit. One that is put back is always allowed: it takes no room and was there before.
+ */
 function refuseNew(place: string, ring: Ring, key: RingKey): void {
   if (ring.kem === 'x25519' && key.kem !== 'x25519') {
     throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);

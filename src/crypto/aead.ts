@@ -1,11 +1,11 @@
-// AEADs: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), which the appliance seals its own bytes with under random
-// 24-byte nonces, and AES-256-GCM for the bulk data of clients, by the platform's Web Crypto.
+// AEADs: XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha), with which the appliance seals its own data under random 24-byte
+// nonces, and AES-256-GCM through Web Crypto for the bulk data of clients.
 import { hchacha, xchacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { KmsError } from '../errors.ts';
 import { utf8 } from './bytes.ts';
 import { native } from './primitives.ts';
 
-/** Ciphertext and 16-byte tag. The caller sees to it that no nonce is used twice under a key. */
+/** Ciphertext and 16-byte tag. The caller ensures that no nonce is used twice under a key. */
 export function sealXChaCha(
   key: Uint8Array,
   nonce24: Uint8Array,
@@ -23,7 +23,7 @@ export function sealXChaCha(
   }
 }
 
-/** The plaintext, or undefined when key, nonce, associated data or any sealed byte is another. */
+/** The plaintext; undefined if the key, the nonce, the associated data or any sealed byte is wrong. */
 export function openXChaCha(
   key: Uint8Array,
   nonce24: Uint8Array,
@@ -58,10 +58,10 @@ function needLengths(key: Uint8Array, nonce24: Uint8Array): void {
   }
 }
 
-/** "expand 32-byte k", as words. */
+/** "expand 32-byte k" as words. */
 const sigma = /* @__PURE__ */ wordsOf(utf8('expand 32-byte k'));
 
-/** The key and the 12-byte nonce that ChaCha20-Poly1305 does the rest with (draft-irtf-cfrg-xchacha-03, §2.3). */
+/** Derives the subkey and the 12-byte nonce for the inner ChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, §2.3). */
 function shortNonce(key: Uint8Array, nonce24: Uint8Array): { subkey: Uint8Array; nonce: Uint8Array } {
   const subkey = new Uint32Array(8);
   const ownKey = wordsOf(key);
@@ -72,23 +72,23 @@ function shortNonce(key: Uint8Array, nonce24: Uint8Array): { subkey: Uint8Array;
   return { subkey: new Uint8Array(subkey.buffer), nonce };
 }
 
-/** A copy, aligned, in the order of the platform, as noble has it. */
+/** An aligned copy as words in the platform's byte order, which noble expects. */
 function wordsOf(bytes: Uint8Array): Uint32Array {
   return new Uint32Array(new Uint8Array(bytes).buffer);
 }
 
 /**
- * AES-256-GCM, the same in Node and in browsers. The key is imported once for a stream; `@noble/ciphers/webcrypto`
+ * AES-256-GCM, the same in Node and in browsers. The key is imported once per stream; `@noble/ciphers/webcrypto`
  * imports it again for each message, which costs a quarter of the throughput at 16 KiB.
  */
 export interface BulkGcm {
-  /** Ciphertext and 16-byte tag. The caller sees to it that no nonce is used twice. */
+  /** Ciphertext and 16-byte tag. The caller ensures that no nonce is used twice. */
   seal(nonce: Uint8Array, plaintext: Uint8Array): Promise<ArrayBuffer>;
-  /** The plaintext; rejects when it does not authenticate. */
+  /** The plaintext; rejects if it does not authenticate. */
   open(nonce: Uint8Array, sealed: Uint8Array, associated?: Uint8Array): Promise<ArrayBuffer>;
 }
 
-/** Imports a key of 32 bytes. Throws `unavailable` where the platform has no Web Crypto (a page without HTTPS). */
+/** Imports a 32-byte key. Throws `unavailable` if the platform has no Web Crypto (a page without HTTPS). */
 export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
   const subtle = webCrypto();
   const imported = await subtle.importKey('raw', unshared(key), 'AES-GCM', false, ['encrypt', 'decrypt']);
@@ -101,14 +101,14 @@ export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
   };
 }
 
-/** Throws `unavailable` where the platform has no Web Crypto (a page without HTTPS). */
+/** Throws `unavailable` if the platform has no Web Crypto (a page without HTTPS). */
 export function webCrypto(): SubtleCrypto {
-  const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined; // typed as always there, which it is not
+  const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined; // typed as always present, which it is not
   if (subtle) return subtle;
   throw new KmsError('unavailable', 'expected Web Crypto, and this page has none', { hint: 'open it over HTTPS' });
 }
 
-/** Web Crypto's types exclude shared memory, which it refuses itself at run time; ours do not say. */
+/** Casts for Web Crypto, whose types exclude shared memory (it refuses that at run time too); our types do not say. */
 export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
 }

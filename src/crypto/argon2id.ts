@@ -1,13 +1,13 @@
-// Argon2id (RFC 9106) makes secrets of what people type: password hashes in PHC string form, parameters included, so
-// that stored ones outlive a change of the cost, and 32 bytes from a passphrase, as costly as a start of the appliance
-// can bear. Slow by design (19 MiB, about 150 ms by noble and 21 by OpenSSL; 64 MiB, 800 and 160): callers run them off
-// the serving thread.
+// Argon2id (RFC 9106) for secrets that people type. Password hashes are PHC strings that include the parameters, so
+// that stored ones outlive a change of the cost; a passphrase yields 32 bytes at the highest cost that a start of the
+// appliance can bear. Slow by design (19 MiB: about 150 ms with noble, 21 with OpenSSL; 64 MiB: 800 and 160), so
+// callers run it off the serving thread.
 import { argon2id as nobleArgon2id } from '@noble/hashes/argon2.js';
 import { KmsError } from '../errors.ts';
 import { equalBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { type Argon2Cost, native } from './primitives.ts';
 
-/** `length` bytes. */
+/** Argon2id output of `length` bytes, by the platform if it can, else by noble. */
 export function argon2id(secret: Uint8Array, salt: Uint8Array, { m, t, p }: Argon2Cost, length: number): Uint8Array {
   return (
     native().argon2id?.(secret, salt, { m, t, p }, length) ?? nobleArgon2id(secret, salt, { m, t, p, dkLen: length })
@@ -19,7 +19,7 @@ const cost = { m: 19_456, t: 2, p: 1 } as const;
 const hashLength = 32;
 export const passwordSaltLength = 16;
 
-/** What stored parameters may ask for at most: a changed file must not stall the process. */
+/** Upper bounds for stored parameters: a tampered file must not stall the process. */
 const most = { m: 1_048_576, t: 16, p: 16 };
 
 const phc =
@@ -33,8 +33,8 @@ export function hashPassword(password: string, salt: Uint8Array): string {
 }
 
 /**
- * Whether `password` made the stored hash; takes the same time either way. Throws `corrupt` where the text is no PHC
- * string of ours.
+ * Whether `password` produced the stored hash; takes the same time either way. Throws `corrupt` if the text is not a
+ * PHC string of this format.
  */
 export function verifyPassword(stored: string, password: string): boolean {
   const { m, t, p, salt, hash } = parse(stored);
@@ -42,7 +42,7 @@ export function verifyPassword(stored: string, password: string): boolean {
 }
 
 /**
- * A hash that no password makes: checking against it costs what a real check costs, where there is no user to check.
+ * A hash that no password matches. Checking against it takes as long as a real check, for when there is no such user.
  */
 export const decoyPasswordHash = format(new Uint8Array(passwordSaltLength), new Uint8Array(hashLength));
 
@@ -59,7 +59,7 @@ function parse(stored: string) {
   return { ...parameters, salt: parameters.salt, hash: parameters.hash };
 }
 
-// PHC strings carry base64 without padding.
+// PHC strings use base64 without padding.
 function unpadded(bytes: Uint8Array): string {
   return toBase64(bytes).replace(/=+$/, '');
 }
@@ -73,7 +73,7 @@ export const passphraseCost: Argon2Cost = { m: 65_536, t: 3, p: 4 };
 
 export const passphraseSaltLength = 16;
 
-/** Throws `corrupt` for parameters that nobody here chose. The text counts in Unicode's composed form (NFC). */
+/** The secret of a passphrase, which is normalised to NFC first. Throws `corrupt` for parameters out of bounds. */
 export function passphraseSecret(passphrase: string, salt: Uint8Array, { m, t, p }: Argon2Cost): Uint8Array {
   const sane = [m, t, p].every((each) => Number.isInteger(each) && each >= 1) && m >= 8 * p;
   if (!sane || m > most.m || t > most.t || p > most.p || salt.length < 8 || salt.length > 64) {

@@ -1,6 +1,6 @@
-// Bytes as people copy them by hand: Crockford's base32 in groups of four characters, read without regard to case,
-// hyphens, white space, and which of O and 0, or of I, L and 1 was meant. What is written may be secret: characters are
-// computed, not looked up.
+// Crockford's base32 for bytes that people copy by hand: groups of four characters, read without regard to case,
+// hyphens or white space, with O read as 0 and I and L as 1. The bytes may be secret, so characters are computed
+// instead of looked up.
 
 /** Five bits as a character code: `0`-`9`, then `a`-`z` without i, l, o and u. */
 function characterOf(value: number): number {
@@ -8,7 +8,7 @@ function characterOf(value: number): number {
   return 48 + value + 39 * past(9) + past(17) + past(19) + past(21) + past(26);
 }
 
-/** Such as `91jp-rv3f-40` for six bytes. */
+/** Base32 in groups of four, such as `91jp-rv3f-40` for six bytes. */
 export function toBase32(bytes: Uint8Array): string {
   let text = '';
   let held = 0;
@@ -28,8 +28,7 @@ export function toBase32(bytes: Uint8Array): string {
 }
 
 /**
- * The `length` bytes that the text stands for; undefined for other characters, another length or a spare bit that is
- * set.
+ * The `length` bytes that the text encodes; undefined for other characters, a wrong length or a spare bit that is set.
  */
 export function fromBase32(text: string, length: number): Uint8Array | undefined {
   const characters = text.toLowerCase().replace(/[-\s]/g, '').replaceAll('o', '0').replace(/[il]/g, '1');
@@ -52,7 +51,7 @@ function numberOf(code: number): number {
   let value = 0;
   for (let each = 0; each < 32; each++) {
     const difference = characterOf(each) ^ code;
-    // All bits set where there is no difference.
+    // All bits are set if there is no difference.
     value |= each & ((difference - 1) >> 31);
   }
   return value;

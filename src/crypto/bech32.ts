@@ -1,12 +1,12 @@
-// Bech32 (BIP 173) as age uses it: without the limit of 90 characters. A prefix in words, the separator 1, the bytes in
-// groups of five bits, and six characters that find typing errors.
+// Bech32 (BIP 173) as age uses it, without the limit of 90 characters: a readable prefix, the separator 1, the bytes in
+// groups of five bits, and six checksum characters that catch typing errors.
 import { utf8 } from './bytes.ts';
 
 const characters = 'qpzry9x8gf2tvdw0s3jn54khce6mua7l';
 const generator = [0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3];
 const checksumLength = 6;
 
-/** In lower case; all of it may be written in upper case. `prefix` is lower-case ASCII. */
+/** Bech32 in lower case (all upper case is valid too). `prefix` is lower-case ASCII. */
 export function toBech32(prefix: string, bytes: Uint8Array): string {
   const groups = regrouped(bytes, 8, 5);
   const sum = checksum([...expanded(prefix), ...groups, ...new Uint8Array(checksumLength)]) ^ 1;
@@ -14,7 +14,7 @@ export function toBech32(prefix: string, bytes: Uint8Array): string {
   return `${prefix}1${groups.map((each) => characters.charAt(each)).join('')}`;
 }
 
-/** The prefix, in lower case, and the bytes; undefined for any text that `toBech32` does not make, in either case. */
+/** The prefix in lower case, and the bytes; undefined for any text that `toBech32` does not make, in either case. */
 export function fromBech32(text: string): { readonly prefix: string; readonly bytes: Uint8Array } | undefined {
   const lower = text.toLowerCase();
   if (text !== lower && text !== text.toUpperCase()) return undefined;
@@ -25,11 +25,11 @@ export function fromBech32(text: string): { readonly prefix: string; readonly by
   if (groups.length < checksumLength || groups.includes(-1)) return undefined;
   if (checksum([...expanded(prefix), ...groups]) !== 1) return undefined;
   const bytes = Uint8Array.from(regrouped(groups.slice(0, -checksumLength), 5, 8));
-  // Of all texts for some bytes one is right: what is left over in the last group is less than a group, and zero.
+  // Encoding again proves the text canonical: the padding is shorter than a group, and zero.
   return toBech32(prefix, bytes) === lower ? { prefix, bytes } : undefined;
 }
 
-/** The bits of `values` in groups of another width; from wide to narrow the last one is filled up with zeros. */
+/** Regroups the bits of `values` to another width; the last narrow group is padded with zeros. */
 function regrouped(values: Iterable<number>, from: number, to: number): number[] {
   const groups: number[] = [];
   let held = 0;
@@ -42,7 +42,7 @@ function regrouped(values: Iterable<number>, from: number, to: number): number[]
   return groups;
 }
 
-/** The prefix as the checksum has it: the upper bits of its characters, zero, the lower ones. */
+/** The prefix as the checksum covers it: the upper bits of its characters, a zero, the lower bits. */
 function expanded(prefix: string): number[] {
   const codes = [...utf8(prefix)];
   return [...codes.map((code) => code >>> 5), 0, ...codes.map((code) => code & 31)];

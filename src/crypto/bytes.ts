@@ -1,7 +1,6 @@
 /// <reference lib="esnext.typedarrays" />
-// Bytes are joined, compared, and made into text and back: base64, base64url, hex, UTF-8. Every `from*` is strict and
-// canonical: of all texts that could stand for some bytes exactly one is taken, so that a changed spare bit is a
-// change.
+// Bytes: joining, comparing, and text encodings (base64, base64url, hex, UTF-8). Every `from*` is strict and canonical:
+// exactly one text is accepted for given bytes, so that even a changed spare bit is noticed.
 
 /** A new array with all parts in order. */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -21,7 +20,7 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && equalParts(a, 0, b, 0, a.length);
 }
 
-/** The same for `length` bytes from a place in each. */
+/** The same for `length` bytes from an offset in each. */
 export function equalParts(a: Uint8Array, aStart: number, b: Uint8Array, bStart: number, length: number): boolean {
   let difference = 0;
   for (let i = 0; i < length; i++) difference |= (a[aStart + i] ?? 0) ^ (b[bStart + i] ?? 0);
@@ -34,10 +33,10 @@ const urlOptions = { alphabet: 'base64url', omitPadding: true } as const;
 const strict = { lastChunkHandling: 'strict' } as const;
 const looseUrl = { alphabet: 'base64url', lastChunkHandling: 'loose' } as const;
 
-/** Whether bytes have methods for base64 and hex, which are typed as always there and are not yet. */
+/** Whether the platform has the base64 and hex methods of Uint8Array; the types claim that it always does. */
 const isBuiltIn = 'fromBase64' in Uint8Array;
 
-/** So many bytes at most stand beside an array, which takes a quarter of the time of a buffer of their own. */
+/** Up to this many bytes are stored inline with the array, which takes a quarter of the time of a separate buffer. */
 const fewBytes = 64;
 
 /** Base64 with padding (RFC 4648 §4). */
@@ -50,7 +49,7 @@ export function fromBase64(text: string): Uint8Array | undefined {
   if (!isBuiltIn) return bytesByText(text);
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
-  // The built-in decoder skips white space; then there are fewer bytes than the length promises.
+  // The built-in decoder skips white space, which then leaves fewer bytes than the length promises.
   const length = (text.length / 4) * 3 - padding;
   try {
     if (length > fewBytes) {
@@ -77,18 +76,19 @@ export function fromBase64Url(text: string): Uint8Array | undefined {
 }
 
 /**
- * Writes the bytes to the start of `into`, as many as the text's length says, unless `toBase64Url` does not make that
- * text or they do not fit. For hot paths: an array of more than 64 bytes is costly to make.
+ * Writes the bytes to the start of `into`, as many as the text's length says. Returns false for a text that
+ * `toBase64Url` does not make, or one that does not fit. For hot paths: an array of more than 64 bytes is costly to
+ * make.
  */
 export function readBase64Url(text: string, into: Uint8Array): boolean {
   const rest = text.length % 4;
   const length = (text.length * 3) >>> 2;
   if (rest === 1 || length > into.length) return false;
-  // The lower bits of the last character say nothing, and are zero.
+  // Spare bits of the last character must be zero.
   if (rest !== 0 && !(rest === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(text.charAt(text.length - 1))) return false;
   if (!isBuiltIn) return readByText(text, into);
   try {
-    // White space and padding, which it would take, make fewer bytes than the length promises.
+    // White space and padding, which the decoder accepts, yield fewer bytes than the length promises.
     return into.setFromBase64(text, looseUrl).written === length;
   } catch {
     return false;
@@ -121,8 +121,8 @@ export function fromUtf8(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * What follows is for platforms without `Uint8Array.fromBase64` and its like, such as Node 20 to 24 and browsers from
- * before autumn 2025: by way of strings of bytes, which is slow, and canonical all the same. Padded base64.
+ * Padded base64. This and the functions below serve platforms without `Uint8Array.fromBase64` and its like (Node 20 to
+ * 24, browsers from before autumn 2025). They go by way of binary strings: slow, but just as canonical.
  */
 export function base64ByText(bytes: Uint8Array): string {
   let text = '';
@@ -144,7 +144,7 @@ export function base64UrlByText(bytes: Uint8Array): string {
   return base64ByText(bytes).replace(/[+/=]/g, (character) => ({ '+': '-', '/': '_' })[character] ?? '');
 }
 
-/** Writes the bytes to the start of `into`; not for any text that `base64UrlByText` does not make. */
+/** Writes the bytes to the start of `into`. Returns false for any text that `base64UrlByText` does not make. */
 export function readByText(base64Url: string, into: Uint8Array): boolean {
   const base64 = base64Url.replace(/[-_]/g, (character) => (character === '-' ? '+' : '/'));
   const bytes = /[+/=]/.test(base64Url) ? undefined : bytesByText(base64 + '='.repeat(-base64.length & 3));
@@ -156,7 +156,7 @@ export function hexByText(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Of a text that is known to be hex. */
+/** The bytes of a text that is known to be hex. */
 export function bytesByHex(hex: string): Uint8Array {
   return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }

@@ -1,6 +1,5 @@
 // The key schedule of C2SP chunked encryption (c2sp.org/chunked-encryption) with AES-256-GCM and SHA-512,
-// "Cobblestone-256": what a stream's key, nonces and commitment are. Reading and writing the stream itself is the
-// client's.
+// "Cobblestone-256": it derives a stream's key, nonces and commitment. The client reads and writes the streams.
 import { KmsError } from '../errors.ts';
 import { unshared, webCrypto } from './aead.ts';
 import { concatBytes, utf8 } from './bytes.ts';
@@ -10,7 +9,7 @@ export const commitmentLength = 32;
 /** Plaintext bytes of every chunk but the last, which is always shorter and may be empty. */
 export const chunkLength = 16384;
 export const tagLength = 16;
-/** The most chunks of one message. */
+/** Maximum number of chunks in one message. */
 export const maxChunks = 2 ** 38;
 
 const label = utf8('c2sp.org/chunked-encryption@v1+AEAD_AES_256_GCM\0');
@@ -20,11 +19,11 @@ interface ChunkKeys {
   readonly key: Uint8Array;
   /** 12 bytes. */
   readonly baseNonce: Uint8Array;
-  /** 32 bytes that stand in the stream; they fit this key, context and salt alone. */
+  /** 32 bytes stored in the stream, which commit to this key, context and salt. */
   readonly commitment: Uint8Array;
 }
 
-/** Derives what one message is sealed with. Throws `invalid` for a key that has not 32 bytes. */
+/** Derives the keys of one message. Throws `invalid` for a key that is not 32 bytes long. */
 export async function deriveChunkKeys(key: Uint8Array, context: Uint8Array, salt: Uint8Array): Promise<ChunkKeys> {
   if (key.length !== 32) throw new KmsError('invalid', `expected a key of 32 bytes, got ${key.length}`);
   if (salt.length !== saltLength) throw new KmsError('invalid', `expected a salt of 24 bytes, got ${salt.length}`);
@@ -43,9 +42,9 @@ export function chunkNonce(baseNonce: Uint8Array, index: number): Uint8Array {
 }
 
 /**
- * HKDF-Expand with SHA-512. Unlike the library's it takes a `prk` shorter than the hash (RFC 5869 §2.3 asks for a hash
- * length): c2sp.org/chunked-encryption expands its 32-byte key directly. By Web Crypto, which whoever reads such a
- * stream needs anyhow: noble's SHA-512 would be 3 kB of the client library.
+ * HKDF-Expand with SHA-512. Unlike the library's it takes a `prk` shorter than the hash (RFC 5869 §2.3 asks for the
+ * hash length), because c2sp.org/chunked-encryption expands its 32-byte key directly. It uses Web Crypto, which every
+ * reader of such a stream needs anyway: noble's SHA-512 would add 3 kB to the client library.
  */
 export async function hkdfExpandSha512(prk: Uint8Array, info: Uint8Array, length: number): Promise<Uint8Array> {
   const subtle = webCrypto();

@@ -1,4 +1,5 @@
-// Ed25519 signatures (RFC 8032), verified by the strictest of the rules in use: what one verifier takes, all take.
+// Ed25519 signatures (RFC 8032), verified by the strictest rules in use: a signature that passes here passes in every
+// verifier.
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { sha512 } from '@noble/hashes/sha2.js';
 import { concatBytes, equalBytes, toHex } from './bytes.ts';
@@ -10,8 +11,8 @@ export function ed25519Sign(seed32: Uint8Array, message: Uint8Array): Uint8Array
 }
 
 /**
- * Whether the signature is the one that `ed25519Sign` makes, for whoever has the seed: RFC 8032 leaves no choice in a
- * signature. It is quicker than to verify, and stricter than any rule of that. The time says nothing of what differs.
+ * Whether the signature is the one that `ed25519Sign` makes, for callers who hold the seed: RFC 8032 signatures are
+ * deterministic. Faster than verifying, stricter than any verification rule, and in constant time.
  */
 export function isEd25519Signature(seed32: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   return equalBytes(ed25519Sign(seed32, message), signature);
@@ -20,18 +21,18 @@ export function isEd25519Signature(seed32: Uint8Array, message: Uint8Array, sign
 const { Point } = ed25519;
 
 /**
- * Which tables noble makes with the first signature: those for many signatures take 30 ms to make, those for few 12
- * ms, and each signature then two or three times as long.
+ * Chooses the tables that noble builds with the first signature. Those for many signatures take 30 ms to build; those
+ * for few take 12 ms, but make each signature two or three times as slow.
  */
 export function expectSignatures(howMany: 'many' | 'few'): void {
   Point.BASE.precompute(howMany === 'many' ? 8 : 2);
 }
 
 /**
- * Whether the signature fits; false, too, for a key or signature that is malformed. Canonical encodings alone, no point
- * of small order as key or R, and the equation of RFC 8032 §5.1.7 without the cofactor: libsodium's rules, and
- * node:crypto's since 26.5. noble's own `verify` multiplies by the cofactor and takes an R of small order, so that who
- * holds the key can make signatures that only it takes.
+ * Whether the signature is valid; false, too, for a malformed key or signature. Only canonical encodings, no point of
+ * small order as key or R, and the equation of RFC 8032 §5.1.7 without the cofactor: libsodium's rules, and
+ * node:crypto's since 26.5. noble's own `verify` multiplies by the cofactor and accepts an R of small order, so a key
+ * holder could make signatures that only noble accepts.
  */
 export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (publicKey.length !== 32 || signature.length !== 64) return false;
@@ -52,7 +53,7 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
 
 const prime = 2n ** 255n - 19n;
 
-/** The y of the points of order 1, 2, 4 and 8, whose x are told apart by a sign alone. */
+/** y coordinates of the points of order 1, 2, 4 and 8; the points of one y differ in the sign of x only. */
 const ofSmallOrder: ReadonlySet<bigint> = new Set([
   0n,
   1n,
@@ -61,7 +62,7 @@ const ofSmallOrder: ReadonlySet<bigint> = new Set([
   0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n,
 ]);
 
-/** Whether 32 bytes encode a y as one must, and not that of a point of small order; there may be no point with it. */
+/** Whether 32 bytes encode a canonical y that no point of small order has. The curve may have no point with that y. */
 function isOfLargeOrder(point: Uint8Array): boolean {
   const y = littleEndian(point) & (2n ** 255n - 1n);
   return y < prime && !ofSmallOrder.has(y);
@@ -76,7 +77,7 @@ export function ed25519PublicKey(seed: Uint8Array): Uint8Array {
   return native().ed25519PublicKey?.(seed) ?? ed25519.getPublicKey(seed);
 }
 
-/** What stands before the 32 bytes of a public key in its SPKI DER (RFC 8410 §4). */
+/** SPKI DER up to the 32 bytes of the public key (RFC 8410 §4). */
 const spkiPrefix = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
 
 /** SPKI DER of a 32-byte public key. */

@@ -1,5 +1,5 @@
-// Hashes and what is derived with them: SHA-256, HMAC-SHA256, HKDF (RFC 5869). Plain forms; those that stand on the
-// path of every request have faster ones in fast-hash.ts.
+// SHA-256, HMAC-SHA256 and HKDF (RFC 5869) in plain form. Those on the path of every request have faster forms in
+// fast-hash.ts.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 as nobleSha256 } from '@noble/hashes/sha2.js';
@@ -26,7 +26,7 @@ export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array
   return (message) => hmac(nobleSha256, key, message);
 }
 
-/** `length` bytes from `key` for the purpose `label`: HKDF-SHA256 with an empty salt and the label as info. */
+/** `length` bytes derived from `key` for the purpose `label`: HKDF-SHA256 with an empty salt and the label as info. */
 export function hkdfSha256(key: Uint8Array, label: string, length: number): Uint8Array {
   return hkdf(nobleSha256, key, undefined, utf8(label), length);
 }

@@ -1,12 +1,11 @@
-// The `header` of an encrypt, meant to stand in front of a ciphertext: version, flags, the hash, and the asset's id,
-// version and signature where there is an asset. Each of the two parts has a MAC, so that it can be told which was
-// altered.
+// The `header` of an encrypt, meant to precede a ciphertext: version, flags, the hash, and the asset's id, version and
+// signature if there is one. Each of the two parts has its own MAC, so that a reader can tell which was altered.
 //
 //   version 1 (1) | flags (1) | hash (75) | mac (12)   and with an asset   asset ULID (16) | version (4, big-endian) |
 //   Ed25519 signature (64) | mac (16)
 //
-// The text is base64url, 119 or 252 characters. Without flags the first MAC is a part of the hash's own, which costs
-// nothing more; with any it is under another key and covers them, so that none can be taken off. See docs/formats.md.
+// The text is base64url, 119 or 252 characters. Without flags the first MAC is part of the hash's own, at no extra
+// cost; with flags it is under another key and covers them, so that none can be removed. See docs/formats.md.
 
 import { KmsError } from '../errors.ts';
 import { equalParts, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
@@ -29,22 +28,22 @@ interface HeaderAsset {
   readonly signature: Uint8Array;
 }
 
-/** How what stands behind a header is to be opened. */
+/** How the ciphertext behind a header is opened. */
 interface HeaderUse {
-  /** With a share that the appliance gives, and not with the ring's key. */
+  /** With a share from the appliance, instead of with the ring's key. */
   readonly isRecipient: boolean;
-  /** The writer may have sealed that share too, so that the appliance need not be asked. */
+  /** Whether the writer may have sealed that share too, so that the appliance need not be asked. */
   readonly isOffline: boolean;
 }
 
 export interface DecodedHeader extends HeaderUse {
   readonly version: number;
   readonly hasAsset: boolean;
-  /** Ring and key behind its hash; undefined where the hash was altered, or is another tenant's. */
+  /** Ring and key named by its hash; undefined if the hash was altered or is another tenant's. */
   readonly reference: KeyReference | undefined;
-  /** Whether version, flags and hash are as they were made. */
+  /** Whether version, flags and hash are authentic. */
   readonly intact: boolean;
-  /** Its `intact` says whether the asset part belongs to this hash and is as it was made. */
+  /** `intact` tells whether the asset part belongs to this hash and is authentic. */
   readonly asset?: HeaderAsset & { readonly intact: boolean };
 }
 
@@ -58,7 +57,7 @@ const assetMacStart = signatureStart + 64;
 const assetLength = assetMacStart + 16;
 const flags = { asset: 1, recipient: 2, offline: 4 };
 
-/** Where a header without an Asset is put together: arrays over 64 bytes are costly to make. */
+/** Buffer for building a header without an asset: arrays over 64 bytes are costly to make. */
 const base = new Uint8Array(baseLength);
 const ordinary: HeaderUse = { isRecipient: false, isOffline: false };
 
@@ -72,7 +71,7 @@ interface HeaderContent {
   readonly use?: HeaderUse;
 }
 
-/** The header of what `sealKeyHash` made, under the keys of the hash's own epoch. */
+/** The header for a result of `sealKeyHash`, under the keys of the hash's own epoch. */
 export function encodeHeader(
   keys: SealingKeys,
   { content, mac: hashMac, asset, use = ordinary }: SealedKeyHash & HeaderContent,
@@ -81,7 +80,7 @@ export function encodeHeader(
   made[0] = 1;
   made[1] = flagsOf(asset !== undefined, use);
   made.set(content, hashStart);
-  // The tag of the hash, and behind it what authenticates a header of no more than that.
+  // The hash's tag, and after it the MAC of a header that has nothing but the hash.
   made.set(hashMac, hashStart + content.length);
   if (made[1] === 0) return toBase64Url(made);
   const mac = keyedMac(keys.key('header', epochOfHash(content)));
@@ -96,8 +95,8 @@ export function encodeHeader(
 }
 
 /**
- * What a header says and whether that is authentic; undefined when it has not the form of one or names keys not held.
- * Its hash as text is with `inspectHeader`.
+ * Decodes a header and checks its MACs; undefined if the text is not formed like a header or its keys are not held. For
+ * the hash as text, see `inspectHeader`.
  */
 export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | undefined {
   if (!readHeader(text)) return undefined;
@@ -121,8 +120,8 @@ export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | u
 }
 
 /**
- * What the appliance adds to the file key of whoever encrypted with this header: 32 bytes, as long-lived as the hash.
- * The header was decoded under these keys.
+ * The appliance's share in the key of a file that was encrypted with this header: 32 bytes, valid as long as the hash.
+ * The caller has decoded the header under these keys.
  */
 export function shareOf(keys: SealingKeys, header: string): Uint8Array {
   if (!readHeader(header)) throw new KmsError('internal', 'expected a header that was decoded');
@@ -138,7 +137,9 @@ export interface HeaderInspection extends HeaderUse {
   readonly assetVersion?: number;
 }
 
-/** What a header says, without keys and so without any proof; undefined when it has not the form of one. */
+/**
+ * Contents of a header, read without keys and so without any proof; undefined if the text is not formed like a header.
+ */
 export function inspectHeader(text: string): HeaderInspection | undefined {
   if (!readHeader(text)) return undefined;
   const base = { version: 1, hash: toBase64Url(read.subarray(hashStart, macStart)), ...useInRead() };
@@ -146,7 +147,7 @@ export function inspectHeader(text: string): HeaderInspection | undefined {
   return { ...base, hasAsset: true, assetId: idFromBytes('asset', read, baseLength), assetVersion: assetVersion() };
 }
 
-/** Where a header is read. */
+/** Buffer that a header is decoded into. */
 const read = new Uint8Array(assetLength);
 const readView = new DataView(read.buffer);
 
@@ -162,7 +163,7 @@ function useInRead(): HeaderUse {
   return { isRecipient: hasFlag('recipient'), isOffline: hasFlag('offline') };
 }
 
-/** Whether it is a header of this version, whose flags and length fit each other. Its bytes are in `read` then. */
+/** Whether the text is a header of this version whose flags and length agree. Its bytes are then in `read`. */
 function readHeader(text: string): boolean {
   if (text.length !== 119 && text.length !== 252) return false;
   if (!readBase64Url(text, read) || read[0] !== 1 || read[hashStart] !== 1) return false;
@@ -176,12 +177,12 @@ function assetVersion(): number {
 
 type Mac = (message: Uint8Array) => Uint8Array;
 
-/** The first MAC of a header with flags. */
+/** First MAC of a header with flags. */
 function flagsMac(mac: Mac, bytes: Uint8Array): Uint8Array {
   return macOf(mac, headerLabel, bytes.subarray(0, macStart)).subarray(0, macLength);
 }
 
-/** Over hash, asset id, version and signature: the hash binds the asset part to this header. */
+/** MAC over hash, asset id, version and signature: the hash binds the asset part to this header. */
 function assetMac(mac: Mac, bytes: Uint8Array): Uint8Array {
   const message = new Uint8Array(assetLabel.length + keyHashLength + 84);
   message.set(assetLabel);
@@ -197,7 +198,7 @@ function macOf(mac: Mac, label: Uint8Array, content: Uint8Array): Uint8Array {
   return mac(message).subarray(0, 16);
 }
 
-/** The keyed state of each key in use. A key that is let go takes its state along. */
+/** Keyed state per key in use. It is collected together with its key. */
 const macs = new WeakMap<Uint8Array, Mac>();
 
 function keyedMac(key: Uint8Array): Mac {

@@ -1,5 +1,5 @@
 // HPKE (RFC 9180), base mode, single shot: a KEM, HKDF-SHA256 and AES-256-GCM. The KEM is DHKEM(X25519, HKDF-SHA256)
-// unless another is given (x-wing.ts). The key schedule takes the AEAD as a parameter because the published vectors
+// unless another is given (x-wing.ts). The key schedule takes the AEAD as a parameter, because the published vectors
 // exist for others only.
 import { gcm } from '@noble/ciphers/aes.js';
 import { expand, extract } from '@noble/hashes/hkdf.js';
@@ -12,18 +12,18 @@ import { publicFromPrivate, sharedSecret } from './x25519.ts';
 /** A KEM of RFC 9180 §4. */
 export interface HpkeKem {
   readonly id: number;
-  /** How long an encapsulated key is, in bytes. */
+  /** Length of an encapsulated key in bytes. */
   readonly encLength: number;
-  /** Throws `invalid` for a public key that nothing can be sealed to. */
+  /** Throws `invalid` for a public key that is malformed or of low order. */
   encapsulate(
     publicKey: Uint8Array,
     random: (length: number) => Uint8Array,
   ): { readonly enc: Uint8Array; readonly shared: Uint8Array };
-  /** Undefined where `enc` is none that a sender makes. */
+  /** Undefined if no sender could have made `enc`. */
   decapsulate(privateKey: Uint8Array, enc: Uint8Array): Uint8Array | undefined;
 }
 
-/** An AEAD of RFC 9180 §7.3, as far as the key schedule asks. */
+/** The parameters of an AEAD (RFC 9180 §7.3) that the key schedule needs. */
 export interface HpkeAead {
   readonly id: number;
   readonly keyLength: number;
@@ -36,7 +36,7 @@ const version = utf8('HPKE-v1');
 /** "KEM" and the id of DHKEM(X25519, HKDF-SHA256), RFC 9180 §4.1. */
 const kemSuite = concatBytes(utf8('KEM'), Uint8Array.of(0x00, 0x20));
 
-/** DHKEM(X25519, HKDF-SHA256), which takes an ephemeral private key of 32 random bytes. */
+/** DHKEM(X25519, HKDF-SHA256); its randomness is an ephemeral private key of 32 bytes. */
 const x25519Kem: HpkeKem = {
   id: 0x0020,
   encLength: 32,
@@ -53,7 +53,7 @@ const x25519Kem: HpkeKem = {
   },
 };
 
-/** What both sides derive (RFC 9180 §5.1). `key` is secret. */
+/** Values that both sides derive (RFC 9180 §5.1). `key` is secret. */
 interface HpkeContext {
   readonly sharedSecret: Uint8Array;
   readonly key: Uint8Array;
@@ -61,7 +61,7 @@ interface HpkeContext {
   readonly exporterSecret: Uint8Array;
 }
 
-/** The sender's side; `random` gives what the KEM takes, such as an ephemeral private key. */
+/** Sender's side; `random` supplies the KEM's randomness, such as an ephemeral private key. */
 export function setupSender(
   publicKey: Uint8Array,
   info: Uint8Array,
@@ -73,7 +73,7 @@ export function setupSender(
   return { enc, ...keySchedule(kem.id, shared, info, aead) };
 }
 
-/** Decapsulates `enc`; undefined where no sender makes such. */
+/** Recipient's side: decapsulates `enc`; undefined if no sender could have made it. */
 export function setupRecipient(
   privateKey: Uint8Array,
   enc: Uint8Array,
@@ -88,13 +88,13 @@ export function setupRecipient(
 interface HpkeSealed {
   /** The encapsulated key: 32 bytes for X25519. */
   readonly enc: Uint8Array;
-  /** As long as the plaintext, and the 16-byte tag. */
+  /** Ciphertext as long as the plaintext, then the 16-byte tag. */
   readonly ciphertext: Uint8Array;
   /** 12 bytes; both sides derive it. */
   readonly baseNonce: Uint8Array;
 }
 
-/** Seals one message to a public key. Throws `invalid` for one that nothing can be sealed to. */
+/** Seals one message to a public key. Throws `invalid` for a key that is malformed or of low order. */
 export function hpkeSeal(
   publicKey: Uint8Array,
   info: Uint8Array,
@@ -107,7 +107,7 @@ export function hpkeSeal(
   return { enc, ciphertext: gcm(key, baseNonce, aad).encrypt(plaintext), baseNonce };
 }
 
-/** Opens what `hpkeSeal` made; undefined when anything about it is another. */
+/** Opens a message of `hpkeSeal`; undefined if any input differs from the sender's. */
 export function hpkeOpen(
   privateKey: Uint8Array,
   enc: Uint8Array,
@@ -125,8 +125,8 @@ export function hpkeOpen(
 }
 
 /**
- * The same by Web Crypto, for clients, which have it anyhow: noble's AES would be a tenth of what their library weighs.
- * Throws `unavailable` where there is none.
+ * `hpkeOpen` by Web Crypto, for clients, which have it anyway: noble's AES would be a tenth of their library. Throws
+ * `unavailable` if there is no Web Crypto.
  */
 export async function hpkeOpenSoon(
   privateKey: Uint8Array,

@@ -1,5 +1,5 @@
-// The forms in which keys of X-Wing are handed in and out: PKCS#8 and SPKI as the draft's example has them, JWK as
-// WebCrypto exports them, and age's identities. All of them hold the seed, or the 1216 bytes of the public key.
+// Encodings of X-Wing keys: PKCS#8 and SPKI as in the draft's example, JWK as WebCrypto exports it, and age's
+// identities. All of them hold the seed, or the 1216 bytes of the public key.
 import { fromBech32 } from './bech32.ts';
 import { concatBytes, equalBytes, fromBase64Url, fromHex } from './bytes.ts';
 import { isPem } from './pem.ts';
@@ -7,12 +7,12 @@ import { isUsableXWingKey, xWingPublicKey, xWingPublicKeyLength } from './x-wing
 import { afterPrefix, keyTextBytes } from './x25519.ts';
 
 /**
- * What an AlgorithmIdentifier may say, as DER: 1.3.6.1.4.1.62253.25722, of the arc of one of the draft's authors. The
- * first is written; a registered one will be put before it, and this one still be read.
+ * Accepted AlgorithmIdentifiers in DER: 1.3.6.1.4.1.62253.25722, from the arc of one of the draft's authors. The first
+ * is the one written; a registered one will be put before it, and this one still be read.
  */
 const identifiers = ['300d060b2b0601040183e62d81c87a'].map((hex) => fromHex(hex) ?? new Uint8Array());
 
-/** SubjectPublicKeyInfo up to the key: lengths, the algorithm, and a bit string without unused bits. */
+/** SubjectPublicKeyInfo up to the key: lengths, algorithm, and the start of a bit string without unused bits. */
 const spkiPrefixes = identifiers.map((identifier) => {
   const inside = identifier.length + 5 + xWingPublicKeyLength;
   const bits = xWingPublicKeyLength + 1;
@@ -34,14 +34,15 @@ export function hybridKeyToSpki(publicKey: Uint8Array): Uint8Array {
   return concatBytes(...spkiPrefixes.slice(0, 1), publicKey);
 }
 
-/** PKCS#8 PrivateKeyInfo, DER, of a seed. */
+/** PKCS#8 PrivateKeyInfo of a seed, DER. */
 export function seedToPkcs8(seed: Uint8Array): Uint8Array {
   return concatBytes(...pkcs8Prefixes.slice(0, 1), seed);
 }
 
 /**
- * The 1216 bytes of a public key given as base64 SPKI DER, PEM, JWK, or base64 of the bytes. Undefined for anything
- * else, for what nothing can be sealed to, and for the JWK of a private key, which is no text to hand to others.
+ * The 1216 bytes of a public key given as base64 SPKI DER, PEM, JWK, or base64 of the raw bytes. Undefined for anything
+ * else, for unusable keys, and for the JWK of a private key, which must not be handed to others. Throws `invalid` for
+ * PEM with two public keys.
  */
 export function parseHybridKey(text: string): Uint8Array | undefined {
   const jwk = jwkOf(text);
@@ -50,8 +51,8 @@ export function parseHybridKey(text: string): Uint8Array | undefined {
 }
 
 /**
- * The seed of a private key given as PEM, base64 PKCS#8 DER, JWK, or an identity of age. Undefined for anything else:
- * 32 bytes alone may as well be a key of X25519.
+ * The seed of a private key given as PEM, base64 PKCS#8 DER, JWK, or an age identity. Undefined for anything else: a
+ * bare 32 bytes could just as well be an X25519 key. Throws `invalid` for PEM with two private keys.
  */
 export function parseSeed(text: string): Uint8Array | undefined {
   const jwk = jwkOf(text);
@@ -81,19 +82,19 @@ function firstAfter(bytes: Uint8Array, prefixes: readonly Uint8Array[], length: 
 
 interface Jwk {
   readonly publicKey: Uint8Array;
-  /** Whether it says a private key, whatever that is. */
+  /** Whether the JWK has a private part, even a malformed one. */
   readonly isPrivate: boolean;
   readonly seed?: Uint8Array;
 }
 
 /**
- * A key of the kind `AKP`, as WebCrypto exports it: `pub` always, `priv` for a private one; the rest does not matter.
+ * Reads a JWK of type `AKP` as WebCrypto exports it: `pub` always, `priv` for a private key; other members are ignored.
  */
 function jwkOf(text: string): Jwk | undefined {
   if (!text.trimStart().startsWith('{')) return undefined;
   let fields: Readonly<Record<string, unknown>>;
   try {
-    // Cast: a text that begins so is an object, or none that can be parsed.
+    // Cast: a text that begins with `{` parses as an object or not at all.
     fields = JSON.parse(text) as typeof fields;
   } catch {
     return undefined;

@@ -1,21 +1,21 @@
-// The `hash` of an encrypt: which ring and key it was, sealed so that its tenant alone can read it, and nothing is
-// stored.
+// The `hash` of an encrypt: the ids of the ring and the key, sealed so that only their tenant can read them and nothing
+// has to be stored.
 //
 //   version 1 (1) | key epoch (2, big-endian) | nonce (20) | ring ULID (16) and key ULID (16), encrypted | tag (20)
 //
-// Encrypt-then-MAC with HMAC-SHA256 as the one primitive, since two HMACs of one block under keys whose state is kept
-// cost a quarter of an AEAD's set-up for these 32 bytes. Of the second one's 32 bytes 20 are the tag, and the other 12
-// authenticate a header that holds this hash and no Asset. The text is base64url, 100 characters. See docs/formats.md.
+// Encrypt-then-MAC with HMAC-SHA256 as the only primitive: two one-block HMACs with cached key state cost a quarter of
+// an AEAD's set-up for these 32 bytes. The second yields 32 bytes: 20 are the tag, and the other 12 authenticate a
+// header that holds this hash and no asset. The text is base64url, 100 characters. See docs/formats.md.
 import { KmsError } from '../errors.ts';
 import { equalParts, fromBase64Url, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
 import { hmacSha256 } from './fast-hash.ts';
 import { idFromBytes, knownIdInto } from './ulid.ts';
 
-/** The keys of a tenant, as far as hashes and headers need them. */
+/** The tenant's keys for hashes and headers. */
 export interface SealingKeys {
-  /** The epoch that new bytes are made under; fits 16 bits. */
+  /** The epoch used for new hashes; fits 16 bits. */
   readonly epoch: number;
-  /** The 32-byte key of that label. Throws `not-found` for an epoch that is not held. */
+  /** The 32-byte key with that label. Throws `not-found` for an epoch that is not held. */
   key(label: 'hash' | 'header', epoch?: number): Uint8Array;
 }
 
@@ -37,14 +37,14 @@ export interface SealedKeyHash {
   readonly hash: string;
   /** The 55 bytes of the hash before its tag. */
   readonly content: Uint8Array;
-  /** 32 bytes: the tag, and the 12 that authenticate a header of this hash without an Asset. */
+  /** 32 bytes: the tag, then the 12 bytes that authenticate a header of this hash without an asset. */
   readonly mac: Uint8Array;
 }
 
-/** Where a hash is put together: arrays over 64 bytes are costly to make. */
+/** Buffer for building a hash: arrays over 64 bytes are costly to make. */
 const whole = new Uint8Array(keyHashLength);
 
-/** A new hash for that ring and key; each call gives another. */
+/** A new hash for that ring and key; each call gives a different one. */
 export function sealKeyHash(
   keys: SealingKeys,
   ringId: string,
@@ -67,26 +67,26 @@ export function sealKeyHash(
   return { hash: toBase64Url(whole), content, mac };
 }
 
-/** What 75 bytes say that may be a hash. */
+/** The result of reading 75 bytes as a hash. */
 interface OpenedHash {
-  /** Undefined when this tenant did not make it: altered, another's. */
+  /** Undefined if this tenant did not make the hash: it was altered or is another's. */
   readonly reference: KeyReference | undefined;
-  /** 32 bytes: the right tag, and the 12 that authenticate a header of this hash without an Asset. */
+  /** 32 bytes: the correct tag, then the 12 bytes that authenticate a header of this hash without an asset. */
   readonly mac: Uint8Array;
 }
 
-/** Where a hash is read. */
+/** Buffers that a hash is decoded into. */
 const read = new Uint8Array(keyHashLength);
 const readContent = new Uint8Array(tagStart);
 const readNonce = new Uint8Array(nonceLength);
 
-/** Ring and key of a hash; undefined when this tenant cannot read it: malformed, altered, another's. */
+/** Ring and key of a hash; undefined if this tenant cannot read it: malformed, altered or another's. */
 export function openKeyHash(keys: SealingKeys, text: string): KeyReference | undefined {
   if (text.length !== 100 || !readBase64Url(text, read) || read[0] !== 1) return undefined;
   return openKeyHashAt(keys, read, 0)?.reference;
 }
 
-/** The hash at that place of the bytes, whose version is known; undefined where the keys of its epoch are not held. */
+/** Reads the hash at an offset of `bytes`, whose version is known; undefined if the keys of its epoch are not held. */
 export function openKeyHashAt(keys: SealingKeys, bytes: Uint8Array, at: number): OpenedHash | undefined {
   const key = keyOfEpoch(keys, 'hash', epochOfHash(bytes, at));
   if (!key) return undefined;
@@ -100,7 +100,7 @@ export function openKeyHashAt(keys: SealingKeys, bytes: Uint8Array, at: number):
   return { reference: { ringId, keyId: idFromBytes('key', readContent, sealedStart + 16) }, mac };
 }
 
-/** Whether these 12 bytes at that place authenticate a header of this hash without an Asset. */
+/** Whether the 12 bytes at that offset authenticate a header of this hash without an asset. */
 export function headerMacFits({ reference, mac }: OpenedHash, bytes: Uint8Array, at: number): boolean {
   return equalParts(mac, tagLength, bytes, at, 32 - tagLength) && reference !== undefined;
 }
@@ -112,12 +112,12 @@ export function keyHashBytes(text: string): Uint8Array | undefined {
   return bytes?.[0] === 1 ? bytes : undefined;
 }
 
-/** The key epoch that a hash at that place names. */
+/** The key epoch of the hash at that offset. */
 export function epochOfHash(bytes: Uint8Array, at = 0): number {
   return ((bytes[at + 1] ?? 0) << 8) | (bytes[at + 2] ?? 0);
 }
 
-/** The key, or undefined where the epoch is not held. */
+/** The key; undefined if its epoch is not held. */
 function keyOfEpoch(keys: SealingKeys, label: 'hash' | 'header', epoch: number): Uint8Array | undefined {
   try {
     return keys.key(label, epoch);
@@ -133,12 +133,12 @@ function mask(bytes: Uint8Array, stream: Uint8Array): void {
 }
 
 interface Prfs {
-  /** The 32 bytes that hide the ULIDs, for a nonce. */
+  /** The 32-byte keystream that hides the ULIDs, from a nonce. */
   readonly stream: (nonce: Uint8Array) => Uint8Array;
   readonly tag: (content: Uint8Array) => Uint8Array;
 }
 
-/** The keyed states of each key in use. A key that is let go takes its states along. */
+/** Keyed states per key in use. They are collected together with their key. */
 const prfs = new WeakMap<Uint8Array, Prfs>();
 
 function prfsOf(key: Uint8Array): Prfs {

@@ -1,11 +1,11 @@
-// Signatures of files in the form of minisign (https://jedisct1.github.io/minisign/): Ed25519 over BLAKE2b-512, with a
-// comment that is signed too. Prehashed signatures ("ED") alone; the older kind ("Ed") is refused.
+// File signatures in the format of minisign (https://jedisct1.github.io/minisign/): Ed25519 over BLAKE2b-512, with a
+// comment that is signed too. Only prehashed signatures ("ED"); the older kind ("Ed") is refused.
 import { blake2b } from '@noble/hashes/blake2.js';
 import { KmsError } from '../errors.ts';
 import { concatBytes, equalBytes, fromBase64, toBase64, toHex, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
 
-/** What a key pair is known by, in minisign's own order of digits. */
+/** The id of a key pair as minisign prints it: hex with the bytes reversed. */
 const idOf = (id: Uint8Array): string => toHex(id.toReversed()).toUpperCase();
 
 export interface PublicKey {
@@ -15,7 +15,7 @@ export interface PublicKey {
   readonly key: Uint8Array;
 }
 
-/** A key that signs, made without a password. */
+/** A signing key without a password. */
 export interface SigningKey extends PublicKey {
   /** 32 bytes. */
   readonly seed: Uint8Array;
@@ -27,7 +27,7 @@ const prehashed = utf8('ED');
 const untrusted = 'untrusted comment: ';
 const trusted = 'trusted comment: ';
 
-/** A public key as minisign writes it, a comment and a line of base64; the line alone will do. */
+/** Reads a public key as minisign writes it: a comment and a line of base64, or the line alone. */
 export function parsePublicKey(text: string, name: string): PublicKey {
   const bytes = fromBase64(onlyLine(text));
   if (bytes?.length !== 42 || !equalBytes(bytes.subarray(0, 2), algorithm)) {
@@ -38,7 +38,9 @@ export function parsePublicKey(text: string, name: string): PublicKey {
   return { id: bytes.subarray(2, 10), key: bytes.subarray(10) };
 }
 
-/** A secret key as `minisign -G -W` writes it. Throws `invalid` for anything else, and for one with a password. */
+/**
+ * Reads a secret key as `minisign -G -W` writes it. Throws `invalid` for anything else, and for a key with a password.
+ */
 export function parseSigningKey(text: string, name: string): SigningKey {
   const bytes = fromBase64(onlyLine(text));
   if (bytes?.length !== 158 || !equalBytes(bytes.subarray(0, 2), algorithm)) {
@@ -50,7 +52,7 @@ export function parseSigningKey(text: string, name: string): SigningKey {
     });
   }
   const [id, seed, key] = [bytes.subarray(54, 62), bytes.subarray(62, 94), bytes.subarray(94, 126)];
-  // Without a password minisign leaves the checksum empty; that the halves of the key fit says more.
+  // Without a password minisign leaves the checksum empty; comparing the two halves of the key is a stronger check.
   if (!equalBytes(ed25519PublicKey(seed), key)) {
     throw new KmsError('invalid', `${name}: the secret key is damaged`);
   }
@@ -59,7 +61,7 @@ export function parseSigningKey(text: string, name: string): SigningKey {
 
 /** Both files of a key pair, as `minisign -G -W` would write them. */
 export function formatKeyPair({ id, seed, key }: SigningKey): { readonly secret: string; readonly public: string } {
-  // Nothing is derived from a password: zeros where its salt, its costs and the checksum would be.
+  // No password, so the salt, the costs and the checksum are zeros.
   const head = concatBytes(algorithm, new Uint8Array(2), utf8('B2'), new Uint8Array(48));
   return {
     secret: `${untrusted}minisign secret key ${idOf(id)}\n${toBase64(concatBytes(head, id, seed, key, new Uint8Array(32)))}\n`,
@@ -76,8 +78,8 @@ export function minisign({ id, seed }: SigningKey, bytes: Uint8Array, comment: s
 }
 
 /**
- * Throws `refused` unless the text is a signature of these bytes by that key; answers the comment that is signed too.
- * `name` is the file's.
+ * Returns the signed comment. Throws `refused` unless the text is a signature of these bytes by that key. `name` is the
+ * file's.
  */
 export function verifyMinisign({ id, key }: PublicKey, bytes: Uint8Array, text: string, name: string): string {
   const [, first = '', second = '', third = ''] = text.split('\n').map((line) => line.replace(/\r$/, ''));
@@ -109,7 +111,7 @@ export function verifyMinisign({ id, key }: PublicKey, bytes: Uint8Array, text: 
   return comment;
 }
 
-/** The line that is no comment; empty where there is none, or another. */
+/** The only line that is not a comment; empty if there is none or more than one. */
 function onlyLine(text: string): string {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
   const said = lines.filter((line) => line !== '' && !line.startsWith(untrusted.trimEnd()));

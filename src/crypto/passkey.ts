@@ -1,33 +1,33 @@
-// Passkeys: Web Authentication (W3C, level 3) as a service does it, with public keys in COSE form (RFC 9052). What the
-// browser is asked for, and whether what it answers is good. Attestation is neither asked for nor looked at: which make
-// an authenticator is does not matter here, and nothing that one sends leads to a look-up elsewhere.
+// Passkeys: the service's side of Web Authentication (W3C, level 3), with public keys in COSE form (RFC 9052). It makes
+// the options for the browser and verifies the responses. Attestation is neither requested nor checked: the make of an
+// authenticator does not matter here, and nothing that one sends leads to a look-up elsewhere.
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
 import { KmsError } from '../errors.ts';
 import { fromBase64Url, toBase64Url, utf8 } from './bytes.ts';
 
-/** The service as the browser names it. */
+/** The relying party as the browser names it. */
 export interface RelyingParty {
   /** Such as `https://kms.example.org`. */
   readonly origin: string;
-  /** Its host: passkeys are for one. */
+  /** The origin's host, to which passkeys are bound. */
   readonly rpId: string;
 }
 
 export interface Passkey {
-  /** What the authenticator calls it, base64url. */
+  /** The credential id that the authenticator gave it, base64url. */
   readonly credentialId: string;
   /** Base64url. */
   readonly publicKey: string;
-  /** How often it was used, as far as the authenticator counts. */
+  /** The authenticator's count of uses, if it counts. */
   readonly counter: number;
 }
 
-/** Milliseconds that the browser waits for somebody. */
+/** Time that the browser waits for the user, in milliseconds. */
 export const passkeyTimeout = 300_000;
 
-/** ES256, EdDSA, RS256: https://www.iana.org/assignments/cose. */
+/** COSE ids of ES256, EdDSA and RS256: https://www.iana.org/assignments/cose. */
 const algorithms: readonly number[] = [-7, -8, -257];
-/** Bytes; of an RSA key of 4,096 bits there are about 530. */
+/** Bytes; a 4,096-bit RSA key takes about 530. */
 const longestPublicKey = 1024;
 
 interface Person {
@@ -42,7 +42,7 @@ interface KnownPasskey {
   readonly transports: readonly string[];
 }
 
-/** PublicKeyCredentialCreationOptionsJSON (§5.1.3). `known` are those that need not be made again. */
+/** PublicKeyCredentialCreationOptionsJSON (§5.1.3). `known` passkeys are not to be created again. */
 export function creationOptions(rp: RelyingParty, person: Person, challenge: string, known: readonly KnownPasskey[]) {
   return {
     rp: { id: rp.rpId, name: 'Key management service' },
@@ -56,14 +56,16 @@ export function creationOptions(rp: RelyingParty, person: Person, challenge: str
   };
 }
 
-/** PublicKeyCredentialRequestOptionsJSON (§5.1.4). Without `known`, the authenticator proposes whom it knows. */
+/**
+ * PublicKeyCredentialRequestOptionsJSON (§5.1.4). Without `known`, the authenticator offers the accounts that it knows.
+ */
 export function requestOptions(rp: RelyingParty, challenge: string, known: readonly KnownPasskey[] = []) {
   return {
     challenge,
     timeout: passkeyTimeout,
     rpId: rp.rpId,
     allowCredentials: known.map(descriptor),
-    // Alone it has to tell who is there; after a password it is enough that somebody is.
+    // A passkey used alone must identify the user; after a password, presence is enough.
     userVerification: known.length > 0 ? ('preferred' as const) : ('required' as const),
   };
 }
@@ -72,7 +74,7 @@ function descriptor({ credentialId, transports }: KnownPasskey) {
   return { id: credentialId, type: 'public-key' as const, transports: [...transports] };
 }
 
-/** A response as it was sent, of which nothing is known but its form. */
+/** A response as received; only its shape has been checked. */
 interface Sent {
   readonly id: string;
   readonly rawId: string;
@@ -98,11 +100,11 @@ export interface SentAssertion extends Sent {
 
 interface Expected {
   readonly rp: RelyingParty;
-  /** Whether this service made the challenge, for this. */
+  /** Whether this service made the challenge for this purpose. */
   isChallenge(challenge: string): boolean;
 }
 
-/** Throws `invalid` for what is no new passkey of this service. */
+/** Verifies a new passkey. Throws `invalid` if the response is not a registration with this service. */
 export async function verifyRegistration(sent: SentRegistration, { rp, isChallenge }: Expected): Promise<Passkey> {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
   try {
@@ -129,7 +131,7 @@ export async function verifyRegistration(sent: SentRegistration, { rp, isChallen
   }
 }
 
-/** Answers the new counter. Throws `invalid` for what that passkey did not sign, here and now. */
+/** Returns the new counter. Throws `invalid` if the passkey did not sign this challenge for this service. */
 export async function verifyAssertion(
   sent: SentAssertion,
   { credentialId, publicKey, counter }: Passkey,
@@ -154,8 +156,8 @@ export async function verifyAssertion(
 }
 
 /**
- * The attestation object with what the authenticator says of itself taken away: checking that would mean to trust the
- * makers' certificates, and to ask their servers whether those are still good.
+ * The attestation object without its attestation statement: checking that would mean trusting the makers' certificates
+ * and asking their servers for revocations.
  */
 async function withoutAttestation(attestationObject: string): Promise<string> {
   const { isoCBOR } = await import('@simplewebauthn/server/helpers');

@@ -1,5 +1,5 @@
-// What a password must be like, count by count. The same function judges on the server and, through the client, where
-// one is typed.
+// The password rules, count by count. The same function judges on the server and, through the client, at the input
+// field.
 
 /** The wire's words for a verdict on a password. */
 interface PasswordVerdict {
@@ -23,15 +23,15 @@ const minEach = 1;
 const maxBytes = 1024;
 
 /**
- * Whether the password can be hashed at all: well-formed Unicode without U+FFFD, which programs put in place of bytes
- * that they could not read, and at most 1,024 bytes of UTF-8.
+ * Whether the password can be hashed at all: well-formed Unicode without U+FFFD, which programs substitute for bytes
+ * that they could not decode, and at most 1,024 bytes of UTF-8.
  */
 export function isHashable(password: string): boolean {
   if (!password.isWellFormed() || password.includes('\ufffd')) return false;
   return new TextEncoder().encode(password).length <= maxBytes;
 }
 
-/** Counts code points: letters and digits by Unicode category; what is neither is special. */
+/** Judges a password by its code points: letters and digits by Unicode category, all others are special. */
 export function judgePassword(password: string): PasswordVerdict {
   const counts = { length: 0, upper: 0, lower: 0, special: 0, digit: 0 };
   for (const character of password) {

@@ -1,21 +1,21 @@
-// PEM as RFC 7468 has it: blocks of base64 between lines that name what is in them, and any text around (§2 and §5.2:
-// comments, "Bag Attributes", what `openssl -text` prints, another key). The one reader of all that hands in keys so.
+// PEM (RFC 7468): labelled blocks of base64, with any text around them (§2 and §5.2: comments, "Bag Attributes", output
+// of `openssl -text`, another key). The only PEM reader for keys that are handed in.
 import { KmsError } from '../errors.ts';
 import { fromBase64, fromUtf8 } from './bytes.ts';
 
-/** The text of a file: PEM is ASCII, and what stands around its blocks, for people alone, may be in Latin-1. */
+/** The text of a PEM file. PEM is ASCII; the text around its blocks is for people only and may be Latin-1. */
 export function pemText(bytes: Uint8Array): string {
   return fromUtf8(bytes) ?? new TextDecoder('latin1').decode(bytes);
 }
 
-/** Whether the text has a block of any label, and is to be read as PEM. */
+/** Whether the text has a PEM block of any label. */
 export function isPem(text: string): boolean {
   return /^[\ufeff \t]*-----BEGIN [^-\r\n]+-----/m.test(text);
 }
 
 /**
- * What is in the blocks of this label, in their order. One that is not whole, not of base64, or encrypted by the
- * headers of RFC 1421 stands as undefined: what is damaged is never taken for text around the others.
+ * Contents of the blocks with this label, in order. A block that is incomplete, not base64, or encrypted by the headers
+ * of RFC 1421 yields undefined: damage is never mistaken for surrounding text.
  */
 export function pemBlocks(text: string, label: string): readonly (Uint8Array | undefined)[] {
   const block = `(^[\\ufeff \\t]*-----BEGIN ${label}-----)((?:[^-]|-(?!----))*)(-----END ${label}-----)?`;
@@ -26,8 +26,8 @@ export function pemBlocks(text: string, label: string): readonly (Uint8Array | u
 }
 
 /**
- * What is in the block of this label; undefined where there is none that can be read. Throws `invalid` where there are
- * two, since nobody says which is meant.
+ * The contents of the block with this label; undefined if there is none that can be read. Throws `invalid` if there are
+ * several, since it is unclear which is meant.
  */
 export function pemBlock(text: string, label: string): Uint8Array | undefined {
   const blocks = pemBlocks(text, label);

@@ -1,7 +1,7 @@
-// The system's secure generator, as the function that everything else is handed, and how the short
-// asks of one turn share a draw.
+// The system's secure generator, as the function that is passed to everything else, and a pool for the short draws of
+// one turn of the event loop.
 
-/** The most that one call of getRandomValues fills. */
+/** Maximum number of bytes that one call of getRandomValues fills. */
 const perCall = 65536;
 
 /**
@@ -19,10 +19,12 @@ export function systemRandom(length: number): Uint8Array {
 
 type Random = (length: number) => Uint8Array;
 
-/** Those whose bytes are the system's. */
+/** Functions that return the system's random bytes. */
 const ofSystem = new WeakSet<Random>([systemRandom]);
 
-/** Whether these are the system's bytes, so that what draws some by itself may do so in their place. */
+/**
+ * Whether these are the system's bytes, so that a primitive with its own system randomness may draw it itself instead.
+ */
 export function isSystemRandom(random: Random): boolean {
   return ofSystem.has(random);
 }
@@ -31,9 +33,9 @@ const drawn = 2048;
 const short = 32;
 
 /**
- * Draws once for the many short asks of one turn of the event loop, since each draw costs as much as a MAC. What is
- * left at the turn's end is thrown away: a machine that is restored twice from one image must not give out the same
- * bytes twice.
+ * Draws once for all short requests in one turn of the event loop, since each draw costs as much as a MAC. Leftover
+ * bytes are discarded when the turn ends: a machine restored twice from one image must not give out the same bytes
+ * twice.
  */
 export function drawnTogether(random: Random, atTurnsEnd: (run: () => void) => void): Random {
   let pool: Uint8Array = new Uint8Array(0);
@@ -50,7 +52,7 @@ export function drawnTogether(random: Random, atTurnsEnd: (run: () => void) => v
       atTurnsEnd(empty);
     }
     const bytes = new Uint8Array(length);
-    // Byte by byte: of so few, `slice` and `fill` take three times as long.
+    // Byte by byte: for so few, `slice` and `fill` take three times as long.
     for (let i = 0; i < length; i++, at++) {
       bytes[i] = pool[at] ?? 0;
       pool[at] = 0;

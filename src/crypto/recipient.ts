@@ -1,6 +1,6 @@
-// A file's key sealed to one ring, as version 2 of the kms file has it: under a key made from a secret, which HPKE
-// seals to the ring's public key, and the share that the appliance gives. All of it is bound to the header. See
-// docs/file-format.md.
+// A file's key sealed to one ring, in version 2 of the kms file format. It is wrapped under a key derived from two
+// parts: a secret that HPKE seals to the ring's public key, and the appliance's share. All of it is bound to the
+// header. See docs/file-format.md.
 import { bulkGcm } from './aead.ts';
 import { concatBytes, utf8 } from './bytes.ts';
 import { hkdfSha256 } from './hash.ts';
@@ -9,18 +9,18 @@ import { xWingKem, xWingPublicKeyLength } from './x-wing.ts';
 
 const partLength = 32;
 const tagLength = 16;
-/** Of a file key. Each wrapping key serves once. */
+/** Nonce for wrapping a file key: all zeros, since each wrapping key is used once. */
 const nonce = new Uint8Array(12);
-/** Bytes of a wrapped file key. */
+/** Length of a wrapped file key in bytes. */
 export const wrappedLength = partLength + tagLength;
 
 interface KnownKem {
   readonly encLength: number;
-  /** Undefined for the one that HPKE takes unless told. */
+  /** Undefined for HPKE's default KEM. */
   readonly kem?: HpkeKem;
 }
 
-/** In HPKE: of DHKEM(X25519, HKDF-SHA256) and of MLKEM768-X25519. */
+/** KEM ids in HPKE: DHKEM(X25519, HKDF-SHA256) and MLKEM768-X25519. */
 export const kemIds = { x25519: 0x0020, 'mlkem768-x25519': 0x647a } as const;
 
 const kems = new Map<number, KnownKem>([
@@ -29,9 +29,9 @@ const kems = new Map<number, KnownKem>([
 ]);
 
 export interface SealedFileKey {
-  /** The id of the KEM in HPKE. */
+  /** The HPKE id of the KEM. */
   readonly kem: number;
-  /** Encapsulated key and ciphertext of the secret, and of the share where the ring's files open offline. */
+  /** Encapsulated key and ciphertext of the secret, and of the share if the ring's files open offline. */
   readonly sealed: Uint8Array;
   /** 48 bytes. */
   readonly wrapped: Uint8Array;
@@ -39,7 +39,7 @@ export interface SealedFileKey {
 
 interface SealInput {
   readonly header: string;
-  /** Raw: of X25519 or X-Wing. */
+  /** Raw bytes, X25519 or X-Wing. */
   readonly publicKey: Uint8Array;
   /** 32 bytes each. */
   readonly share: Uint8Array;
@@ -49,7 +49,7 @@ interface SealInput {
   readonly random: (length: number) => Uint8Array;
 }
 
-/** Throws `invalid` for a public key that nothing can be sealed to. */
+/** Seals a file key to a ring's public key. Throws `invalid` for a key that is malformed or of low order. */
 export async function sealFileKey(input: SealInput): Promise<SealedFileKey> {
   const { header, publicKey, share, fileKey, isOffline, random } = input;
   const id = kemIds[publicKey.length === xWingPublicKeyLength ? 'mlkem768-x25519' : 'x25519'];
@@ -63,12 +63,12 @@ export async function sealFileKey(input: SealInput): Promise<SealedFileKey> {
   return { kem: id, sealed: concatBytes(enc, ciphertext), wrapped };
 }
 
-/** Whether a KEM is one that this program has. */
+/** Whether this program supports the KEM. */
 export function isKnownKem(id: number): boolean {
   return kems.has(id);
 }
 
-/** Whether so many sealed bytes can be of that KEM; of one that is not known any can. */
+/** Whether this many sealed bytes can be from that KEM; true for any number if the KEM is unknown. */
 export function fitsKem(id: number, sealedLength: number): boolean {
   const known = kems.get(id);
   const content = sealedLength - (known?.encLength ?? 0) - tagLength;
@@ -77,11 +77,11 @@ export function fitsKem(id: number, sealedLength: number): boolean {
 
 interface OpenedSecret {
   readonly secret: Uint8Array;
-  /** Where the writer sealed it. */
+  /** Present if the writer sealed it. */
   readonly share?: Uint8Array;
 }
 
-/** Undefined where the private key (32 bytes) is another's, anything was altered, or the KEM is not known. */
+/** Undefined if the private key (32 bytes) is wrong, anything was altered, or the KEM is unknown. */
 export async function openSecret(
   header: string,
   { kem: id, sealed }: Pick<SealedFileKey, 'kem' | 'sealed'>,
@@ -97,7 +97,7 @@ export async function openSecret(
   return { secret: bytes.subarray(0, partLength), share: bytes.subarray(partLength) };
 }
 
-/** Undefined for another share, and for a wrapped key that was altered. */
+/** Undefined if the share is wrong or the wrapped key was altered. */
 export async function openFileKey(
   header: string,
   wrapped: Uint8Array,
@@ -106,7 +106,7 @@ export async function openFileKey(
   return opened(wrappingKey(header, parts), nonce, wrapped);
 }
 
-/** By Web Crypto, which clients have anyhow. */
+/** Uses Web Crypto, which clients have anyway. */
 async function opened(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): Promise<Uint8Array | undefined> {
   const { open } = await bulkGcm(key);
   return open(nonce, sealed).then(
@@ -115,7 +115,7 @@ async function opened(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array): P
   );
 }
 
-/** HPKE's `info` binds the header, since not every library lets one give associated data too. */
+/** The header is bound by HPKE's `info`, since not every library accepts associated data too. */
 function infoOf(header: string): Uint8Array {
   return utf8(`kms/file/recipient/v2 ${header}`);
 }

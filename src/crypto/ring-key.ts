@@ -1,13 +1,13 @@
-// How a ring's key is wrapped to the ring's public key: HPKE with a fixed info for each service and the key's id as
-// associated data, so that a wrapped key opens only as the key that it is. The KEM is X25519's or X-Wing's: the length
-// of a public key tells which, and so does the length of what is wrapped.
+// How a ring's key is wrapped to the ring's public key: HPKE with a fixed info per service and the key's id as
+// associated data, so that a wrapped key opens only under its own id. The KEM is X25519 or X-Wing; the length of a
+// public key or of a wrapped key tells which.
 import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { type HpkeKem, hpkeOpenSoon, hpkeSeal } from './hpke.ts';
 import { xWingKem, xWingPublicKeyLength } from './x-wing.ts';
 
 type RingService = 'ks' | 'asym';
 
-/** As rings have it. */
+/** KEM names, as in a ring's fields. */
 type Kem = 'x25519' | 'mlkem768-x25519';
 
 const infos = { ks: utf8('kms/ks/key/v1'), asym: utf8('kms/asym/key/v1') };
@@ -15,11 +15,11 @@ const infos = { ks: utf8('kms/ks/key/v1'), asym: utf8('kms/asym/key/v1') };
 interface WrappedRingKey {
   /** Base64 of the encapsulated key (32 bytes, or 1120) and the ciphertext (key and 16-byte tag). */
   readonly wrapped: string;
-  /** Base64 of the HPKE base nonce: it tells, nothing needs it. */
+  /** Base64 of the HPKE base nonce: for information only, nothing needs it. */
   readonly iv: string;
 }
 
-/** Wraps `keyBytes` to the ring's raw public key. Throws `invalid` for one that nothing can be sealed to. */
+/** Wraps `keyBytes` to the ring's raw public key. Throws `invalid` for a key that is malformed or of low order. */
 export function wrapRingKey(
   service: RingService,
   publicKey: Uint8Array,
@@ -33,8 +33,8 @@ export function wrapRingKey(
 }
 
 /**
- * The key bytes, by a private key of X25519 or a seed of X-Wing, 32 bytes either; undefined when it was wrapped to
- * another ring, for another key or service, or altered. Throws `unavailable` where there is no Web Crypto.
+ * The key bytes, opened with an X25519 private key or an X-Wing seed (32 bytes each); undefined if it was wrapped to
+ * another ring, for another key or service, or altered. Throws `unavailable` if there is no Web Crypto.
  */
 export async function unwrapRingKey(
   service: RingService,
@@ -61,17 +61,17 @@ function partsOf(wrapped: string): Parts | undefined {
   return { enc: bytes.subarray(0, encLength), ciphertext: bytes.subarray(encLength), kem };
 }
 
-/** How a key is wrapped; undefined for what is no wrapped key of 32 bytes. */
+/** The KEM of a wrapped key; undefined if the text is not a wrapped key of 32 bytes. */
 export function kemOf(wrapped: string): Kem | undefined {
   return kemOfLength(fromBase64(wrapped)?.length ?? 0);
 }
 
-/** Whether it is as long as a key of 32 bytes is that was wrapped so. */
+/** Whether the length fits a 32-byte key wrapped with that KEM. */
 export function isWrapping(kem: Kem, wrapped: string): boolean {
   return fromBase64(wrapped)?.length === (kem === 'x25519' ? 32 : xWingKem.encLength) + 32 + 16;
 }
 
-/** An encapsulated key and a tag at least. */
+/** The KEM for a length in bytes; at least an encapsulated key and a tag. */
 function kemOfLength(length: number): Kem | undefined {
   if (length >= xWingKem.encLength + 16) return 'mlkem768-x25519';
   return length >= 48 ? 'x25519' : undefined;

@@ -1,12 +1,12 @@
-// Secrets are the texts by which callers prove who they are: API keys (`kms_`, 43 base62 characters from 256 random
-// bits, and a 6-character checksum by which a mistyped one is refused without a look-up and a secret scanner knows a
-// leaked one), and the tokens of sessions, invites and resets. Only a hash of each is ever stored.
+// Secrets by which callers authenticate: API keys (`kms_`, 43 base62 characters from 256 random bits, and a 6-character
+// checksum that lets a mistyped key be refused without a look-up and a secret scanner recognise a leaked one), and the
+// tokens of sessions, invites and resets. Only a hash of each is ever stored.
 import { toBase64Url, utf8 } from './bytes.ts';
 import { sha256 } from './hash.ts';
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const bodyEnd = 4 + 43;
-/** Characters of an API key. */
+/** Length of an API key in characters. */
 export const apiKeyLength = bodyEnd + 6;
 export const apiKeyPrefix = 'kms_';
 
@@ -20,12 +20,12 @@ export function newApiKeySecret(random: (length: number) => Uint8Array): string 
   return body + base62(Uint8Array.of(sum >>> 24, sum >>> 16, sum >>> 8, sum), 6);
 }
 
-/** Whether the text has the form of a secret and its checksum fits. It says nothing about whether the key exists. */
+/** Whether the text is formed like an API key and its checksum is right. It does not tell whether the key exists. */
 export function isWellFormedApiKey(text: string): boolean {
   return text.length === apiKeyLength && text.startsWith(apiKeyPrefix) && checksumFits(utf8(text));
 }
 
-/** Whether the bytes of an API key's text are digits whose last six fit the rest. */
+/** Whether an API key's text, as bytes, has only valid digits and a checksum that fits. */
 export function checksumFits(bytes: Uint8Array): boolean {
   let sum = 0;
   for (let i = 4; i < apiKeyLength; i++) {
@@ -36,7 +36,7 @@ export function checksumFits(bytes: Uint8Array): boolean {
   return sum === crc32(bytes, bodyEnd);
 }
 
-/** What is stored of a secret (API key or token): base64url of its SHA-256. Fit for high-entropy secrets only. */
+/** The stored form of a secret (API key or token): base64url of its SHA-256. Fit for high-entropy secrets only. */
 export function hashSecret(text: string): string {
   return toBase64Url(sha256(utf8(text)));
 }
@@ -67,7 +67,7 @@ export function newToken(kind: TokenKind, random: (length: number) => Uint8Array
   return prefixes[kind] + base62(random(32), 43);
 }
 
-/** Whether the text has the form of such a token; others need no look-up. */
+/** Whether the text is formed like such a token; if not, no look-up is needed. */
 export function isWellFormedToken(kind: TokenKind, text: string): boolean {
   return text.startsWith(prefixes[kind]) && body.test(text.slice(prefixes[kind].length));
 }
@@ -79,7 +79,7 @@ for (let n = 0; n < 256; n++) {
   table[n] = c;
 }
 
-/** The checksum of the first `length` bytes, of all by default, as an unsigned 32-bit number. */
+/** CRC-32 of the first `length` bytes, by default all, as an unsigned number. */
 export function crc32(bytes: Uint8Array, length = bytes.length): number {
   let c = 0xffffffff;
   for (let i = 0; i < length; i++) c = (table[(c ^ (bytes[i] ?? 0)) & 0xff] ?? 0) ^ (c >>> 8);

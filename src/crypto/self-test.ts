@@ -1,5 +1,5 @@
-// Known answers of the primitives that a platform may do in place of noble: whichever is in use has to give these
-// bytes. A digest stands for several, of few bytes, since noble is at its slowest when it is called for the first time.
+// Known answers for the primitives that a platform may do instead of noble: whichever is in use must reproduce them.
+// One digest covers several short inputs, since noble is slowest on its first calls.
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { argon2id } from './argon2id.ts';
 import { concatBytes, equalBytes, fromHex, toHex, utf8 } from './bytes.ts';
@@ -32,7 +32,7 @@ const sampleSignature = hex(
   '3046022100efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716022100f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8',
 );
 
-/** What takes noble a few milliseconds when it is run for the first time. */
+/** Tests that take noble a few milliseconds on the first run. */
 const quickAnswers: readonly KnownAnswer[] = [
   {
     of: 'SHA-256',
@@ -55,7 +55,7 @@ const quickAnswers: readonly KnownAnswer[] = [
   },
 ];
 
-/** What takes it some ten. */
+/** Tests that take noble some ten milliseconds on the first run. */
 const costlyAnswers: readonly KnownAnswer[] = [
   {
     of: 'AES-256-GCM',
@@ -69,7 +69,10 @@ const costlyAnswers: readonly KnownAnswer[] = [
   },
 ];
 
-/** Of the first signature noble makes its tables, some 35 ms; what X-Wing is made of takes as long at first. */
+/**
+ * Tests that take noble longest: the first signature builds its tables, some 35 ms, and X-Wing's parts take as long at
+ * first.
+ */
 const slowAnswers: readonly KnownAnswer[] = [
   {
     of: 'X25519',
@@ -88,7 +91,7 @@ const slowAnswers: readonly KnownAnswer[] = [
       const publicKey = xWingPublicKey(key);
       const { enc, shared } = encapsulateXWing(publicKey, counted);
       const opened = decapsulateXWing(key, enc);
-      // What was changed gives another secret, the same for everybody who has the key.
+      // An altered ciphertext yields a different secret, always the same for one key.
       enc[0] = (enc[0] ?? 0) ^ 1;
       const other = decapsulateXWing(key, enc);
       const own = encapsulateXWing(publicKey, systemRandom);
@@ -111,7 +114,7 @@ const slowAnswers: readonly KnownAnswer[] = [
   },
   {
     of: 'Ed25519 verification',
-    // The signature above; its message altered; its R altered; one that holds by a key of small order alone.
+    // Results: the signature above; its message altered; its R altered; one that only a key of small order validates.
     answer: '01000000',
     run() {
       const [publicKey, message] = [ed25519PublicKey(key), counted(254)];
@@ -127,7 +130,7 @@ const slowAnswers: readonly KnownAnswer[] = [
   },
   {
     of: 'ECDSA with P-256',
-    // RFC 6979 §A.2.5 (SHA-256, "sample"); altered; one that is made here.
+    // Results: RFC 6979 §A.2.5 (SHA-256, "sample"); the same altered; a signature made here.
     answer: '010001',
     run() {
       const message = utf8('sample');
@@ -141,7 +144,7 @@ const slowAnswers: readonly KnownAnswer[] = [
   },
 ];
 
-/** What was sealed, once it opens as that, and does not with another nonce. */
+/** The sealed bytes, provided they open to the plaintext and do not open with another nonce; else empty. */
 function sealedAndOpened(length: number): Uint8Array {
   const plaintext = counted(length);
   const sealed = sealXChaCha(key, nonce, plaintext, nonce);
@@ -163,10 +166,10 @@ const answers = { quick: quickAnswers, costly: costlyAnswers, slow: slowAnswers 
 
 export type SelfTests = keyof typeof answers;
 
-/** Says what a primitive of those in use in this thread does wrong; undefined where it is right. */
+/** Describes a fault of a primitive in use in this thread; undefined if there is none. */
 type SelfTest = () => string | undefined;
 
-/** One for each primitive. */
+/** One test per primitive. */
 export function selfTests(which: SelfTests): readonly SelfTest[] {
   return answers[which].map(({ of, answer, run }) => () => {
     try {
@@ -177,7 +180,7 @@ export function selfTests(which: SelfTests): readonly SelfTest[] {
   });
 }
 
-/** The first fault of all of them, if there is one. */
+/** Runs them all; returns the first fault, if any. */
 export function selfTest(which: SelfTests): string | undefined {
   for (const test of selfTests(which)) {
     const problem = test();

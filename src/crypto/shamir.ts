@@ -1,10 +1,10 @@
-// Shamir's secret sharing, byte by byte over GF(2^8) with the polynomial of AES (x^8 + x^4 + x^3 + x + 1). Nothing is
-// looked up or branched on by a secret byte: products are made of masks, and only the shares' numbers, which are
-// public, steer anything.
+// Shamir's secret sharing, byte by byte over GF(2^8) with the polynomial of AES (x^8 + x^4 + x^3 + x + 1). No table is
+// indexed and no branch taken by a secret byte: products use masks, and only the share numbers, which are public,
+// affect control flow.
 import { KmsError } from '../errors.ts';
 
 export interface ShamirShare {
-  /** 1 to 255: the place at which the polynomials were evaluated. */
+  /** 1 to 255: the point at which the polynomials were evaluated. */
   readonly index: number;
   readonly bytes: Uint8Array;
 }
@@ -20,18 +20,18 @@ export function multiply(a: number, b: number): number {
   return product;
 }
 
-/** The byte whose product with `a` is 1 (FIPS 197 §4.2: a^254); 0 for 0. */
+/** The inverse of `a` (FIPS 197 §4.2: a^254); 0 for 0. */
 export function invert(a: number): number {
   let inverse = 1;
   for (let bit = 7; bit >= 0; bit--) {
     inverse = multiply(inverse, inverse);
-    // 254 is public.
+    // Safe to branch on: the exponent 254 is public.
     if ((254 >>> bit) & 1) inverse = multiply(inverse, a);
   }
   return inverse;
 }
 
-/** `count` shares, any `threshold` of which make the secret again while fewer tell nothing of it. */
+/** `count` shares, any `threshold` of which restore the secret while fewer reveal nothing about it. */
 export function splitSecret(
   secret: Uint8Array,
   { count, threshold }: { readonly count: number; readonly threshold: number },
@@ -40,7 +40,7 @@ export function splitSecret(
   if (!Number.isInteger(count) || !Number.isInteger(threshold) || threshold < 2 || count < threshold || count > 255) {
     throw new KmsError('invalid', `expected 2 to 255 shares and a threshold from 2 to their number`);
   }
-  // Coefficients of x^1 up to x^(threshold - 1), one polynomial for each byte.
+  // Coefficients of x^1 to x^(threshold - 1), one polynomial per byte.
   const coefficients = random(secret.length * (threshold - 1));
   const shares = Array.from({ length: count }, (_, at) => {
     const index = at + 1;
@@ -58,8 +58,8 @@ export function splitSecret(
 }
 
 /**
- * The secret of exactly as many shares as the threshold says. Shares that do not belong together, or too few, give
- * other bytes without a sign of it: whoever calls knows how to tell.
+ * The secret from exactly `threshold` shares. Too few shares, or shares of different secrets, yield wrong bytes without
+ * any sign of it: the caller must be able to tell.
  */
 export function combineShares(shares: readonly ShamirShare[]): Uint8Array {
   const length = shares[0]?.bytes.length ?? 0;
@@ -69,7 +69,7 @@ export function combineShares(shares: readonly ShamirShare[]): Uint8Array {
   }
   const secret = new Uint8Array(length);
   for (const { index, bytes } of shares) {
-    // Lagrange at 0: the product of x_j / (x_j - x_i) over all others; minus is xor.
+    // Lagrange interpolation at 0: the product of x_j / (x_j - x_i) over all others; minus is xor.
     let weight = 1;
     for (const other of indices) if (other !== index) weight = multiply(weight, multiply(other, invert(other ^ index)));
     for (let place = 0; place < length; place++) {

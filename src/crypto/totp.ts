@@ -1,13 +1,13 @@
-// One-time passwords by the clock (TOTP, RFC 6238, over HOTP, RFC 4226) as authenticator apps have them: HMAC-SHA-1,
-// six digits, steps of 30 seconds. Whoever checks a code remembers the step that it was for, since a code works once.
+// Time-based one-time passwords (TOTP, RFC 6238, over HOTP, RFC 4226) as authenticator apps make them: HMAC-SHA-1, six
+// digits, steps of 30 seconds. The caller remembers the step of each accepted code, since a code works only once.
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha1 } from '@noble/hashes/legacy.js';
 
-/** Bytes of a secret: RFC 4226 §4 recommends 160 bits. */
+/** Length of a secret in bytes: RFC 4226 §4 recommends 160 bits. */
 export const totpSecretLength = 20;
 /** Milliseconds. */
 const step = 30_000;
-/** Steps by which the clock of an app may be ahead or behind. */
+/** Steps by which an app's clock may be ahead or behind. */
 const tolerance = 1;
 
 export function totpStep(now: number): number {
@@ -24,14 +24,14 @@ export function totpCode(secret: Uint8Array, counter: number, digits = 6): strin
   return String(number % 10 ** digits).padStart(digits, '0');
 }
 
-/** Whether the text has the form of a code. */
+/** Whether the text is formed like a code. */
 export function isTotpCode(text: string): boolean {
   return /^\d{6}$/.test(text);
 }
 
 /**
- * The step that the code is for: the present one, the one before or the one after, and later than `last`, that of the
- * last code that was used; undefined for every other code.
+ * The step that the code is for: the present, previous or next one, and later than `last`, the step of the last code
+ * that was used. Undefined for any other code.
  */
 export function matchTotp(secret: Uint8Array, code: string, now: number, last: number): number | undefined {
   const present = totpStep(now);
@@ -42,23 +42,23 @@ export function matchTotp(secret: Uint8Array, code: string, now: number, last: n
 }
 
 interface TotpLabel {
-  /** The service. */
+  /** The service's name. */
   readonly issuer: string;
-  /** Whose it is there. */
+  /** The user's account there. */
   readonly account: string;
 }
 
-/** What an app takes as a QR code. The form is that of Google Authenticator, which all follow. */
+/** URI for the QR code, in Google Authenticator's format, which all apps follow. */
 export function totpUri(secret: Uint8Array, { issuer, account }: TotpLabel): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`;
   const parameters = new URLSearchParams({ secret: totpSecretText(secret), issuer });
-  // Apps read a plus sign as one.
+  // Apps do not read a plus sign as a space.
   return `otpauth://totp/${label}?${parameters.toString().replaceAll('+', '%20')}`;
 }
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
 
-/** RFC 4648 base32, without padding: `length` of bytes is a multiple of five. */
+/** RFC 4648 base32 without padding: a secret's length is a multiple of five bytes. */
 export function totpSecretText(secret: Uint8Array): string {
   let text = '';
   let held = 0;

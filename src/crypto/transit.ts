@@ -1,6 +1,6 @@
-// The keys that the appliance holds for others, and what is made with them: `vault:vN:` and base64, of a nonce,
-// ciphertext and tag, or of a signature. Ring, version and the caller's associated data are bound to each message, and
-// ring, version and type to each sealed key (docs/formats.md).
+// Keys that the appliance holds for its clients, and the operations with them. Ciphertexts and signatures are
+// `vault:vN:` and base64, of nonce, ciphertext and tag or of the signature. Each message is bound to ring, version and
+// the caller's associated data, and each sealed key to ring, version and type (docs/formats.md).
 import { gcm } from '@noble/ciphers/aes.js';
 import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { p256 } from '@noble/curves/nist.js';
@@ -11,7 +11,7 @@ import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
 import { type EcdsaHash, native } from './primitives.ts';
 
-/** Where a key belongs. */
+/** The ring and version that a key belongs to. */
 interface KeyPlace {
   readonly ringId: string;
   /** From 1 on. */
@@ -26,18 +26,18 @@ const nonceLength = 12;
 const tagLength = 16;
 const none = new Uint8Array(0);
 
-/** A new key: 32 bytes, for ECDSA a scalar of the curve. */
+/** A new key: 32 random bytes; for ECDSA, a valid scalar of the curve. */
 export function newTransitKey(type: CipherName | SignerName, random: (length: number) => Uint8Array): Uint8Array {
   for (;;) {
     const key = random(keyLength);
-    // All but one in 2^32 are.
+    // All but one in 2^32 are valid.
     if (type !== 'ecdsa-p256' || p256.utils.isValidSecretKey(key)) return key;
   }
 }
 
 const sealedFormat = 1;
 
-/** `key` for the database, under one of the tenant's: base64 of the format's number, a nonce and the ciphertext. */
+/** Seals `key` for the database under a key of the tenant: base64 of the format number, a nonce and the ciphertext. */
 export function sealTransitKey(
   sealing: Uint8Array,
   place: KeyPlace,
@@ -50,7 +50,7 @@ export function sealTransitKey(
   return toBase64(concatBytes(Uint8Array.of(sealedFormat), nonce, sealed));
 }
 
-/** Undefined where it was sealed for another place, or altered. */
+/** Undefined if it was sealed for another ring, version or type, or altered. */
 export function openTransitKey(
   sealing: Uint8Array,
   place: KeyPlace,
@@ -63,14 +63,14 @@ export function openTransitKey(
   return openXChaCha(sealing, bytes.slice(1, 25), bytes.subarray(25), associated);
 }
 
-/** One text for each place: neither label nor id has a zero byte in it. */
+/** A unique encoding of each place: neither label nor id contains a zero byte. */
 function placeBytes(label: string, { ringId, version }: KeyPlace, rest: Uint8Array): Uint8Array {
   const number = new Uint8Array(4);
   new DataView(number.buffer).setUint32(0, version);
   return concatBytes(utf8(`${label}\0${ringId}\0`), number, rest);
 }
 
-/** What messages are bound to whose callers bind them to nothing: made once for each place. */
+/** Bound data of messages without associated data, made once per place. */
 const messagePlaces = new WeakMap<KeyPlace, Uint8Array>();
 
 function messageBytes(place: KeyPlace, associated: Uint8Array): Uint8Array {
@@ -82,12 +82,12 @@ function messageBytes(place: KeyPlace, associated: Uint8Array): Uint8Array {
   return associated.length === 0 ? bytes : concatBytes(bytes, associated);
 }
 
-/** The key of a context, where a ring derives its keys: HKDF-SHA256 without a salt. */
+/** The key for a context, in rings that derive keys: HKDF-SHA256 without a salt. */
 export function derivedKey(key: Uint8Array, context: Uint8Array): Uint8Array {
   return hkdf(sha256, key, undefined, concatBytes(utf8('kms/transit/derived/1\0'), context), keyLength);
 }
 
-/** A message: `vault:vN:` and base64. */
+/** A sealed message: `vault:vN:` and base64. */
 export function sealMessage(
   type: CipherName,
   key: Uint8Array,
@@ -101,7 +101,7 @@ export function sealMessage(
   return prefixed(place.version, concatBytes(nonce, sealed));
 }
 
-/** The plaintext; undefined where key, place, associated data or message is another. `bytes` has 12 or more. */
+/** The plaintext; undefined if key, place, associated data or message is wrong. */
 export function openMessage(
   type: CipherName,
   key: Uint8Array,
@@ -118,7 +118,7 @@ export function sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Arra
   return native().sealGcm?.(key, nonce, plaintext, associated) ?? gcm(key, nonce, associated).encrypt(plaintext);
 }
 
-/** `sealed` has 16 bytes or more. */
+/** `sealed` has at least 16 bytes. */
 export function openGcm(
   key: Uint8Array,
   nonce: Uint8Array,
@@ -166,7 +166,7 @@ function prefixed(version: number, bytes: Uint8Array): string {
   return `vault:v${version}:${toBase64(bytes)}`;
 }
 
-/** What a ciphertext or signature says of itself, or in the words of transit what is wrong with it. */
+/** Version and bytes of a ciphertext or signature, or the problem with it in Vault's wording. */
 export function readPrefixed(
   text: string,
   what: 'ciphertext' | 'signature',
@@ -176,18 +176,18 @@ export function readPrefixed(
   if (colon < 0) return { problem: `invalid ${what}: wrong number of fields` };
   const digits = text.slice(7, colon);
   if (!/^[0-9]{1,9}$/.test(digits)) return { problem: `invalid ${what}: version number could not be decoded` };
-  // Transit counted from 0 once, and reads that as 1 still.
+  // Transit once counted from 0, and still reads 0 as 1.
   const version = Math.max(1, Number(digits));
   const bytes = readBase64(text.slice(colon + 1));
   return bytes instanceof Uint8Array ? { version, bytes } : { problem: `invalid ${what}: could not decode base64` };
 }
 
 /**
- * Base64 as Go reads it: line ends are skipped, and the lower bits of the last character say nothing. Where it is none,
- * the place that Go tells.
+ * Decodes base64 as Go does: line ends are skipped, and spare bits of the last character ignored. For malformed text,
+ * returns the offset that Go reports.
  */
 export function readBase64(text: string): Uint8Array | { readonly wrongAt: number } {
-  // As almost all have it.
+  // The common case.
   const canonical = fromBase64(text);
   if (canonical) return canonical;
   const lone = text.replace(/[\r\n]/g, '');
@@ -197,13 +197,13 @@ export function readBase64(text: string): Uint8Array | { readonly wrongAt: numbe
     try {
       return Uint8Array.fromBase64(lone);
     } catch {
-      // Wrong texts that are left are told of below.
+      // The remaining errors are located below.
     }
   }
   return { wrongAt: bad >= 0 ? bad : (misplaced(lone) ?? whole) };
 }
 
-/** Where Go finds padding, or what comes behind it, that must not be there. */
+/** The offset at which Go finds misplaced padding, or text after the padding. */
 function misplaced(text: string): number | undefined {
   const padding = text.indexOf('=');
   if (padding < 0) return undefined;
@@ -215,17 +215,17 @@ function misplaced(text: string): number | undefined {
 
 const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
 
-/** How ECDSA takes what it signs: the hash to make of it, or undefined where it is a hash already. */
+/** The hash that ECDSA makes of its input; undefined if the input is a hash already. */
 type SignedAs = EcdsaHash | undefined;
 
 const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
 
-/** The leftmost 256 bits of a hash are signed (FIPS 186-5 §6.4.1). */
+/** The leftmost 256 bits of a hash, which are what is signed (FIPS 186-5 §6.4.1). */
 function leftmost(hash: Uint8Array): Uint8Array {
   return hash.subarray(0, 32);
 }
 
-/** `vault:vN:` and base64 of the signature: for ECDSA in DER, for Ed25519 of 64 bytes. */
+/** `vault:vN:` and base64 of the signature: DER for ECDSA, 64 bytes for Ed25519. */
 export function signMessage(
   type: SignerName,
   key: Uint8Array,
@@ -237,7 +237,7 @@ export function signMessage(
   return prefixed(version, p256Sign(key, message, as));
 }
 
-/** The platform signs messages, and not hashes that others made. */
+/** ECDSA in DER. The platform signs messages only; noble signs hashes made elsewhere. */
 export function p256Sign(key: Uint8Array, message: Uint8Array, as: SignedAs): Uint8Array {
   if (as === undefined) return p256.sign(leftmost(message), key, ecdsa);
   return native().p256Sign?.(key, as, message) ?? p256.sign(hashes[as](message), key, ecdsa);
@@ -253,7 +253,7 @@ export function p256Verify(publicKey: Uint8Array, message: Uint8Array, as: Signe
   }
 }
 
-/** False, too, for what is no signature. */
+/** Whether the signature is valid; false, too, for a malformed one. */
 export function isSignature(
   type: SignerName,
   publicKey: Uint8Array,
@@ -265,13 +265,13 @@ export function isSignature(
   return p256Verify(publicKey, message, as, signature);
 }
 
-/** 32 bytes of Ed25519, or the uncompressed point of P-256; none for what encrypts. */
+/** 32 bytes for Ed25519, the uncompressed point for P-256; empty for encryption keys. */
 export function transitPublicKey(type: CipherName | SignerName, key: Uint8Array): Uint8Array {
   if (type === 'ed25519') return ed25519PublicKey(key);
   return type === 'ecdsa-p256' ? p256.getPublicKey(key, false) : none;
 }
 
-/** What stands before the point in the SPKI DER of a P-256 key (RFC 5480 §2). */
+/** SPKI DER of a P-256 key up to the point (RFC 5480 §2). */
 const p256Spki = Uint8Array.of(
   ...[0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01],
   ...[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00],

@@ -1,13 +1,13 @@
-// ULIDs: 48 bits of epoch milliseconds and 80 random bits, whose order is the order of making, and the prefixed ids
-// made of them (`ring_01h…`). Text is lower-case Crockford base32 and canonical: one text for each value.
+// ULIDs: 48 bits of epoch milliseconds and 80 random bits, which sort in the order they were made, and the prefixed ids
+// made from them (`ring_01h…`). Text is lower-case Crockford base32 and canonical: one text per value.
 import { KmsError } from '../errors.ts';
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz';
 
-/** Two characters for each ten bits. */
+/** Two characters for every value of ten bits. */
 const pairs = Array.from({ length: 1024 }, (_, n) => alphabet.charAt(n >>> 5) + alphabet.charAt(n & 31));
 
-/** The value of each lower-case character code, 255 for what is none. */
+/** Value of each lower-case character code; 255 if it is not a digit. */
 const values = new Uint8Array(128).fill(255);
 for (let n = 0; n < 32; n++) values[alphabet.charCodeAt(n)] = n;
 
@@ -17,7 +17,7 @@ interface UlidSource {
   readonly random: (length: number) => Uint8Array;
 }
 
-/** A source of ULIDs, each greater than all before it, also within one millisecond and when the clock goes back. */
+/** A source of ULIDs, each greater than all before it, even within one millisecond or when the clock goes back. */
 export function ulidGenerator({ now, random }: UlidSource): () => Uint8Array {
   const last = new Uint8Array(16);
   let lastTime = -1;
@@ -33,7 +33,7 @@ export function ulidGenerator({ now, random }: UlidSource): () => Uint8Array {
         last[i] = next;
         if (next !== 0) break;
       }
-      // All 80 bits overflowed: the next millisecond, ahead of time.
+      // All 80 bits overflowed: moves on to the next millisecond early.
       if (i < 6) lastTime += 1;
     }
     const high = Math.floor(lastTime / 0x1_0000_0000);
@@ -49,7 +49,7 @@ export function ulidGenerator({ now, random }: UlidSource): () => Uint8Array {
 
 /** 26 characters for the 16 bytes at `offset`. */
 export function formatUlid(bytes: Uint8Array, offset = 0): string {
-  // 128 bits are 13 groups of ten with two zero bits in front.
+  // 128 bits are 13 groups of ten, preceded by two zero bits.
   const a = uint32At(bytes, offset);
   const b = uint32At(bytes, offset + 4);
   const c = uint32At(bytes, offset + 8);
@@ -63,7 +63,7 @@ export function formatUlid(bytes: Uint8Array, offset = 0): string {
   }${pairs[d & 1023]}`;
 }
 
-/** Big-endian. A DataView would give a small array a buffer of its own, which costs as much as the rest. */
+/** Big-endian read. A DataView would give a small array its own buffer, which costs as much as the rest. */
 function uint32At(bytes: Uint8Array, at: number): number {
   return (
     (((bytes[at] ?? 0) << 24) | ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0)) >>> 0
@@ -76,15 +76,15 @@ export function idFromBytes(prefix: string, bytes: Uint8Array, offset = 0): stri
 }
 
 /**
- * The 16 bytes of an id with that prefix; undefined for any other text: one in upper case, with `i l o u`, of more than
- * 128 bits.
+ * The 16 bytes of an id with that prefix; undefined for any other text, such as one in upper case, with `i l o u`, or
+ * over 128 bits.
  */
 export function idToBytes(prefix: string, id: string): Uint8Array | undefined {
   const bytes = new Uint8Array(16);
   return readId(prefix, id, bytes, 0) ? bytes : undefined;
 }
 
-/** Epoch milliseconds at which an id with that prefix was made; undefined for any other text. */
+/** Creation time of an id with that prefix, in epoch milliseconds; undefined for any other text. */
 export function timeOfId(prefix: string, id: string): number | undefined {
   const bytes = idToBytes(prefix, id);
   if (!bytes) return undefined;
@@ -92,12 +92,12 @@ export function timeOfId(prefix: string, id: string): number | undefined {
   return view.getUint16(0) * 0x1_0000_0000 + view.getUint32(2);
 }
 
-/** Puts the 16 bytes of an id there that the product made itself: any other text is a defect. */
+/** Writes the 16 bytes of an id that the product made itself. Throws `internal` for any other text. */
 export function knownIdInto(prefix: string, id: string, bytes: Uint8Array, offset: number): void {
   if (!readId(prefix, id, bytes, offset)) throw new KmsError('internal', `expected an id that starts with ${prefix}_`);
 }
 
-/** Whether it is an id with that prefix, whose 16 bytes are at that place then. */
+/** Whether the text is an id with that prefix; if so, its 16 bytes are written at `offset`. */
 function readId(prefix: string, id: string, bytes: Uint8Array, offset: number): boolean {
   const start = prefix.length + 1;
   if (id.length !== start + 26 || !id.startsWith(prefix) || id.charAt(prefix.length) !== '_') return false;
@@ -108,7 +108,7 @@ function readId(prefix: string, id: string, bytes: Uint8Array, offset: number): 
     const value = values[id.charCodeAt(start + i)] ?? 255;
     if (value > 31) return false;
     if (i === 0) {
-      // The first character holds the upper three bits; more would not fit 128.
+      // The first character holds the upper three bits; more would exceed 128.
       if (value > 7) return false;
       held = value;
       bits = 3;

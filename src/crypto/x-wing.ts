@@ -1,6 +1,6 @@
-// X-Wing (draft-connolly-cfrg-xwing-kem), also called MLKEM768-X25519: a KEM that stays safe while either of ML-KEM-768
-// (FIPS 203) and X25519 does, so that what is sealed now does not fall to a quantum computer later. A private key is a
-// seed of 32 bytes. In HPKE it is the KEM 0x647a.
+// X-Wing (draft-connolly-cfrg-xwing-kem), also called MLKEM768-X25519: a KEM that is secure as long as ML-KEM-768 (FIPS
+// 203) or X25519 is, so that data sealed today does not fall to a later quantum computer. A private key is a 32-byte
+// seed. In HPKE it is the KEM 0x647a.
 import { sha3_256, shake256 } from '@noble/hashes/sha3.js';
 import { ml_kem768 } from '@noble/post-quantum/ml-kem.js';
 import { KmsError } from '../errors.ts';
@@ -10,20 +10,20 @@ import { native } from './primitives.ts';
 import { isSystemRandom } from './random.ts';
 import { isUsablePublicKey, publicFromPrivate, sharedSecret } from './x25519.ts';
 
-/** The ML-KEM parts of a public key and of what is encapsulated. 32 bytes of X25519 follow each. */
+/** ML-KEM part of a public key and of an encapsulated key; 32 bytes of X25519 follow each. */
 const mlKemKeyLength = 1184;
 const mlKemCiphertextLength = 1088;
 const seedLength = 32;
 export const xWingPublicKeyLength = mlKemKeyLength + 32;
 export const xWingEncLength = mlKemCiphertextLength + 32;
 
-/** ML-KEM's modulus; below it are the 768 numbers of 12 bits that a public key begins with. */
+/** ML-KEM's modulus, above the 768 twelve-bit numbers at the start of a public key. */
 const q = 3329;
 const numbersLength = (768 * 12) / 8;
 
 const label = utf8('\\.//^\\');
 
-/** What a seed stands for. All of it is secret. */
+/** The keys that a seed expands to. All of it is secret. */
 interface Expanded {
   readonly mlKemSeed: Uint8Array;
   readonly x25519Key: Uint8Array;
@@ -38,7 +38,7 @@ function expandSeed(seed: Uint8Array): Expanded {
   return { mlKemSeed: bytes.subarray(0, 64), x25519Key: bytes.subarray(64), wipe: () => void bytes.fill(0) };
 }
 
-/** The public key, 1216 bytes, of a seed of 32. */
+/** The public key, 1216 bytes, of a 32-byte seed. */
 export function xWingPublicKey(seed: Uint8Array): Uint8Array {
   const { mlKemSeed, x25519Key, wipe } = expandSeed(seed);
   try {
@@ -49,16 +49,16 @@ export function xWingPublicKey(seed: Uint8Array): Uint8Array {
   }
 }
 
-/** A new pair from 32 bytes of `random`, which are the seed and the private key. */
+/** A new pair from 32 bytes of `random`, which serve as seed and private key. */
 export function generateXWing(random: (length: number) => Uint8Array) {
   const privateKey = random(seedLength);
   return { privateKey, publicKey: xWingPublicKey(privateKey) };
 }
 
-/** Whether something can be sealed to these bytes: their length, ML-KEM's check of the modulus, X25519's of a point. */
+/** Whether this public key can be sealed to: its length, ML-KEM's modulus check, and X25519's point check. */
 export function isUsableXWingKey(publicKey: Uint8Array): boolean {
   if (publicKey.length !== xWingPublicKeyLength) return false;
-  // FIPS 203 §7.2. Two numbers are in three bytes, the lower bits first.
+  // FIPS 203 §7.2. Three bytes hold two numbers, lower bits first.
   for (let at = 0; at < numbersLength; at += 3) {
     const [a = 0, b = 0, c = 0] = publicKey.subarray(at, at + 3);
     if ((a | ((b & 0x0f) << 8)) >= q || ((b >>> 4) | (c << 4)) >= q) return false;
@@ -66,7 +66,7 @@ export function isUsableXWingKey(publicKey: Uint8Array): boolean {
   return isUsablePublicKey(publicKey.subarray(mlKemKeyLength));
 }
 
-/** Encapsulates with 64 bytes of `random`. Throws `invalid` for a public key that is none. */
+/** Encapsulates with 64 bytes of `random`. Throws `invalid` for a malformed public key. */
 export function encapsulateXWing(
   publicKey: Uint8Array,
   random: (length: number) => Uint8Array,
@@ -76,7 +76,7 @@ export function encapsulateXWing(
   }
   const bytes = random(64);
   const x25519Key = publicKey.subarray(mlKemKeyLength);
-  // The platform's takes no randomness but its own.
+  // The platform's version accepts no randomness but its own.
   const encapsulate = isSystemRandom(random) ? native().mlKemEncapsulate : undefined;
   const mlKemKey = publicKey.subarray(0, mlKemKeyLength);
   const mlKem = encapsulate?.(mlKemKey) ?? ml_kem768.encapsulate(mlKemKey, bytes.subarray(0, 32));
@@ -91,8 +91,8 @@ export function encapsulateXWing(
 }
 
 /**
- * The shared secret; another one where `enc` was made for another key. Undefined where no sender makes such an `enc`:
- * one of another length, or with a point of low order, which the draft lets pass.
+ * The shared secret; a different one if `enc` was made for another key. Undefined if no sender could have made `enc`: a
+ * wrong length, or a point of low order, which the draft accepts.
  */
 export function decapsulateXWing(seed: Uint8Array, enc: Uint8Array): Uint8Array | undefined {
   if (enc.length !== xWingEncLength) return undefined;

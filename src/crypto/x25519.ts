@@ -1,5 +1,5 @@
-// X25519 keys (RFC 7748): making them, their DER and PEM forms (RFC 8410), and reading what people and programs hand
-// in.
+// X25519 keys (RFC 7748): making them, their DER and PEM forms (RFC 8410), and parsing keys that people and programs
+// hand in.
 import { pow } from '@noble/curves/abstract/modular.js';
 import { montgomery } from '@noble/curves/abstract/montgomery.js';
 import { concatBytes, fromBase64, toBase64 } from './bytes.ts';
@@ -17,8 +17,8 @@ const pkcs8Prefix = Uint8Array.of(
 const p = 2n ** 255n - 19n;
 
 /**
- * RFC 7748 §5, by the ladder alone: the `x25519` of @noble/curves brings the Edwards curve for its multiples of the
- * base point, which is a quarter of what the client library weighs, and 17 ms of tables at the first use.
+ * RFC 7748 §5 with the Montgomery ladder only: the `x25519` of @noble/curves uses the Edwards curve for multiples of
+ * the base point, which is a quarter of the client library's size and 17 ms of tables at the first use.
  */
 const x25519 = montgomery({
   P: p,
@@ -78,8 +78,8 @@ export function pkcs8ToPem(der: Uint8Array): string {
 
 /**
  * The 32 raw bytes of a public key given as base64 SPKI DER, PEM, or base64 of the raw bytes. Undefined for anything
- * else: another kind of key, a low-order point, and an encoding that no key pair yields (u of 2^255 - 19 or more), for
- * which what is sealed could not be opened. Throws `invalid` for PEM with two public keys.
+ * else: another kind of key, a low-order point, or an encoding that no key pair yields (u of 2^255 - 19 or more), since
+ * data sealed to it could not be opened. Throws `invalid` for PEM with two public keys.
  */
 export function parsePublicKey(text: string): Uint8Array | undefined {
   const raw = parseKey(text, 'PUBLIC KEY', spkiPrefix);
@@ -88,16 +88,16 @@ export function parsePublicKey(text: string): Uint8Array | undefined {
 
 /**
  * The 32 raw bytes of a private key given as PEM, base64 PKCS#8 DER, or base64 of the raw bytes. Undefined for anything
- * else.
+ * else. Throws `invalid` for PEM with two private keys.
  */
 export function parsePrivateKey(text: string): Uint8Array | undefined {
   return parseKey(text, 'PRIVATE KEY', pkcs8Prefix);
 }
 
-/** Whether something can be sealed to these bytes and opened again: 32 bytes, canonical, not of low order. */
+/** Whether data can be sealed to this key and opened again: 32 bytes, canonical, not of low order. */
 export function isUsablePublicKey(raw: Uint8Array): boolean {
   if (raw.length !== 32 || !isCanonical(raw)) return false;
-  // Multiplying by any clamped scalar, a multiple of 8, takes a low-order point to zero.
+  // Any clamped scalar is a multiple of 8, so it takes a low-order point to zero.
   return sharedSecret(new Uint8Array(32).fill(1), raw) !== undefined;
 }
 
@@ -114,7 +114,7 @@ function parseKey(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY', prefix: Uin
   return bytes && afterPrefix(bytes, prefix, 32);
 }
 
-/** The `length` bytes after `prefix`; undefined where it is another one, or another number of them. */
+/** The `length` bytes after `prefix`; undefined if prefix or length differs. */
 export function afterPrefix(bytes: Uint8Array, prefix: Uint8Array, length: number): Uint8Array | undefined {
   if (bytes.length !== prefix.length + length) return undefined;
   for (let i = 0; i < prefix.length; i++) if (bytes[i] !== prefix[i]) return undefined;
@@ -122,7 +122,7 @@ export function afterPrefix(bytes: Uint8Array, prefix: Uint8Array, length: numbe
 }
 
 /**
- * What a text has, PEM with a block of this label or plain base64; undefined for any other. Throws `invalid` for two
+ * The bytes of a PEM block with this label, or of plain base64; undefined for any other text. Throws `invalid` for two
  * such blocks.
  */
 export function keyTextBytes(text: string, label: 'PUBLIC KEY' | 'PRIVATE KEY'): Uint8Array | undefined {

@@ -1,4 +1,4 @@
-// Where the key file lies, and how it is read and made. It is never overwritten.
+// The key file: where it is, how it is read and created. It is never overwritten.
 
 import { constants, type Stats } from 'node:fs';
 import { type FileHandle, open, stat, unlink } from 'node:fs/promises';
@@ -17,12 +17,12 @@ export function defaultKeyFile(dataDir: string): string {
   return `${resolve(dataDir)}.master.key`;
 }
 
-/** What a slot keeps of its key file: where it is, so that a data directory that moves away still finds it. */
+/** Parameters of a key file's slot: its path, so that a data directory that moves still finds it. */
 export function slotParams(keyFile: string): Slot['params'] {
   return { file: resolve(keyFile) };
 }
 
-/** The places to look at, in order: the one given and no other, or where `init` put it, then the default one. */
+/** The paths to try, in order: only the given one, or else the one noted by `init`, then the default. */
 export function keyFilePlaces(dataDir: string, keyFile: string | undefined, slots: readonly Slot[]): string[] {
   if (keyFile !== undefined) return [resolve(keyFile)];
   const noted = slots.map(({ params }) => params.file).filter((file) => typeof file === 'string');
@@ -30,8 +30,8 @@ export function keyFilePlaces(dataDir: string, keyFile: string | undefined, slot
 }
 
 /**
- * Makes the key file, durably, with `secret` in it. Throws `refused` where there is a file, and where the file system
- * would let others read it.
+ * Creates the key file, durably, with `secret` in it. Throws `refused` if the file exists, or if its file system would
+ * let others read it.
  */
 export async function writeKeyFile(place: string, secret: Uint8Array): Promise<void> {
   const draft = `${place}.${toHex(systemRandom(6))}.new`;
@@ -52,12 +52,12 @@ export async function writeKeyFile(place: string, secret: Uint8Array): Promise<v
   }
 }
 
-/** Bytes of a key file, or of a recovery kit with the text around its code, at most. */
+/** Limit in bytes of a key file, or of a recovery kit with the text around its code. */
 const longestKeyFile = 64 * 1024;
 
 /**
- * The secret in the key file, or in a recovery kit in its place; undefined where there is no file. Throws `refused`
- * where others can read it, unless that is known (`exposed`), and for a device or the like.
+ * The secret in the key file, or in a recovery kit given instead; undefined if there is no file. Throws `refused` if
+ * others can read it, unless `exposed`, and for a device or the like.
  */
 export function readKeyFile(place: string, exposed = false): Promise<Uint8Array | undefined> {
   return withKeyFile(place, isOwnPipe(place), async (handle, info) => {
@@ -68,9 +68,8 @@ export function readKeyFile(place: string, exposed = false): Promise<Uint8Array 
 }
 
 /**
- * The same of a place that the seal alone names: it has to be a file with the line of a key file and nothing else. One
- * with a key somewhere in it may be what its writer got there by other ways, such as a log. `check` looks at the file
- * that was opened.
+ * Reads a key file whose path only the seal names: it must hold the line of a key file and nothing else, since a file
+ * with a key somewhere in it may be a log that an attacker got it into. `check` inspects the opened file.
  */
 export function readNotedKeyFile(
   place: string,
@@ -94,7 +93,7 @@ async function withKeyFile<R>(
   try {
     const before = await stat(place);
     refusePipe(place, before, 'a key');
-    // Opening a device may wait for ever, or do something.
+    // Opening a device may block for ever, or have an effect.
     if (!takesStreams && !before.isFile()) throw notFile(place, before);
     const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = constants;
     handle = await open(place, takesStreams ? O_RDONLY : O_RDONLY | O_NONBLOCK | O_NOCTTY);
@@ -122,7 +121,7 @@ async function readShort(handle: FileHandle, place: string): Promise<Uint8Array>
   });
 }
 
-/** The secret of a key file or a recovery kit, as the line of a key file. Throws `not-found` where there is none. */
+/** The secret of a key file or a recovery kit, as the line of a key file. Throws `not-found` if there is no file. */
 export async function keyFileLine(place: string): Promise<string> {
   const secret = await readKeyFile(place);
   if (!secret) throw new KmsError('not-found', `${place}: there is no such file`, { hint: 'name the key file' });
@@ -133,7 +132,7 @@ export async function keyFileLine(place: string): Promise<string> {
   }
 }
 
-/** `place`: the name that it is to have. */
+/** @param place the final name, for the error. */
 async function writeDurably(file: string, text: string, place: string): Promise<void> {
   const handle = await open(file, 'wx', 0o600);
   try {

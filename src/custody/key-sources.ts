@@ -1,6 +1,6 @@
-// Where a master key's custodians may be found without asking anybody: key files, the environment, a credential of
-// systemd, and commands whose output is the secret. A command is run by its name and a list of arguments, with no shell
-// in between, and nothing of what it prints is ever shown.
+// Sources of a master key that need no person: key files, the environment, a systemd credential, and commands whose
+// output is the secret. A command is run by name with a list of arguments, without a shell, and its output is never
+// shown.
 
 import { spawn } from 'node:child_process';
 import { constants, type Stats } from 'node:fs';
@@ -16,38 +16,40 @@ import type { Slot } from '../seal/slot.ts';
 import { defaultKeyFile, keyFilePlaces, readKeyFile, readNotedKeyFile } from './key-file.ts';
 
 export interface KeySources {
-  /** The one key file to look at; without it, where `init` put it and the default place. */
+  /** The only key file to try. Default: the one noted by `init`, then the default path. */
   readonly keyFile?: string | undefined;
-  /** A passphrase that was given, such as in a file: before all that is only found. Undefined = none was. */
+  /**
+   * A passphrase given to this process, such as in a file; tried before all other sources. Undefined: none was given.
+   */
   readonly passphrase?: (() => Promise<string | undefined>) | undefined;
-  /** Asked for the passphrase where nothing else opens; undefined = there is nobody to ask. */
+  /** Asks for the passphrase if nothing else opens the seal; undefined if there is no one to ask. */
   readonly askPassphrase?: (() => Promise<string | undefined>) | undefined;
   /**
-   * Whether the commands that the seal names may be run, or why not. Absent: they are not, as if there were none. They
-   * run before anything of the seal is verified, so that whoever wrote it chooses them.
+   * Whether to run commands that the seal names, or why not. Absent: they are ignored. They run before the seal is
+   * verified, so its writer chooses them.
    */
   readonly commands?: 'run' | CommandRefusal | undefined;
-  /** The id of the appliance that is expected: the seal of any other is refused, before anybody is asked for a key. */
+  /** Id of the expected appliance: the seal of another one is refused before anything asks for a key. */
   readonly appliance?: string | undefined;
-  /** Whether a key file that others can read is used all the same, as by who only looks; false when absent. */
+  /** Whether to use a key file even if others can read it, as in read-only commands. Default: false. */
   readonly exposed?: boolean | undefined;
-  /** The environment; that of the process when absent. */
+  /** Looks up environment variables. Default: the process's. */
   readonly env?: (name: string) => string | undefined;
 }
 
-/** Why a command was not run: "the command X was not run: …". */
+/** Why a command is not run: "the command X was not run: …". */
 interface CommandRefusal {
   readonly why: string;
   readonly hint: string;
 }
 
-/** The directory that has the seal was found and not named. */
+/** For a data directory that was found, not named. */
 export const unnamedDirectory: CommandRefusal = {
   why: 'nobody named the data directory that says so',
   hint: 'if you know who made it, name it with --data DIR (KMS_DATA)',
 };
 
-/** Whoever can write to the database would choose what each node runs. */
+/** Anyone who can write to the database would choose what each node runs. */
 export const inDatabase: CommandRefusal = {
   why: 'it is named in a database, by whoever can write there',
   hint: 'give what it prints with --key-file <(COMMAND), or in KMS_MASTER_KEY',
@@ -56,11 +58,11 @@ export const inDatabase: CommandRefusal = {
 export interface KeySource {
   readonly name: string;
   readonly place?: string;
-  /** The seal alone says that a key is there: where a key was given that does not fit, it is not looked at. */
+  /** Only the seal says that a key is there: not tried after a given key failed. */
   readonly isNoted?: true;
-  /** Somebody gave it to this process: one that does not fit is what is wrong. */
+  /** Given to this process: if it does not fit, that is the error to report. */
   readonly isGiven?: true;
-  /** The secret; undefined where there is none. Throws when there is something else. */
+  /** The secret; undefined if there is none. Throws for other contents. */
   find(): Promise<Uint8Array | undefined>;
 }
 
@@ -78,7 +80,7 @@ export function environmentSource(env: NonNullable<KeySources['env']> = environm
   };
 }
 
-/** See systemd.exec(5), LoadCredentialEncrypted= and SetCredentialEncrypted=. */
+/** Provided by LoadCredentialEncrypted= and SetCredentialEncrypted=, see systemd.exec(5). */
 export function credentialSource(env: NonNullable<KeySources['env']> = environment): KeySource {
   const name = `the credential ${credential}`;
   return {
@@ -119,10 +121,9 @@ function notRun({ command }: SecretCommand, { why, hint }: CommandRefusal): KmsE
 }
 
 /**
- * Who runs a command that the seal in a data directory names: this process, where the directory is its user's or
- * root's alone; where this is root, the user whom it belongs to, who is not to choose what root runs. Throws `sealed`
- * for a directory of anybody else, and where the seal there is not the one that was read: its path may lead elsewhere
- * by now.
+ * The user who runs a command named by the seal in a data directory: this process's user, if the directory belongs only
+ * to it or root; if this is root, the directory's owner, who must not choose what root runs. Throws `sealed` for any
+ * other directory, and if the seal there is not the one that was read: the path may lead elsewhere by now.
  */
 async function runnerOf(data: string, seal: Uint8Array, command: SecretCommand): Promise<User | undefined> {
   const found = await ownersOf(data, seal);
@@ -139,7 +140,7 @@ async function runnerOf(data: string, seal: Uint8Array, command: SecretCommand):
   });
 }
 
-/** The directory and the seal in it, each as it was opened; undefined where that is another seal. */
+/** Ownership of the directory and of its seal, each through an open descriptor; undefined if it is another seal. */
 async function ownersOf(data: string, seal: Uint8Array): Promise<readonly Stats[] | undefined> {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const directory = await open(data, O_RDONLY | O_DIRECTORY);
@@ -155,18 +156,18 @@ async function ownersOf(data: string, seal: Uint8Array): Promise<readonly Stats[
   }
 }
 
-/** The bits of a mode by which group and others can write. */
+/** The mode bits by which group and others can write. */
 const writable = 0o022;
 
-/** Where the seal says that a key file is, and nobody else does. */
+/** A key file at a path that only the seal names. */
 function notedSource(data: string, place: string, exposed: boolean): KeySource {
   const check = (handle: FileHandle, info: Stats) => refusePlanted(data, place, handle, info);
   return { name: place, place, isNoted: true, find: () => readNotedKeyFile(place, exposed, check) };
 }
 
 /**
- * Throws `refused` for a key file that whoever wrote the seal may have put there, with a seal of their own: it would
- * open that, and nobody would be asked. A data directory that is yet to be made has no owner.
+ * Throws `refused` for a key file that the seal's writer may have planted to go with a seal of their own: it would open
+ * without asking anyone. A data directory that does not exist yet has no owner.
  */
 async function refusePlanted(data: string, place: string, handle: FileHandle, info: Stats): Promise<void> {
   const me = process.geteuid?.();
@@ -185,13 +186,13 @@ async function refusePlanted(data: string, place: string, handle: FileHandle, in
   });
 }
 
-/** A seal as it was read, and the data directory that it is of. */
+/** A seal as read, and its data directory. */
 interface SealPlace {
   readonly data: string | undefined;
   readonly seal: Uint8Array;
 }
 
-/** All there are for these slots, those that cost least first; or the key file given and nothing else. */
+/** All sources for these slots, the cheapest first; or only the given key file. */
 export function sourcesFor(place: SealPlace, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
   const { data } = place;
   const { keyFile, env, commands, exposed = false } = given;
@@ -217,7 +218,7 @@ const kept: Readonly<Record<CustodianKind, string>> = {
   'recovery-kit': 'a recovery kit',
 };
 
-/** The appliance stays sealed, for that reason. */
+/** The appliance stays sealed, for the given reason. */
 export class StaysSealed extends KmsError {
   readonly reason: string;
 
@@ -227,7 +228,7 @@ export class StaysSealed extends KmsError {
   }
 }
 
-/** The error of a data directory whose key nobody gave. */
+/** The error if no source has the key of a data directory. */
 export function missingKey(slots: readonly Slot[], sources: readonly KeySource[], given: KeySources): KmsError {
   const kinds = new Set(slots.map(({ kind }) => kind));
   const places = sources.map(({ place }) => place).filter((place) => place !== undefined);
@@ -255,7 +256,7 @@ interface User {
   readonly gid: number;
 }
 
-/** Milliseconds. */
+/** In milliseconds. */
 const commandTimeout = 30_000;
 const most = 64 * 1024;
 
@@ -268,8 +269,8 @@ function commandOf({ params }: Slot): SecretCommand {
 }
 
 /**
- * Throws `sealed` when the command cannot be run, fails, or takes over 30 seconds. `as`: who runs it; then it has
- * neither the terminal of this process nor its environment, which are root's.
+ * Throws `sealed` if the command cannot be run, fails, or takes over 30 seconds. `as`: the user to run it as, without
+ * this process's terminal and environment, which are root's.
  */
 export async function execSecret(
   { command, args }: SecretCommand,
@@ -283,7 +284,7 @@ export async function execSecret(
   }
 }
 
-/** Variables that a command of another user gets of this process's. */
+/** Variables that a command run as another user inherits. */
 const harmless: readonly string[] = ['PATH', 'LANG', 'LC_ALL', 'TZ'];
 
 function outputOf(
@@ -294,7 +295,7 @@ function outputOf(
 ): Promise<Uint8Array> {
   const env = as && Object.fromEntries(harmless.map((name) => [name, environment(name)]));
   const child = spawn(command, [...args], {
-    // In a session of its own it has no terminal. One's own command may ask there.
+    // In its own session it has no terminal. A command run as this user may prompt on it.
     detached: as !== undefined,
     stdio: ['ignore', 'pipe', 'ignore'],
     ...(as && { ...as, env, cwd: '/' }),
@@ -323,10 +324,10 @@ function outputOf(
   });
 }
 
-/** Why a command was ended: it took too long, or printed too much. */
+/** Why a command was killed: it took too long, or printed too much. */
 type CommandEnd = 'late' | 'long';
 
-/** Neither the arguments nor what the command said: both may hold secrets. */
+/** Reports neither arguments nor output: both may hold secrets. */
 function failure(command: string, end: Error | CommandEnd | number | null, timeout: number): KmsError {
   const what =
     end === 'long'

@@ -1,22 +1,21 @@
-// LookOut is how a node that is sealed opens without anybody's doing once nobody wants it sealed, such as after another
-// node was unsealed: it looks every second, and where opening fails it tries again, ever less often. It knows why it is
-// not open.
+// LookOut unseals a sealed node automatically once no seal on purpose is in force, such as after another node was
+// unsealed. It checks every second, backs off after failures, and keeps the last reason.
 import { reasonOf } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { StaysSealed } from './key-sources.ts';
 
-/** Between two looks, and between two tries at most, in milliseconds. */
+/** Milliseconds between two checks, and the longest pause after failures. */
 const lookEvery = 1000;
 const longestPause = 60_000;
 
 interface LookOutWorld {
   isSealed(): boolean;
-  /** Whether somebody sealed the appliance on purpose, on whichever node. */
+  /** Whether the appliance is sealed on purpose, on any node. */
   isOnPurpose(): Promise<boolean>;
-  /** Opens it, if its key comes by itself. Throws why it does not. */
+  /** Unseals, if a key needs no person. Throws the reason if it cannot. */
   open(): Promise<void>;
   onEvent(event: ApplianceEvent): void;
-  /** Milliseconds of a clock that is never set. */
+  /** Milliseconds of a monotonic clock. */
   now?(): number;
   later?(milliseconds: number, run: () => void): void;
 }
@@ -36,7 +35,7 @@ export class LookOut {
     this.#world = { ...clock, ...world };
   }
 
-  /** Why it is not open, where nobody wants it sealed. */
+  /** Why it is still sealed, although not on purpose. */
   get reason(): string | undefined {
     return this.#reason;
   }
@@ -52,7 +51,7 @@ export class LookOut {
     this.#hasEnded = true;
   }
 
-  /** Notes why it could not be opened; answers whether that is anything new. */
+  /** Notes why unsealing failed; returns whether the reason is new. */
   note(cause: unknown): boolean {
     const reason = cause instanceof StaysSealed ? cause.reason : reasonOf(cause);
     const isNew = reason !== this.#reason;
@@ -60,7 +59,7 @@ export class LookOut {
     return isNew;
   }
 
-  /** It is open, or sealed on purpose. */
+  /** Clears the reason and the backoff: it is open, or sealed on purpose. */
   forget(): void {
     this.#reason = undefined;
     this.#failures = 0;
@@ -75,7 +74,7 @@ export class LookOut {
       await open();
     } catch (cause) {
       this.#notBefore = now() + Math.min(longestPause, lookEvery * 2 ** this.#failures++);
-      // Said once, not at each try.
+      // Reported once, not at each try.
       if (!this.note(cause)) return;
       const message = `the appliance is not open on this node, which tries again by itself: ${this.#reason}`;
       onEvent({ level: 'warn', message, cause });

@@ -1,6 +1,6 @@
-// Makes custodians: a secret each, the slot that it opens, and what people are given to keep, such as the sheet of a
-// recovery kit. The secret never goes to the appliance: the public key is enough to wrap the master key for it, and the
-// proof is made where the secret is.
+// Creates custodians: a secret, the slot that it opens, and the parts that people keep, such as the sheet of a recovery
+// kit. The secret never goes to the appliance: the public key is enough to wrap the master key for it, and the proof of
+// possession is made where the secret is.
 import { resolve } from 'node:path';
 import { passphraseCost } from '../crypto/argon2id.ts';
 import { toHex } from '../crypto/bytes.ts';
@@ -16,7 +16,7 @@ import { readKeyFile, slotParams, writeKeyFile } from './key-file.ts';
 import { credentialSource, environmentSource, execSecret, type KeySources, type SecretCommand } from './key-sources.ts';
 
 export type CustodianRequest =
-  /** `make` = it is refused where there is one already; else one that is there is used. */
+  /** `make`: an existing key file is an error; otherwise it is used. */
   | { readonly kind: 'keyfile'; readonly file: string; readonly make?: boolean }
   | { readonly kind: 'env' | 'credential'; readonly env?: KeySources['env'] | undefined }
   | { readonly kind: 'passphrase'; readonly passphrase: string; readonly cost?: Argon2Cost }
@@ -26,13 +26,13 @@ export type CustodianRequest =
 
 export interface NewCustodian {
   readonly custodian: Custodian;
-  /** The key file, and whether it is to be made by `keep`. */
+  /** The key file, and whether `keep` will create it. */
   readonly keyFile?: { readonly place: string; readonly made: boolean };
   readonly shares?: readonly string[];
-  /** For KMS_MASTER_KEY, where nobody had set it. */
+  /** A new value for KMS_MASTER_KEY, if it was not set. */
   readonly masterKey?: string;
   readonly recoveryCode?: string;
-  /** Writes what the kind keeps on disk. Called before the slot is put into a seal. */
+  /** Writes files of the custodian's kind. Called before the slot is added to a seal. */
   keep(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export async function newCustodian(request: CustodianRequest): Promise<NewCustod
     case 'exec': {
       const { command, args } = request.command;
       const secret = await execSecret(request.command).catch((error: unknown) => {
-        // Whoever has no key yet is sealed by nothing.
+        // No seal exists yet, so the error is not `sealed`.
         if (!(error instanceof KmsError) || error.code !== 'sealed') throw error;
         throw new KmsError('refused', error.message, { hint: error.hint, cause: error });
       });
@@ -124,7 +124,7 @@ function sharesCustodian({ count, threshold }: Extract<CustodianRequest, { kind:
   return { custodian: custodianOf('shares', secret, { set, threshold, count }), shares, keep: nothing };
 }
 
-/** Counted as it is hashed: in NFC. */
+/** The length limits apply to the NFC form, which is hashed. */
 function checkedPassphrase(given: string): string {
   const passphrase = secretOf(given, 'the passphrase');
   const hashed = passphrase.normalize('NFC');
@@ -136,12 +136,12 @@ function checkedPassphrase(given: string): string {
 
 interface KitFacts {
   readonly applianceId: string;
-  /** Of its custodian. */
+  /** Id of the custodian. */
   readonly id: string;
-  /** Such as 2026-01-02. */
+  /** A date such as 2026-01-02. */
   readonly day: string;
   readonly code: string;
-  /** Of each tenant, how many rings it had whose keys the appliance holds. */
+  /** For each tenant, its number of transit rings, whose keys the appliance holds. */
   readonly transitRings?: readonly { readonly tenant: string; readonly count: number }[];
 }
 

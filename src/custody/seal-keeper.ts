@@ -1,6 +1,6 @@
-// The seal of an appliance: read, and opened with the custodian that can be had; in an open appliance changed one step
-// at a time, each durable before it counts, with keys that follow its changes. And the mark of an appliance that was
-// sealed on purpose. Both are in a data directory, or where several nodes share them.
+// The seal of an appliance: read and opened with an available custodian, and in an open appliance changed one step at a
+// time, each durable before it takes effect, with live keys that follow. Also the mark of an appliance sealed on
+// purpose. Both are in a data directory, or shared between nodes.
 import { readFile } from 'node:fs/promises';
 import { utf8 } from '../crypto/bytes.ts';
 import { KmsError, systemError } from '../errors.ts';
@@ -13,23 +13,23 @@ import type { KeySources } from './key-sources.ts';
 import { type OpenedSeal, type SealBytes, unlockSeal } from './unlock.ts';
 
 export interface KeptSeal extends SealBytes {
-  /** Counts its changes, where others make some too. */
+  /** Counts changes if other nodes make some too; 0 otherwise. */
   readonly version: number;
 }
 
-/** Where the seal is kept, and the mark of a seal on purpose. */
+/** Storage of the seal, and of the mark of a seal on purpose. */
 export interface SealPlace {
   read(): Promise<KeptSeal>;
-  /** Puts `bytes` into the place of the seal of version `before`; answers false where another one is there now. */
+  /** Replaces the seal of version `before` by `bytes`; returns false if the version has changed. */
   replace(before: number, bytes: Uint8Array): Promise<boolean>;
   isOnPurpose(): Promise<boolean>;
-  /** Resolves when it would outlast a crash. */
+  /** Resolves once this survives a crash. */
   sealOnPurpose(): Promise<void>;
-  /** When that fails the mark may be there or not. */
+  /** If this fails, the mark may or may not remain. */
   endOnPurpose(): Promise<void>;
 }
 
-/** That of a data directory, which nobody else changes. */
+/** The storage in a data directory, which no other process changes. */
 export function sealInFiles(files: Files, root: string): SealPlace {
   return {
     read: async () => ({ ...(await readSealFile(root)), version: 0 }),
@@ -41,7 +41,7 @@ export function sealInFiles(files: Files, root: string): SealPlace {
     sealOnPurpose: () => files.replace(sealMark, content),
     async endOnPurpose() {
       if (await files.exists(sealMark)) await files.remove(sealMark);
-      // Also where an earlier try got as far as that.
+      // Also if an earlier try removed the mark but did not sync.
       await files.syncDir('.');
     },
   };
@@ -51,9 +51,9 @@ export class SealKeeper {
   readonly #place: Pick<SealPlace, 'read' | 'replace'>;
   readonly #live = new Map<string, LiveKeys>();
   #seal: Seal;
-  /** Of `#seal`; 0 where that is not known. */
+  /** Version of `#seal`; 0 if unknown. */
   #version = 0;
-  /** What was replaced by a seal that was read, whose keys are its own. */
+  /** Earlier seals, each with its own keys, to be wiped at the end. */
   readonly #before: Seal[] = [];
   readonly #queue = new SerialQueue();
 
@@ -70,10 +70,7 @@ export class SealKeeper {
     return this.#seal;
   }
 
-  /**
-   * The keys of the store in `dir`: one object for all who use them, which has the store's new keys as soon as it gets
-   * some.
-   */
+  /** The keys of the store in `dir`: one object shared by all its users, updated as soon as the store gets new keys. */
   keysFor(dir: string): TenantKeys {
     const known = this.#live.get(dir);
     if (known) return known;
@@ -83,9 +80,9 @@ export class SealKeeper {
   }
 
   /**
-   * Puts what `next` makes of the seal into its place. When that fails, the seal of before is in force or the new one,
-   * whole. Where another node was faster, `next` is asked again, of what that made of it. Throws `RotatedElsewhere`
-   * where that was a new master key.
+   * Replaces the seal by what `next` makes of it. If that fails, either the old or the new seal is in force, whole. If
+   * another node was faster, `next` is called again with that node's seal. Throws `RotatedElsewhere` if that has a new
+   * master key.
    */
   change(next: (seal: Seal) => Seal): Promise<void> {
     return this.#queue.run(async () => {
@@ -101,12 +98,12 @@ export class SealKeeper {
     });
   }
 
-  /** Learns what others made of the seal. Throws `RotatedElsewhere`. */
+  /** Reads changes by other nodes. Throws `RotatedElsewhere`. */
   refresh(): Promise<void> {
     return this.#queue.run(() => this.#read());
   }
 
-  /** Goes on with this one, which somebody opened; the next refresh tells how new it is. */
+  /** Continues with this opened seal; the next refresh learns its version. */
   adopt(seal: Seal): Promise<void> {
     return this.#queue.run(async () => {
       this.#version = 0;
@@ -141,7 +138,7 @@ export class SealKeeper {
   }
 }
 
-/** The seal is under a master key that is not known here. Whoever keeps it looks for that one. */
+/** The seal is under an unknown master key, which its keeper has to find. */
 export class RotatedElsewhere extends KmsError {
   constructor(cause: KmsError) {
     super('unavailable', 'the master key was rotated on another node meanwhile: try again', {
@@ -160,7 +157,7 @@ function openedBy(seal: Seal, bytes: Uint8Array, name: string): Seal {
   }
 }
 
-/** Each means that another node changed it in the moment between. */
+/** Each failed attempt means that another node made a change in between. */
 const mostAttempts = 20;
 
 function sameEpochs(before: readonly KeyEpoch[], after: readonly KeyEpoch[]): boolean {
@@ -181,16 +178,16 @@ export async function readSealFile(data: string): Promise<SealBytes> {
   return { bytes, name };
 }
 
-/** `given` is a key file, or all that may give the key. */
+/** @param given a key file, or sources of the key. */
 export async function openSealFile(data: string, given: KeySources | string | undefined): Promise<OpenedSeal> {
   const sources = typeof given === 'object' ? given : { keyFile: given };
   return unlockSeal(await readSealFile(data), data, sources);
 }
 
 /**
- * The mark of a seal on purpose is a file whose name is all that counts, so that no torn or damaged content can be
- * mistaken for anything else. While it is there the appliance opens for nobody but who unseals it on purpose. It guards
- * against a custodian that opens by itself, not against who can write to the directory.
+ * The mark of a seal on purpose is a file of which only the existence counts, so that torn or damaged content cannot be
+ * misread. While it exists, only a deliberate unseal opens the appliance. It guards against a custodian that opens
+ * automatically, not against write access to the directory.
  */
 const content = utf8(`The appliance was sealed on purpose, and stays sealed until \`kms unseal\`.
 `);

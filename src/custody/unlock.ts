@@ -1,5 +1,4 @@
-// Opens a seal with whichever custodian can be had. Changes nothing, and says which key is needed where it was given
-// another.
+// Opens a seal with any available custodian. Changes nothing, and if given a wrong key says which one is needed.
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import type { CustodianKind } from '../model/custodian-kinds.ts';
@@ -12,7 +11,7 @@ import { type KeySource, type KeySources, missingKey, StaysSealed, sourcesFor } 
 
 export interface SealBytes {
   readonly bytes: Uint8Array;
-  /** How errors call it. */
+  /** The name for errors. */
   readonly name: string;
 }
 
@@ -20,11 +19,11 @@ export interface OpenedSeal {
   readonly seal: Seal;
   /** The custodian that opened it. */
   readonly slot: Slot;
-  /** The key file, where it was one. */
+  /** Path of the key file, if one opened it. */
   readonly place?: string;
 }
 
-/** Which kinds need somebody to bring them: while one of them is there, an appliance without its key waits. */
+/** Kinds that a person has to provide: while a slot has one, an appliance without its key waits. */
 const byHand: Readonly<Record<CustodianKind, boolean>> = {
   keyfile: false,
   passphrase: true,
@@ -36,8 +35,8 @@ const byHand: Readonly<Record<CustodianKind, boolean>> = {
 };
 
 /**
- * Throws `sealed` when nothing gives the key, `refused` when all there is gives another one. `data` is the data
- * directory, beside which key files are looked for.
+ * Throws `sealed` if no source has the key, `refused` if all have a wrong one. `data` is the data directory, beside
+ * which key files are looked for.
  */
 export async function unlockSeal(from: SealBytes, data: string | undefined, given: KeySources): Promise<OpenedSeal> {
   const { slots } = expectedHeader(from, given.appliance);
@@ -50,19 +49,19 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
     try {
       return await openWithPassphrase(from, slots, known);
     } catch (error) {
-      // It may be meant for a new custodian, or be an old one, where what is found opens.
+      // The passphrase may be for a new custodian, or an old one, and another source may open the seal.
       if (!(error instanceof KmsError) || error instanceof SealDamage) throw error;
       refusal = error;
     }
   }
   for (const source of sources) {
-    // Somebody else's seal would be opened by a key of its maker.
+    // An attacker's seal would be opened by the attacker's key.
     if (source.isNoted && refusal) continue;
     try {
       const secret = await source.find();
       if (secret) return openFound(from, slots, source, secret);
     } catch (error) {
-      // What was named stands for itself; elsewhere another custodian may still open. A damaged seal nobody opens.
+      // A named key file is the only source; otherwise another custodian may still open. A damaged seal stays closed.
       if (given.keyFile !== undefined || error instanceof SealDamage) throw error;
       failure ??= error;
       if (source.isGiven && error instanceof KmsError) refusal ??= error;
@@ -78,7 +77,7 @@ export async function unlockSeal(from: SealBytes, data: string | undefined, give
   throw failure;
 }
 
-/** The header of the seal, which says of which appliance it is. Throws `refused` for another than `expected`. */
+/** The header of the seal, which names its appliance. Throws `refused` if it is not the expected one. */
 export function expectedHeader({ bytes, name }: SealBytes, expected: string | undefined): SealHeader {
   const { header } = parseHeader(bytes, name);
   if (expected === undefined || header.applianceId === expected) return header;
@@ -87,7 +86,7 @@ export function expectedHeader({ bytes, name }: SealBytes, expected: string | un
   });
 }
 
-/** Opens the seal with a secret, which is overwritten. `place` is the file that it came from. */
+/** Opens the seal with a secret, which is then wiped. `place` is the file that it came from. */
 export function openWith(
   from: SealBytes,
   slots: readonly Slot[],
@@ -105,7 +104,7 @@ export function openWith(
   }
 }
 
-/** The secret is one of the seal's, and yet it does not open. */
+/** The secret fits a slot of the seal, yet does not open it. */
 class SealDamage extends KmsError {}
 
 function verified({ bytes, name }: SealBytes, secret: Uint8Array): Seal {
@@ -127,13 +126,13 @@ function openFound(
   return { ...openWith(from, slots, secret, 'wrong master key file', place), place };
 }
 
-/** UTF-16 units: twice the bytes that a passphrase has at most. */
+/** In UTF-16 units: twice the maximum of bytes in a passphrase. */
 const longestPassphrase = 2048;
 
-/** Tries it on each slot that has one. Throws `refused` when it opens none. */
+/** Tries it on each passphrase slot. Throws `refused` if it opens none. */
 export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[], given: string): Promise<OpenedSeal> {
   const passphrase = secretOf(given, 'the passphrase');
-  // Longer than any can be; composing its characters would take long.
+  // Longer than any passphrase; normalising it would take long.
   if (passphrase.length > longestPassphrase) throw new KmsError('refused', 'wrong passphrase');
   const own = slots.filter(({ kind }) => kind === 'passphrase');
   for (const slot of own) {
@@ -141,7 +140,7 @@ export async function openWithPassphrase(from: SealBytes, slots: readonly Slot[]
     if (slotIdOf(secret) === slot.id) return openWith(from, slots, secret, 'wrong passphrase');
     secret.fill(0);
   }
-  // What came of a wrong one tells of the passphrase, so it is not named.
+  // The id derived from a wrong passphrase would reveal something about it, so the error omits it.
   throw new KmsError('refused', own.length === 0 ? 'no custodian here is a passphrase' : 'wrong passphrase');
 }
 

@@ -1,7 +1,6 @@
-// Unsealing step by step: shares given by several people add up here, a passphrase or a key opens at once. What was
-// given is kept in memory alone, until it opens the seal, turns out not to fit, or is forgotten on request. A seal in a
-// backup or a shipped copy is opened the same way, except that commands which it names are not run: it comes from
-// elsewhere.
+// Unsealing step by step: shares from several people add up, a passphrase or a key opens at once. Inputs are kept in
+// memory only, until they open the seal, turn out wrong, or are reset. The seal of a backup or shipped copy is opened
+// in the same way, but commands that it names are not run: it comes from elsewhere.
 import type { UnsealStep } from '../api/system.ts';
 import { Backoff, type BackoffKeys } from '../core/backoff.ts';
 import type { World } from '../core/context.ts';
@@ -25,7 +24,7 @@ interface UnsealerOptions {
 
 export class Unsealer {
   readonly #options: UnsealerOptions;
-  /** By the slot that they open, then by their number. */
+  /** By the slot that they open, then by share number. */
   readonly #shares = new Map<string, Map<number, Share>>();
   #slots: readonly Slot[] = [];
 
@@ -33,7 +32,7 @@ export class Unsealer {
     this.#options = options;
   }
 
-  /** Looks at the seal without opening it; to be called whenever it may have changed. */
+  /** Reads the seal without opening it; call this whenever it may have changed. */
   async look(): Promise<void> {
     await this.#read();
   }
@@ -42,7 +41,7 @@ export class Unsealer {
     return this.#slots;
   }
 
-  /** How far the shares are: those of the split that got furthest. Undefined where shares open nothing. */
+  /** Progress of the split with the most shares. Undefined if shares open nothing. */
   get progress(): { readonly threshold: number; readonly progress: number } | undefined {
     const splits = this.#slots
       .filter(({ kind }) => kind === 'shares')
@@ -51,8 +50,8 @@ export class Unsealer {
   }
 
   /**
-   * The opened seal, or undefined when more shares are needed. Throws for a step that does not help. Whoever is not at
-   * the machine, `from` elsewhere, learns nothing by it of the shares that would.
+   * Takes one step. Returns the opened seal, or undefined if more shares are needed. Throws for a step that does not
+   * help. A caller `from` elsewhere than the machine does not learn which shares would fit.
    */
   async take(step: UnsealStep, { local }: Origin = { local: true }): Promise<OpenedSeal | undefined> {
     if (step.reset) {
@@ -68,7 +67,7 @@ export class Unsealer {
     return this.#retry(from);
   }
 
-  /** What is missing is said so that it is understood from afar, too. */
+  /** Errors about a missing key are worded for remote callers too. */
   async #retry(from: SealBytes): Promise<OpenedSeal> {
     try {
       return await unlockSeal(from, this.#options.data, this.#options.sources);
@@ -88,7 +87,7 @@ export class Unsealer {
     const splits = this.#slots.filter(({ kind }) => kind === 'shares');
     const slot = splits.find(({ params }) => params.set === share.set);
     if (!slot || thresholdOf(slot) !== share.threshold) {
-      // Who knows the set can make up a share of it, after which all are forgotten.
+      // A caller who knows the set's id could forge a share of it, which would discard all shares given.
       const sets = isLocal ? `the set ${splits.map(({ params }) => params.set).join(' or ')}` : 'another set';
       const needs = splits.length === 0 ? 'no shares open it' : `needs one of ${sets}, got one of ${share.set}`;
       throw new KmsError('refused', `that share is not of this appliance: ${needs}`);
@@ -122,14 +121,14 @@ function thresholdOf({ params: { threshold } }: Slot): number {
 }
 
 export interface KeyOptions {
-  /** The data directory beside which the key file may lie. */
+  /** The data directory beside which the key file may be. */
   readonly data: string;
   readonly keys: KeySources;
-  /** Asked for one share after the other where shares open it; undefined = there are no more. */
+  /** Asks for one share after another if shares open the seal; undefined: no more. */
   readonly share?: ((given: number, needed: number) => Promise<string | undefined>) | undefined;
 }
 
-/** Throws `sealed` where no key is found, `refused` for a wrong one: "needs …, got …". */
+/** Throws `sealed` if no key is found, `refused` for a wrong one: "needs …, got …". */
 export async function unseal(bytes: Uint8Array, name: string, { data, keys, share }: KeyOptions): Promise<OpenedSeal> {
   const sources = { ...keys, commands: undefined };
   const unsealer = new Unsealer({ data, sources, read: async () => ({ bytes, name }) });
@@ -147,7 +146,7 @@ export async function unseal(bytes: Uint8Array, name: string, { data, keys, shar
   const { progress: given = 0, threshold } = unsealer.progress ?? {};
   unsealer.forget();
   if (given > 0) throw sealed(`${name}: ${given} of ${threshold} shares were given`, 'give all of them at once');
-  // A key that does not fit says more than that there are others.
+  // The error of a wrong key is more useful than the list of other ways.
   if (found?.cause instanceof KmsError) throw found.cause;
   throw sealed(`${name}: ${found?.reason}`, ways);
 }
@@ -161,27 +160,27 @@ function sealed(message: string, hint: string): KmsError {
 
 const thresholds = { address: 5, site: 50 } as const;
 
-/** Passphrases from the network that may be under way or wait for it. */
+/** Passphrases from the network that may be tried or queued. */
 const most = 16;
 
 export class UnsealBackoff {
   readonly #backoff: Backoff<keyof typeof thresholds>;
-  /** Addresses whose passphrase is being tried, or is to be. */
+  /** Networks of addresses with a passphrase being tried or queued. */
   readonly #slow = new Set<string>();
   readonly #queue = new SerialQueue();
 
-  /** `nodes`: how many are there that the same can be tried on. */
+  /** `nodes`: the number of nodes on which an attacker could try the same. */
   constructor({ elapsed, random }: Pick<World, 'elapsed' | 'random'>, nodes?: () => number) {
     this.#backoff = new Backoff({ thresholds, what: 'tries', elapsed, random, waiting: most, sharers: nodes });
   }
 
-  /** Why a try from there is refused now, whatever it is; undefined when it isn't. Looks only. */
+  /** Why any try from this origin is refused now; undefined if it is allowed. Changes nothing. */
   refusal(from: Origin): KmsError | undefined {
     return from.local ? undefined : this.#backoff.refusal(keysOf(from));
   }
 
   /**
-   * Runs a try from the network. One that neither opens nor fails, such as one share of several, answers nothing and
+   * Runs a try from the network. One that neither opens nor fails, such as one of several shares, returns undefined and
    * changes no count. Throws `rate-limited`.
    */
   async run<R>(from: Origin, isSlow: boolean, attempt: () => Promise<R | undefined>): Promise<R | undefined> {

@@ -1,4 +1,4 @@
-// Everything that the description describes: each declared endpoint with what there is to say of it.
+// The endpoints in the API description: every declared endpoint with its note.
 
 import type { Access, Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
@@ -14,7 +14,7 @@ import type { Note } from './prose.ts';
 export interface DescribedEndpoint {
   readonly endpoint: Endpoint;
   readonly note: Note;
-  /** As the description has it: one name for the parameter of one place, whatever the method. */
+  /** The path as the description shows it: parameters at one position have one name, whatever the method. */
   readonly path: string;
 }
 
@@ -38,7 +38,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
 const { status, unseal, seal } = sealEndpoints;
 const { health, readiness, description, docs } = publicEndpoints;
 
-/** The body of an unseal is read apart from all others, so its declaration has none. */
+/** The body of an unseal is read by its own code, so its declaration has none. */
 const all = [...endpoints, health, readiness, status, { ...unseal, body: unsealBody }, seal, description, docs];
 
 export const describedEndpoints: readonly DescribedEndpoint[] = all.map((endpoint) => ({
@@ -47,20 +47,20 @@ export const describedEndpoints: readonly DescribedEndpoint[] = all.map((endpoin
   path: describedPath(endpoint.path),
 }));
 
-/** OpenAPI tells paths apart without the names of their parameters; the first that is declared names them. */
+/** OpenAPI does not tell paths apart by parameter names; the endpoint declared first names them. */
 function describedPath(path: string): string {
   const shape = (each: string): string => each.replace(/\{\w+\}/g, '{}');
   return all.find((each) => shape(each.path) === shape(path))?.path ?? path;
 }
 
-/** With `<ringname>` where the flag names a ring; undefined where none is needed. */
+/** The flag that the endpoint needs, with `<ringname>` if it names a ring; undefined if it needs none. */
 export function requiredFlag(access: Access): string | undefined {
   if (access.kind !== 'flag') return undefined;
   const flag = access.action;
   return access.ring ? flag.replace('.', '.<ringname>.') : flag;
 }
 
-/** As it stands in a refusal: a ring that is named in the request is named there too. */
+/** The flag as a refusal shows it: if the request names the ring, the example's ring name is filled in. */
 export function shownFlag(access: Access, flag: string): string {
   const named = access.kind === 'flag' && ['path', 'query', 'body'].includes(access.ring?.from ?? '');
   return named ? flag.replace('<ringname>', exampleRing(flag)) : flag;
@@ -71,7 +71,7 @@ function exampleRing(flag: string): string {
   return flag.startsWith('asym.') ? 'devices' : 'payroll';
 }
 
-/** One sentence on who may call. */
+/** A sentence on who may call the endpoint. */
 export function whoMay(access: Access): string {
   const flag = requiredFlag(access);
   if (access.kind === 'public') return 'No credential is needed.';

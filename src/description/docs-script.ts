@@ -1,15 +1,14 @@
-// What the pages at /docs do beyond being read: they search themselves, send requests with the rights of the console's
-// session, and lead links of the time when all of it was one page to where that is now. Nothing but those requests
-// leaves the page.
+// Script of the pages at /docs: search, sending requests with the rights of the console's session, and redirects of
+// links from the time when the reference was a single page. Nothing but those requests leaves the page.
 import { consoleHeader, consoleKeyName } from '../model/names.ts';
 import type { SearchEntry } from './page.ts';
 
-/** Put in by the build. */
+/** Injected by the build. */
 declare const searchIndex: readonly SearchEntry[];
 
 const prefix = location.pathname.replace(/\/docs(?:\/[^/]*)?$/, '');
 const isHome = location.pathname.endsWith('/docs');
-/** Of an answer, in characters. */
+/** Maximum number of characters shown of a response. */
 const mostShown = 100_000;
 const mostFound = 30;
 
@@ -76,7 +75,7 @@ function searching(): void {
   });
 }
 
-/** Where all words are in the title first, then where they are in the place's own address, then the others. */
+/** Search results by rank: all words in the title; then in the title or the line below it; then anywhere. */
 function searched(words: readonly string[]): SearchEntry[] {
   const rank = ({ title, about, words: inside }: SearchEntry): number => {
     const has = (text: string) => words.every((word) => text.includes(word));
@@ -161,7 +160,7 @@ function readable(text: string): string {
   }
 }
 
-/** `/docs#encrypt` of before leads to `/docs/encryption#encrypt`. */
+/** Redirects old links: `/docs#encrypt` to `/docs/encryption#encrypt`. */
 function leadOn(): void {
   if (!isHome || location.hash === '') return;
   const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -1,5 +1,6 @@
-// All that the interface decides beyond its endpoints, in the order in which a developer needs it: what holds for every
-// request; who may do what; keys, encryption and Assets; people, records and the appliance itself.
+// The guide: all rules of the API beyond single endpoints, in the order in which a developer needs them. First what
+// holds for every request; then permissions; then keys, encryption and Assets; last people, records and the appliance
+// itself.
 
 import { defaultLimit, maxLimit } from '../api/page.ts';
 import { maxDepth, maxEntries, maxValues } from '../api/values.ts';

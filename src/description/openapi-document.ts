@@ -1,5 +1,5 @@
-// The API description: an OpenAPI 3.1 document, made from the endpoints' declarations, their schemas and the notes on
-// them. It is made when the executable is built, or when a server that runs from the sources is first asked for it.
+// The API description: an OpenAPI 3.1 document generated from the endpoint declarations, their schemas and their notes.
+// It is generated when the executable is built; a server that runs from the sources does it on the first request.
 
 import type { z } from 'zod';
 import { sample } from '../api/example-values.ts';
@@ -68,7 +68,7 @@ function requestBody({ endpoint, note }: DescribedEndpoint, schemas: Schemas): P
   return { requestBody: { required: true, content: { 'application/json': { schema, example } } } };
 }
 
-/** What path parameters are written in; nothing else is there. */
+/** Patterns of path parameters. */
 const patterns: Readonly<Record<string, string>> = {
   ringname: ringNamePattern,
   keyringname: ringNamePattern,
@@ -76,7 +76,7 @@ const patterns: Readonly<Record<string, string>> = {
   header: base64urlPattern,
 };
 
-/** What a path parameter is, where its endpoint says nothing else. */
+/** Default descriptions of path parameters, for endpoints whose note gives none. */
 const usual: Readonly<Record<string, { readonly description: string; readonly example: string }>> = {
   ringname: { description: 'name of the KeyRing; with `id=true` its id', example: 'payroll' },
   keyId: { description: 'id of the key', example: sample.keyId },
@@ -107,7 +107,7 @@ function queryOf(query: z.ZodObject | undefined, schemas: Schemas, place: string
   const { properties = {}, required = [] } = schemas.of(query, 'input', `${place}.query`);
   return Object.entries(properties).map(([name, property]): Parameter => {
     const { description = '', examples, ...schema } = property;
-    // No cursor of an example would be taken.
+    // No example: the server would not accept a made-up cursor.
     if (name === 'cursor') return { name, in: 'query', description, required: false, schema };
     const example =
       name === 'limit' ? defaultLimit : (examples?.[0] ?? exampleOf(property, schemas, `${place}.query.${name}`));
@@ -122,7 +122,7 @@ function queryOf(query: z.ZodObject | undefined, schemas: Schemas, place: string
   });
 }
 
-/** The server reads digits, which is the text of an integer. */
+/** Described as an integer: the server accepts digits only, which is how an integer is written in a URL. */
 function limit(): JsonSchema {
   return { type: 'integer', minimum: 1, default: defaultLimit };
 }

@@ -1,4 +1,4 @@
-// The parts of an OpenAPI 3.1 document that ours is made of.
+// Types for the parts of an OpenAPI 3.1 document that the description uses.
 
 export interface JsonSchema {
   readonly $ref?: string;
@@ -85,6 +85,6 @@ export interface OpenApiDocument {
     readonly responses: Readonly<Record<string, OpenApiResponse>>;
     readonly headers: Readonly<Record<string, Header>>;
   };
-  /** Every permission flag, and what it grants. */
+  /** Every permission flag and what it grants. */
   readonly 'x-permission-flags': readonly { readonly flag: string; readonly grants: string }[];
 }

@@ -1,5 +1,5 @@
-// The reference at /docs: HTML pages made from the API description and the prose that it is made of. They read without
-// scripts; docs-script.ts searches in them and sends requests from them.
+// The reference at /docs: HTML pages generated from the API description and the guide. They can be read without
+// scripts; docs-script.ts adds search and lets readers send requests.
 import { html } from 'hono/html';
 import { guide } from './guide.ts';
 import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
@@ -7,25 +7,25 @@ import { type Block, isList } from './prose.ts';
 import { meaningOf } from './responses.ts';
 import { componentName } from './schemas.ts';
 
-/** What the search finds: a place, and all words that lead to it. */
+/** A search result: its title, link and the words that find it. */
 export interface SearchEntry {
   readonly title: string;
-  /** Below it: what kind of place it is. */
+  /** The line below the title: what kind of entry it is. */
   readonly about: string;
-  /** From a page beside it: `encryption#encrypt`. */
+  /** Relative to its sibling pages: `encryption#encrypt`. */
   readonly href: string;
   readonly words: string;
 }
 
 interface DocsPages {
-  /** At `/docs`. */
+  /** HTML of `/docs`. */
   readonly home: string;
-  /** At `/docs/<name>`. */
+  /** HTML of `/docs/<name>`, by name. */
   readonly pages: Readonly<Record<string, string>>;
   readonly index: readonly SearchEntry[];
 }
 
-/** A page for the guide, one for each group of endpoints, one for the schemas, and one that leads to them. */
+/** Generates all pages: the guide, one per group of endpoints, the schemas, and a home page that links to them. */
 export async function docsPages(document: OpenApiDocument): Promise<DocsPages> {
   const groups = groupsOf(document);
   const schemas = Object.entries(document.components.schemas);
@@ -42,7 +42,7 @@ export async function docsPages(document: OpenApiDocument): Promise<DocsPages> {
 
 /** The endpoints of one tag. */
 interface Group {
-  /** Of its page. */
+  /** File name of its page. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
@@ -130,8 +130,8 @@ ${main}
 }
 
 /**
- * Leads to all places. Each has the name here that it has on its page, so that a link from when all of it was one page
- * still finds it.
+ * The home page, which links to everything. Its anchors have the same names as on the other pages, so that links from
+ * the time of the single page still work.
  */
 function homeHtml(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): Html {
   return html`<h1>The API</h1>
@@ -210,7 +210,7 @@ function indexOf(groups: readonly Group[], schemas: readonly (readonly [string, 
   return [...inGroups, ...inGuide, ...inSchemas];
 }
 
-/** Each word once, in lower case, of all that a value says and names, but for the examples. */
+/** All words in a value's texts and property names, in lower case and without duplicates; examples are left out. */
 function wordsOf(value: unknown): string {
   const words = new Set<string>();
   const look = (part: unknown): void => {
@@ -261,7 +261,7 @@ ${success(resolved(responses['200'], document))}
 </article>`;
 }
 
-/** What the script makes a request of; without it nothing of this is shown. */
+/** The form from which the script sends a request; hidden if scripts are off. */
 function tryHtml({ method, path, operation }: Place): Html | string {
   const { operationId: id, parameters = [], requestBody, security } = operation;
   const [type] = Object.keys(contentOf(operation));
@@ -325,7 +325,7 @@ function errorItem(status: string, { description: whole, headers = {}, content =
   }</li>`;
 }
 
-/** Of an ordinary error, of which the message tells enough. */
+/** The message of an ordinary error, which needs no more explanation; undefined for other bodies. */
 function messageOf(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null || !('message' in value)) return undefined;
   return Object.keys(value).every((name) => name === 'message' || name === 'errors')
@@ -339,10 +339,10 @@ function resolved(response: OpenApiResponse | Reference | undefined, document: O
   return found;
 }
 
-/** In what is sent, required fields are marked; in what is answered, those that can be absent. */
+/** In requests required fields are marked, in responses those that may be absent. */
 type Side = 'sent' | 'answered';
 
-/** The fields of an object; a line for anything else. */
+/** The fields of an object; for any other schema, one line. */
 function schemaHtml(schema: JsonSchema, side: Side): Html {
   if (!schema.properties) return html`<p>${typeOf(schema)}${said(schema)}</p>`;
   return fields(schema, side);
@@ -395,10 +395,10 @@ function componentLink(reference: string): Html {
   return html`<a href="schemas#schema-${name}">${name}</a>`;
 }
 
-/** HTML in the making; what is put into it is escaped. */
+/** HTML template; values put into it are escaped. */
 type Html = ReturnType<typeof html>;
 
-/** A line of text. What stands between backticks is code. */
+/** A line of text; backticks mark code. */
 function inline(text: string): Html {
   return html`${text.split('`').map((part, index) => (index % 2 === 1 ? code(part) : part))}`;
 }
@@ -412,12 +412,12 @@ function block(each: Block): Html {
 </table>`;
 }
 
-/** May break after a dot, where there is no room for the whole of it. */
+/** Code that may wrap after a dot. */
 function code(text: string): Html {
   return html`<code>${text.split('.').map((part, index) => (index === 0 ? part : html`.<wbr>${part}`))}</code>`;
 }
 
-/** A description as a sentence. */
+/** A description made into a sentence. */
 function sentence(text: string): Html {
   return html`${inline(text.charAt(0).toUpperCase() + text.slice(1))}.`;
 }
@@ -426,7 +426,7 @@ function json(value: unknown): Html {
   return html`<pre><code>${JSON.stringify(value, null, 2)}</code></pre>`;
 }
 
-/** `$KMS_URL` is the address of the appliance, `$KMS_API_KEY` an API key. */
+/** A curl command. `$KMS_URL` stands for the appliance's address, `$KMS_API_KEY` for an API key. */
 export function curlOf({ method, path, operation }: Place): string {
   const { parameters = [], requestBody, security } = operation;
   const filled = parameters

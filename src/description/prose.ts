@@ -1,6 +1,5 @@
-// Prose is what the description says beyond the declarations: sections of paragraphs, lists and tables, made into
-// Markdown and HTML alike, and the notes on each endpoint. Within a text, what stands between backticks is code; there
-// is no other mark-up.
+// Prose of the description beyond the declarations: sections of paragraphs, lists and tables, rendered as Markdown and
+// as HTML, and the shape of an endpoint's note. Text between backticks is code; there is no other mark-up.
 
 interface Table {
   readonly head: readonly string[];
@@ -33,27 +32,27 @@ function blockToMarkdown(block: Block): string {
   return [line(block.head), line(block.head.map(() => '---')), ...block.rows.map(line)].join('\n');
 }
 
-/** What is wrong with a request, or with one field of it. */
+/** A problem with a request, or with one of its fields. */
 export interface Problem {
   readonly field?: string;
   readonly message: string;
 }
 
-/** What there is to say of an endpoint beyond its declaration. */
+/** The texts and examples of an endpoint beyond its declaration. */
 export interface Note {
   /** Paragraphs. */
   readonly description: readonly string[];
-  /** What each path parameter is here, where that is not what it is everywhere. */
+  /** Path parameters that mean something else here than usual. */
   readonly params?: Readonly<Record<string, { readonly description: string; readonly example: string }>>;
-  /** A request body that works, where the examples of all fields together do not. */
+  /** A working request body, if the combined examples of the fields do not make one. */
   readonly body?: unknown;
-  /** An answer, where the examples of all fields together say something else. */
+  /** A response to show, if the combined examples of the fields are misleading. */
   readonly answer?: unknown;
-  /** Its own errors, by status. */
+  /** The endpoint's own errors, by status. */
   readonly problems?: Readonly<Record<number, readonly Problem[]>>;
-  /** Limits of the tenant that it can reach, such as `25 users`: 403. */
+  /** Tenant limits that it can reach, such as `25 users`; answered with 403. */
   readonly limits?: readonly string[];
-  /** Whole bodies of errors, where they are no messages. */
+  /** Complete error bodies, for errors that are not just messages. */
   readonly errorExamples?: Readonly<Record<number, unknown>>;
   /** Works while the appliance is sealed. */
   readonly whileSealed?: true;

@@ -1,5 +1,4 @@
-// The answers of an operation: that of status 200, and every error that it can get, with the messages that the server
-// gives.
+// The responses of an operation: the one for status 200, and every error that it can get, with the server's messages.
 import { type Access, type ErrorBody, emptyBody, errorBody } from '../api/endpoint.ts';
 import { type DescribedEndpoint, requiredFlag, shownFlag } from './described-endpoints.ts';
 import type { Content, Example, Header, JsonSchema, OpenApiResponse, Reference } from './openapi.ts';
@@ -181,7 +180,7 @@ function badRequest(described: DescribedEndpoint, schemas: Schemas): OpenApiResp
   return { description: withMessages(`${own.description}, or the request breaks a rule`, problems), content };
 }
 
-/** What is wrong with the form of a request. */
+/** Problems with the form of a request. */
 function inputProblems({ endpoint }: DescribedEndpoint, schemas: Schemas): Problem[] {
   const problems: Problem[] = [];
   if (endpoint.body) {
@@ -225,13 +224,13 @@ function refusal(
   };
 }
 
-/** What a status means here: a first line, and the messages that come with it, in Markdown. */
+/** The description of a status in Markdown: a first line, then the possible messages. */
 function withMessages(description: string, problems: readonly Problem[]): string {
   const messages = new Set(problems.map((each) => errorExample(each).message));
   return [`${description}:`, '', ...[...messages].map((message) => `- ${message}`)].join('\n');
 }
 
-/** The first line of that. */
+/** The first line of such a description. */
 export function meaningOf({ description }: Pick<OpenApiResponse, 'description'>): string {
   return description.split(':\n')[0] ?? description;
 }
@@ -255,7 +254,7 @@ function errorExample({ field, message }: Problem): ErrorBody {
   return field === undefined ? { message } : { message: `${field}: ${message}`, errors: { [field]: message } };
 }
 
-/** Examples by names that a key of an object may have, with what they are named for as their summary. */
+/** Names the examples with valid object keys, and keeps their messages as summaries. */
 function named(examples: Readonly<Record<string, Example>>): Readonly<Record<string, Example>> {
   return Object.fromEntries(
     Object.entries(examples).map(([summary, { value }], index) => [`example${index + 1}`, { summary, value }]),

@@ -1,5 +1,5 @@
-// JSON Schemas of the wire, made from the zod schemas that the server validates with. A schema with an id becomes a
-// component, once, and is referred to from then on. Nothing goes without a description. And examples, put together from
+// JSON Schemas of the wire, generated from the zod schemas that the server validates with. A schema with an id becomes
+// a component once and is referenced from then on. Every field must have a description. Examples are put together from
 // those of the fields.
 
 import { z } from 'zod';
@@ -10,9 +10,12 @@ const prefix = '#/components/schemas/';
 export class Schemas {
   readonly #components = new Map<string, JsonSchema>();
 
-  /** Of what is sent (`input`) or answered (`output`). `place` is for the message where something is missing. */
+  /**
+   * The schema of a request part (`input`) or response (`output`). `place` names it in the error about a missing
+   * description.
+   */
   of(schema: z.ZodType, io: 'input' | 'output', place: string): JsonSchema {
-    // In an object, so that a schema that has an id is referred to as everywhere.
+    // Wrapped in an object, so that a schema with an id becomes a reference as everywhere else.
     const { properties, $defs = {} } = z.toJSONSchema(z.object({ it: schema }), { io, unrepresentable: 'any' });
     for (const [name, definition] of Object.entries($defs)) this.#add(name, plain(definition, io));
     const made = plain(properties?.it, io);
@@ -24,7 +27,7 @@ export class Schemas {
     return Object.fromEntries([...this.#components].sort(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** What a schema refers to; itself where it does not refer. */
+  /** The schema that a reference points to; any other schema itself. */
   resolve(schema: JsonSchema): JsonSchema {
     return resolved(schema, this.#components);
   }
@@ -44,19 +47,20 @@ function resolved(schema: JsonSchema, components: ReadonlyMap<string, JsonSchema
   return found;
 }
 
-/** `KeyRing`, of a reference to it. */
+/** The component's name in a reference, such as `KeyRing`. */
 export function componentName(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** An object of which nothing is described but that it may have anything. */
+/** Whether an object schema has no described fields and allows any. */
 function isFreeForm(schema: JsonSchema): boolean {
   return schema.additionalProperties === true && schema.properties === undefined;
 }
 
 /**
- * What zod makes, as a description wants it: references to components; objects of answers open, and said to be, since a
- * client has to ignore what it does not know; of answers no bounds that only say that a number is a safe integer.
+ * Adapts zod's output for the description. References point to components. Objects in responses are open, and marked
+ * so, since clients must ignore fields that they do not know. Bounds that only restrict a number to safe integers are
+ * dropped from responses.
  */
 function plain(value: unknown, io: 'input' | 'output'): JsonSchema {
   if (typeof value !== 'object' || value === null) throw new Error('expected a schema');
@@ -94,7 +98,7 @@ function needDescriptions(schema: JsonSchema, place: string): void {
   if (schema.items) needDescriptions(schema.items, `${place}[]`);
 }
 
-/** Every field, the optional ones too. `place` is for the message where something has no example. */
+/** An example with every field, optional ones too. `place` names the schema in the error about a missing example. */
 export function exampleOf(schema: JsonSchema, schemas: Schemas, place: string): unknown {
   const [first] = schema.examples ?? schema.enum ?? [];
   if (first !== undefined) return first;

@@ -1,4 +1,4 @@
-// The surfaces of an appliance beside its own API: a new one is a folder and a line here.
+// The protocol surfaces of an appliance besides its own API: a new one needs a folder and a line here.
 import type { Surfaces } from '../http/surface.ts';
 import { tangSurface } from './tang/surface.ts';
 import { vaultSurface } from './vault/surface.ts';

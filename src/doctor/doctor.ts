@@ -1,5 +1,5 @@
-// `kms doctor` on the machine of the appliance: everything that can be seen without a running server, and the stores
-// too where none runs.
+// `kms doctor` on the appliance's machine: all checks that need no running server, and those of the stores too if none
+// is running.
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -28,21 +28,22 @@ export interface DoctorOptions extends CertificateFiles {
   readonly data: string;
   readonly keyFile?: string | undefined;
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
-  /** What the running server found; without it the stores are examined here. */
+  /** The running server's findings; without it the stores are examined here. */
   readonly served?: (() => Promise<Examination>) | undefined;
-  /** What the running standby says of itself; without it none runs. */
+  /** The running standby's own status; absent if none is running. */
   readonly standby?: (() => Promise<StandbyAnswer['standby'] | undefined>) | undefined;
-  /** The database of an appliance of which the directory is a node's. */
+  /** The database, if the directory is a node's. */
   readonly store?: StoreSource | undefined;
   readonly now?: () => number;
   readonly host?: Host;
 }
 
-/** Changes nothing. Throws where there is no appliance. */
+/** Changes nothing. Throws if there is no appliance. */
 export async function examine(options: DoctorOptions): Promise<Examination> {
   const data = resolve(options.data);
   const state = await dataDirState(data);
-  // Any directory is that of a node from its first command on; where that was another machine there is nothing to see.
+  // An empty directory becomes a node's at its first command; if that was on another machine there is nothing to
+  // examine.
   const isNew = options.store !== undefined && (state === 'missing' || state === 'empty');
   const isNode = state === 'node' || isNew;
   const isStandby = state === 'standby';
@@ -97,7 +98,7 @@ async function inside(options: DoctorOptions, data: string, findings: Findings, 
   }
 }
 
-/** Of a node that does not run: the database, then the stores in it, as they are copied for that and proved. */
+/** For a stopped node: the database, then the stores in it, copied and proven. */
 async function examineDatabase(options: DoctorOptions, data: string, findings: Findings): Promise<Examined> {
   const { store, keyFile, sources, now = Date.now } = options;
   if (!store) {
@@ -160,9 +161,9 @@ function inUseByAnother(data: string, findings: Findings) {
   return { stores: 0, activities: 0, dropped: 0 };
 }
 
-/** Keeps others from changing anything meanwhile, where that can be had without changing anything oneself. */
+/** Keeps others from changing anything meanwhile, if that is possible without changes of its own. */
 function lockForReading(data: string): DirectoryLock | 'in-use' | undefined {
-  // Without the file nobody has ever opened it.
+  // Without the file, the directory was never opened.
   if (!existsSync(inDir(data, lockFile))) return undefined;
   try {
     return lockDirectory(data, { onlyLooks: true });

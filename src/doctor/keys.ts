@@ -1,6 +1,6 @@
-// The keys as the doctor looks at them. Who holds the master key, as the seal says without being opened: whether enough
-// do, and whether key files are where they are looked for, guarded, and apart from the data. And the certificates that
-// `serve` was given: whether they are valid, how long still, and who can read their key.
+// Doctor's checks of the keys. The custodians of the master key, from the unopened seal: whether there are enough, and
+// whether key files are in place, protected, and apart from the data. And the certificates given to `serve`: whether
+// they are valid, for how long, and who can read their key.
 
 import { readFile, stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
@@ -20,7 +20,7 @@ export async function examineCustodians(data: string, keyFile: string | undefine
     const { bytes, name } = await readSealFile(data);
     slots = parseHeader(bytes, name).header.slots;
   } catch {
-    // Who opens the seal says what is wrong with it.
+    // Opening the seal reports what is wrong with it.
     return;
   }
   if (slots.length === 1) {
@@ -38,7 +38,7 @@ export async function examineCustodians(data: string, keyFile: string | undefine
   find('warning', 'key-missing', data, message, 'put it there, or make sure that another custodian is at hand');
 }
 
-/** Answers whether there is one. */
+/** Returns whether there is one. */
 async function examineKeyFile(place: string, data: string, slots: readonly Slot[], find: Find): Promise<boolean> {
   const info = await stat(place).catch(() => undefined);
   if (!info) return false;
@@ -97,10 +97,10 @@ export async function examineCertificates(
   find('error', 'certificate-key-exposed', tlsKey, message, `run: chmod 0600 ${tlsKey}, and get another certificate`);
 }
 
-/** As the next start, or the next SIGHUP, would take them. */
+/** Reads the pair as the next start, or the next SIGHUP, would. */
 async function examinePair(tlsCert: string, tlsKey: string, find: Find): Promise<void> {
   try {
-    // Whether others can read the key is a finding of its own.
+    // A key that others can read is a separate finding.
     await readPair(tlsCert, tlsKey, { exposed: true });
   } catch (error) {
     const { message, hint } = error instanceof KmsError ? error : { message: 'it cannot be read', hint: undefined };
@@ -109,7 +109,7 @@ async function examinePair(tlsCert: string, tlsKey: string, find: Find): Promise
   }
 }
 
-/** Answers whether it can be read. */
+/** Returns whether it can be read. */
 async function examineCertificate(file: string, now: number, find: Find): Promise<boolean> {
   const renew = 'renew it, then send the server SIGHUP';
   let validity: ReturnType<typeof validityOf>;

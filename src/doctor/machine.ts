@@ -1,5 +1,5 @@
-// The machine under an appliance. Its disk: room, whether it can be written to, who can reach the data directory, who
-// owns what is in it, and what does not belong there. And the ways in which memory gets onto a disk.
+// The machine under an appliance. Its disk: space, whether it is writable, access to the data directory, and foreign
+// owners or files in it. And the ways in which memory gets onto a disk.
 import type { Dirent } from 'node:fs';
 import { access, constants, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
@@ -30,7 +30,7 @@ import type { Find } from '../platform/finding.ts';
 import { lockFile, pidFile } from '../platform/lock.ts';
 
 export interface Host {
-  /** The file's text; undefined where there is none. */
+  /** The file's text; undefined if there is none. */
   read(path: string): Promise<string | undefined>;
   space(path: string): Promise<DiskSpace>;
 }
@@ -52,14 +52,14 @@ export async function examineSpace(host: Host, data: string, find: Find): Promis
   }
 }
 
-/** `pid` is that of the running server; without one the limits of this process stand for those of the next. */
+/** `pid` is the running server's; without one the limits of this process stand in for the next server's. */
 export async function examineMemory(host: Host, pid: number | undefined, find: Find): Promise<void> {
   await examineSwap(host, find);
   const who = pid === undefined ? 'self' : String(pid);
   const limits = await host.read(`/proc/${who}/limits`);
   const [, soft] = /^Max core file size +(\S+)/m.exec(limits ?? '') ?? [];
   const filter = await host.read(`/proc/${who}/coredump_filter`);
-  // A server takes memory out of its core dumps by itself; where that worked, what is left of them is harmless.
+  // A server excludes memory from its core dumps by itself; if that worked, they are harmless.
   const harmless = pid !== undefined && filter !== undefined && Number.parseInt(filter, 16) === 0;
   if (soft !== undefined && soft !== '0' && !harmless) {
     const advice = 'start the server with core dumps off: `ulimit -c 0`, or LimitCORE=0 in its unit';
@@ -79,7 +79,7 @@ async function examineSwap(host: Host, find: Find): Promise<void> {
   }
 }
 
-/** In memory, or on a device that encrypts. */
+/** Whether the swap is in memory, or on an encrypting device. */
 async function isKeptSecret(host: Host, device: string): Promise<boolean> {
   const name = basename(device);
   if (name.startsWith('zram')) return true;
@@ -108,7 +108,7 @@ const storeFile = /^(snapshot|log)-[0-9]{10,12}\.kms$|^activity-[0-9]{12}\.kms$/
 const logFile = /^log-[0-9]{10,12}\.kms$/;
 
 interface LooksAt {
-  /** Absolute. */
+  /** An absolute path. */
   readonly data: string;
   /** Whether a process has the directory open. */
   readonly inUse: boolean;
@@ -160,13 +160,13 @@ export async function examineFiles({ data, inUse }: LooksAt, find: Find): Promis
   }
 }
 
-/** All other files are replaced whole, for which the directory has to be writable. */
+/** All other files are replaced whole, which requires a writable directory. */
 function isWrittenTo(entry: Dirent): boolean {
   if (entry.isDirectory()) return entry.name !== 'lost+found';
   return entry.name === lockFile || logFile.test(entry.name);
 }
 
-/** Answers whether this process may write there. Where it may not, an appliance does not start. */
+/** Returns whether this process may write there. If not, an appliance does not start. */
 async function examineWriting(path: string, find: Find): Promise<boolean> {
   try {
     await access(path, constants.W_OK);
@@ -179,7 +179,7 @@ async function examineWriting(path: string, find: Find): Promise<boolean> {
   }
 }
 
-/** Whoever may write above it can put another directory in its place. */
+/** Write access above the directory is enough to replace it. */
 async function examineParents(data: string, find: Find): Promise<void> {
   for (let path = dirname(data); ; path = dirname(path)) {
     const info = await stat(path).catch(() => undefined);
@@ -200,9 +200,9 @@ function examineName(data: string, path: string, inUse: boolean, find: Find): vo
     find('warning', 'leftover', path, 'an upgrade is under way, or was cut off', advice);
     return;
   }
-  // Those of a standby it looks after itself.
+  // A standby looks after its copies itself.
   if (name.startsWith(upgradeCopy) || name.startsWith(`${copiesDir}/`)) return;
-  // Of a server that runs they may be under way.
+  // A running server may be writing them.
   if (last.endsWith('.tmp') || name.startsWith(drillPrefix)) {
     const advice = 'the next start clears it away';
     if (!inUse) find('warning', 'leftover', path, 'left of something that was cut off', advice);

@@ -1,5 +1,5 @@
-// The examination of a running appliance: its stores are held at one commit and proven on a thread, while it goes on
-// serving.
+// The examination of a running appliance: its stores are held at one commit and proven on a worker thread, while it
+// goes on serving.
 import type { CryptoInUse } from '../api/local/status.ts';
 import { pieces } from '../backup/format.ts';
 import type { Copies } from '../backup/service.ts';
@@ -33,7 +33,7 @@ interface ServedDeps extends Collecting {
   readonly now: () => number;
   /** Aborted when the appliance closes. */
   readonly closing: AbortSignal;
-  /** The database, where the stores are in one. */
+  /** The database, if the stores are in one. */
   readonly node: Pick<SharedNode, 'examine'> | undefined;
 }
 
@@ -72,7 +72,7 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   }
 }
 
-/** Segments that are missing there are missed here too. */
+/** Segments missing there are missing in the copy too. */
 async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
   for (const { dir, files, source } of stores) {
     if (!source) continue;
@@ -83,7 +83,10 @@ async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
   }
 }
 
-/** What the look at the files themselves finds; their contents are read beside, but of what was at fault before. */
+/**
+ * Checks that the segment files exist; contents are verified by the background passes, except those that were faulty
+ * before.
+ */
 async function examineSegments({ system, tenants, verifier }: ServedDeps, { add }: Findings): Promise<void> {
   await verifier?.again();
   for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
@@ -116,7 +119,7 @@ function examineShipping(copies: Copies, findings: Findings): void {
   findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
 }
 
-/** Seconds; a receiver that was restarted catches up in less. */
+/** In seconds; a receiver that was restarted catches up in less. */
 const longestLag = 300;
 
 function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findings): void {
@@ -129,7 +132,7 @@ function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findin
   }
 }
 
-/** Days since something else is advertised, and since something was recovered. */
+/** Days since a pair was rotated, and since the last recovery with it. */
 const oldTangPair = 90;
 
 async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Findings): Promise<void> {

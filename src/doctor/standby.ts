@@ -1,5 +1,5 @@
-// What doctor finds in the directory of a standby: whether anybody follows there, how far it is behind what is shipped,
-// and whether a fence stands before the one that it follows. It proves nothing: the standby itself does, all the while.
+// Doctor's checks of a standby's directory: whether a process follows there, how far it is behind the shipped
+// directory, and whether the followed appliance is fenced. It proves nothing: the standby itself does so continuously.
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../api/local/copies.ts';
 import { type Fence, fenceSaid } from '../backup/fence.ts';
@@ -12,10 +12,10 @@ import { foreignFiles } from '../platform/foreign-files.ts';
 
 type StandbyStatus = StandbyAnswer['standby'];
 
-/** Seconds from which on a distance is said, and from which on it is that what arrived was not proven. */
+/** Seconds of lag that are reported, and seconds without a proof that are. */
 const late = { behind: 300, proof: 3600 } as const;
 
-/** `status`: what the running standby says of itself; undefined where none runs. */
+/** `status`: of the running standby; undefined if none is running. */
 export async function examineStandby(data: string, status: StandbyStatus | undefined, find: Find): Promise<void> {
   const mark = await readMark(data);
   const from = status?.from ?? mark?.from ?? '';
@@ -68,7 +68,7 @@ function examineRunning(from: string, { behind, shipped, proven, hasKey, problem
   }
 }
 
-/** Who raised it is not believed, only told: that takes the keys. */
+/** The fence's author is reported unverified: verifying takes the keys. */
 async function examineFence(from: string, own: string | undefined, find: Find): Promise<void> {
   let said: Partial<Fence> | undefined;
   let name = '';

@@ -1,6 +1,6 @@
-// Every store, proven from its files: each seal opened, the database looked through, the activity log's chain followed
-// from its first record to its last; and what the records say of the clock and of backups. Of a running appliance it is
-// done on a thread, with the files as they are held. Changes nothing.
+// Every store, proven from its files: each seal opened, the database checked, the activity log's chain followed from
+// the first record to the last; and the records' evidence about clock and backups. For a running appliance this runs on
+// a worker thread, over held files. Changes nothing.
 import { rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,9 +25,9 @@ interface StoresToExamine {
   readonly files: Files;
   readonly wasm: Uint8Array;
   readonly stores: readonly StoreOf[];
-  /** What is noted of the stores beside them; absent where they are being written to, and so are not compared. */
+  /** The log positions noted beside the stores; absent if the stores are being written to, and so are not compared. */
   readonly witness?: () => Promise<Noted | undefined>;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: number;
 }
 
@@ -36,14 +36,14 @@ const day = 24 * 60 * minute;
 const oldBackup = 7 * day;
 const restore = 'keep a copy of the data directory, look for the fault in the disk, and restore from a backup';
 
-/** Tenants, what is noted of the last backup that was found to restore, and how far each tenant's store was. */
+/** Tenants, the note of the last verified backup, and the log position of each tenant's store. */
 const query = (schema: number): string =>
   `SELECT dir, CASE WHEN deleted_at IS NULL THEN name ELSE id END AS name, deleted_at,
   NULL AS backup, NULL AS sequence, NULL AS runs, NULL AS noted_at FROM tenants
 UNION ALL SELECT NULL, NULL, NULL, value, NULL, NULL, NULL FROM settings WHERE name = 'backup'
 UNION ALL SELECT dir, NULL, NULL, NULL, sequence, runs, noted_at FROM (${marksQuery(schema)})`;
 
-/** Of a tenant's rings those that a quantum computer could open: how many, and the names of the first. */
+/** A tenant's rings that a quantum computer could open: their number, and the first names. */
 const queryRings = (schema: number): string =>
   schema === 0
     ? 'SELECT 0 WHERE 0'
@@ -65,7 +65,7 @@ export async function examineStores(
     try {
       checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : queryRings);
     } catch (error) {
-      // Of a deleted tenant it may be erased already.
+      // A deleted tenant's store may already be erased.
       if (error instanceof KmsError && error.code === 'not-found' && !isSystem) continue;
       there.add(dir);
       findFault(dir, error, find);
@@ -104,7 +104,7 @@ export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'pr
   find('error', name, path, `this segment of the activity log ${problem}`, advice);
 }
 
-/** For copies of sealed files that lie elsewhere: a directory for this process alone, which goes away again. */
+/** For copies of sealed files from elsewhere: a temporary directory private to this process. */
 export async function withCopies<R>(run: (root: string) => Promise<R>): Promise<R> {
   const root = await mkdtemp(join(tmpdir(), 'kms-doctor-'));
   const leave = (): void => rmSync(root, { recursive: true, force: true });
@@ -144,7 +144,7 @@ async function examineRecords(
   await examineBackup(noted, now, find);
 }
 
-/** No fault: what they protect today, they protect. */
+/** Advice, not a fault: their protection is good today. */
 function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
   for (const tenant of rows) {
     if (typeof tenant.dir !== 'string' || tenant.name === null || tenant.deleted_at !== null) continue;
@@ -159,7 +159,7 @@ function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: Checke
   }
 }
 
-/** What a start would refuse, because the files are from an older copy. */
+/** Reports files from an older copy, which a start would refuse. */
 async function examineAges(
   sound: ReadonlyMap<string, CheckedStore>,
   { rows }: CheckedStore,
@@ -202,7 +202,7 @@ async function examineBackup(noted: string | undefined, now: number, find: Find)
     find('advice', 'no-backup', 'backups', 'the server itself has made and test-restored none yet', how);
     return;
   }
-  // Cast: only the keeper of backups writes it.
+  // Cast: written only by the keeper of backups.
   const { file, madeAt } = JSON.parse(noted) as { readonly file?: string; readonly madeAt: string };
   const age = now - epochTimeOf(madeAt);
   const subject = file ?? 'backups';
@@ -224,7 +224,7 @@ function heldFiles(files: Files, held: readonly HeldFile[]): Files {
   }));
 }
 
-/** Examines stores that are held. */
+/** Examines held stores. */
 export interface ExamineWork {
   readonly kind: 'examine';
   /** The data directory. */
@@ -232,7 +232,7 @@ export interface ExamineWork {
   readonly held: readonly HeldFile[];
   readonly keys: readonly (readonly [dir: string, keys: KeysAsData])[];
   readonly wasm: Uint8Array;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: number;
 }
 

@@ -1,5 +1,5 @@
-// Admission is the decision who a request comes from and whether it may go on: credential, ring and flag, in that
-// order. The same decision serves the look before a transaction and the transaction itself.
+// Admission decides who a request comes from and whether it may proceed: credential, ring and flag, in that order. The
+// check before a transaction and the one inside it make the same decision.
 import type { Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
@@ -16,8 +16,8 @@ import { type ApiRequest, type Credential, headerOf } from './request.ts';
 import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenant-directory.ts';
 
 /**
- * What a request is told whose tenant was deleted while it was on its way: what the next one will be. Undefined while
- * the tenant is served.
+ * The error for a request whose tenant was deleted mid-flight; the next request gets the same. Undefined while the
+ * tenant is served.
  */
 export function goneMeanwhile(
   open: { readonly tenants: TenantDirectory },
@@ -36,9 +36,9 @@ export interface Admission {
   readonly caller: Caller;
   /** For the activity log: the ring's name in lower case, or empty. */
   readonly ringname: string;
-  /** What was read of a hash or header on the way. */
+  /** Contents of a hash or header that were decoded to find the ring. */
   readonly sealed?: SealedInput | undefined;
-  /** Why the caller may not; absent when it may. */
+  /** Why the request is refused; absent if it is allowed. */
   readonly refusal?: KmsError;
 }
 
@@ -49,7 +49,10 @@ export const unknownCredential = new KmsError(
   'the credential is not known, no longer valid, or not for requests from this address',
 );
 
-/** The credential that a request carries. One from the machine itself needs none, but acts as the one that it names. */
+/**
+ * The credential that a request carries. A local request without one acts as the local administrator; one that names a
+ * credential acts as its holder.
+ */
 export function credentialOf(request: ApiRequest): Credential | undefined {
   const header = headerOf(request, 'authorization');
   if (header === undefined && request.local) return 'local';
@@ -57,10 +60,10 @@ export function credentialOf(request: ApiRequest): Credential | undefined {
   return token === undefined ? undefined : new Bearer(token);
 }
 
-/** Characters. */
+/** In characters. */
 export const longestCredential = 512;
 
-/** The bearer token; undefined when there is none or it cannot be one. */
+/** The bearer token; undefined if there is none or it cannot be one. */
 export function bearerToken(header: string | undefined): string | undefined {
   if (header === undefined || header.length > longestCredential) return undefined;
   if (!header.startsWith('Bearer ') && header.slice(0, 7).toLowerCase() !== 'bearer ') return undefined;
@@ -68,13 +71,15 @@ export function bearerToken(header: string | undefined): string | undefined {
   return token === '' ? undefined : token;
 }
 
-/** The one who holds the credential; undefined when nobody does. A known one may be of no use any more. */
+/**
+ * The holder of the credential; undefined if it is unknown. A known credential may have lost its validity (`usable`).
+ */
 export function identify(tables: Tables, credential: Credential, from: Origin, now: number): Identified | undefined {
   if (credential === 'local') return { caller: localCaller, usable: true };
   return authenticate(tables, credential, from, now);
 }
 
-/** The request that is decided about. */
+/** The request to decide on. */
 interface Asking {
   readonly handle: TenantHandle;
   readonly credential: Credential | undefined;
@@ -82,7 +87,7 @@ interface Asking {
   readonly raw: RawInput;
 }
 
-/** Undefined for no credential, and for an unknown one. */
+/** The decision; undefined if the credential is missing or unknown. */
 export function admit(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
   const { credential, request } = asking;
   const found = credential && identify(tables, credential, request, now);
@@ -101,7 +106,7 @@ interface Identified {
 }
 
 interface About {
-  /** What the flag is about, where it names a ring. */
+  /** The ring that the flag is checked against, if the endpoint's flag names one. */
   readonly subject?: RingSubject | undefined;
   readonly ringname: string;
   readonly sealed?: SealedInput | undefined;
@@ -131,12 +136,12 @@ function aboutOf({ endpoint, handle, tables, raw }: Asked): About {
   return { subject: access.ring && subject, ringname: recordedName(subject), sealed };
 }
 
-/** Whether the flag names a ring of the body, so that headers and path tell no more than who asks. */
+/** Whether the flag names a ring from the body, so that headers and path identify only the caller. */
 function isAboutRingInBody({ access }: Endpoint): boolean {
   return access.kind === 'flag' && (access.ring?.from === 'body' || access.ring?.from === 'sealed-body');
 }
 
-/** The id of the caller whose credential lets in; undefined for any other, or where this cannot be told at once. */
+/** The id of the caller, if the credential is valid; undefined if it isn't, or if the store cannot tell at once. */
 export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Origin, now: number): string | undefined {
   try {
     const found = store.read((tables) => identify(tables, credential, from, now));
@@ -147,7 +152,7 @@ export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Or
   }
 }
 
-/** As `admit`, as far as headers and path tell: where the flag names a ring of the body, the flag is left for later. */
+/** `admit` by headers and path alone: if the flag names a ring from the body, only the credential is checked. */
 export function admitByHeaders(endpoint: Endpoint, asking: Asking, tables: Tables, now: number): Admission | undefined {
   if (!isAboutRingInBody(endpoint)) return admit(endpoint, asking, tables, now);
   const { credential, request } = asking;
@@ -155,7 +160,7 @@ export function admitByHeaders(endpoint: Endpoint, asking: Asking, tables: Table
   return found && { caller: found.caller, ringname: '', ...(!found.usable && { refusal: unknownCredential }) };
 }
 
-/** Whether the request is about the user who makes it, at an endpoint that lets one do it to oneself. */
+/** Whether a user asks about themselves, at an endpoint that allows this without the flag. */
 function isAboutSelf({ endpoint: { access }, tables, raw }: Asked, caller: Caller): boolean {
   if (access.kind !== 'flag' || access.orSelf === undefined) return false;
   const text = raw.params[access.orSelf] ?? '';
@@ -178,7 +183,7 @@ function refusalOf({ endpoint, handle }: Asked, caller: Caller, subject?: RingSu
   }
 }
 
-/** Any action of the service that the path belongs to: it tells which rings an id is looked up among. */
+/** Any action of the service that the path belongs to: it decides in which rings an id is looked up. */
 function serviceAction(path: string): string {
   if (path.startsWith('/transit/')) return 'transit.read';
   return path.startsWith('/asym/') ? 'asym.read' : 'keyring.read';

@@ -1,5 +1,5 @@
-// The answer of an operation as it is sent. A short text is a string; a long one is made in pieces, between which
-// others have their turn, and goes out piece by piece as it is read, in room that was taken for it beforehand.
+// The answer of an operation as it is sent. A short text is a string. A long one is made in pieces, yielding to other
+// requests in between, and is streamed as the client reads it, in room reserved beforehand.
 import { pieceLength, WrittenItems, type WrittenPage } from '../core/pages.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Page } from '../store/sql.ts';
@@ -11,19 +11,19 @@ import type { AnswerRoom, Holder } from './request.ts';
 import { brokenOff } from './request-log.ts';
 import { answered, inPieces, type Outcome, streamed } from './respond.ts';
 
-/** In characters; what is longer takes room. */
+/** In characters; longer answers need reserved room. */
 const longestShort = 16 * 1024;
 
 const encoder = new TextEncoder();
 
-/** Throws `unavailable` where there is no room for it. */
+/** Throws `unavailable` if there is no room for the answer. */
 export function encodeAnswer(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
   const { appliance, endpoint, handle, known } = input;
   const { binary, lines, paginated, path, text } = endpoint;
   const { world, logger } = appliance;
   const { room } = known.request;
   const answer = known.cookie?.taken(given, world.random) ?? given;
-  // Cast: the types of the routes see to it that lists answer pages and all others objects.
+  // Cast: the route types ensure that lists answer pages and all others objects.
   const body = paginated
     ? pageBody(endpoint, handle, world, input, answer as Page<unknown> | WrittenPage<unknown>)
     : (answer as JsonObject);
@@ -41,7 +41,7 @@ export function encodeAnswer(input: EndpointInput, ctx: OperationContext, given:
   return { ...made, headers: { ...made.headers, 'Content-Type': text } };
 }
 
-/** In the words of a surface; the endpoint's own status is recorded. */
+/** Encodes the answer for a surface; the endpoint's own status is recorded. */
 function encodeBy(codec: Codec, input: EndpointInput, ctx: OperationContext, answer: JsonObject): Outcome {
   const { endpoint, handle, known, raw } = input;
   const { room } = known.request;
@@ -53,7 +53,7 @@ function encodeBy(codec: Codec, input: EndpointInput, ctx: OperationContext, ans
   return { ...made, sentStatus };
 }
 
-/** A list's answer is made once the transaction is over, between turns of others. */
+/** Writes a list's answer after the transaction, yielding to other requests in between. */
 export async function listAnswer(
   outcome: Outcome,
   { request: { room }, codec }: KnownRequest,
@@ -70,7 +70,7 @@ export async function listAnswer(
   return { ...made, headers: { ...outcome.headers, ...made.headers } };
 }
 
-/** As an answer of status 200. Throws `unavailable` where it is long, and there is no room for it. */
+/** An answer of status 200. Throws `unavailable` if it is long and there is no room for it. */
 function answeredText(text: string, room: AnswerRoom | undefined, holder: Holder): Outcome {
   if (text.length <= longestShort) return { status: 200, body: {}, content: text };
   const bytes = encoder.encode(text);
@@ -78,21 +78,21 @@ function answeredText(text: string, room: AnswerRoom | undefined, holder: Holder
   return sentInPieces(piecesOf(bytes), room);
 }
 
-/** The same of a list, for which room was taken. */
+/** `answeredText` for a list, whose room was reserved before the query. */
 function answeredListText(text: string, room: AnswerRoom | undefined): Outcome {
   if (text.length > longestShort) return sentInPieces(piecesOf(encoder.encode(text)), room);
   room?.left(0);
   return { status: 200, body: {}, content: text };
 }
 
-/** Copies: a part of an array would keep the whole of it. */
+/** Copies: a subarray would keep the whole buffer alive. */
 function piecesOf(bytes: Uint8Array): Uint8Array[] {
   const pieces: Uint8Array[] = [];
   for (let at = 0; at < bytes.length; at += pieceLength) pieces.push(bytes.slice(at, at + pieceLength));
   return pieces;
 }
 
-/** The same of one whose items are written, or are to be. */
+/** The answer of a list whose items are already written, or are written here. */
 export async function answeredList(
   { data, ...rest }: { readonly data: readonly unknown[] | WrittenItems<unknown> },
   room: AnswerRoom | undefined,

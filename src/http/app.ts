@@ -1,6 +1,5 @@
-// The one app behind every way in: the network, the local socket, a call in process, whether the appliance is sealed or
-// open. Its paths stand here; a request is answered by what the router finds, and on another system's listener by the
-// surface of that name.
+// The one app behind every entry: network, local socket and in-process calls, sealed or open. Its paths are listed
+// here. The router picks the handler; requests on another system's listener go to the surface of that name.
 import type { Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
 import { localEndpoints } from '../api/local-endpoints.ts';
@@ -23,7 +22,7 @@ export interface App {
   /** All served paths, in the order of declaration. */
   readonly paths: readonly Pick<ServedPath, 'method' | 'path'>[];
   handle: Answer;
-  /** The same in other words. */
+  /** The same app as a `fetch` function. */
   fetch: AppFetch;
 }
 
@@ -61,7 +60,7 @@ export function createApp(appliance: AppliancePort, surfaces: Surfaces): App {
   return { paths: served, handle, fetch: fetchFrom(handle) };
 }
 
-/** Each in one transaction of its tenant, with the record of it: 503 while the appliance is sealed. */
+/** One transaction of the tenant for each request, activity record included; 503 while the appliance is sealed. */
 function endpointWays(appliance: AppliancePort, queue: FairQueue): Map<EndpointId, EndpointWay> {
   return new Map(
     endpoints.map((endpoint) => [endpoint.id, wayOf(appliance, endpoint, routes[endpoint.id], queue)] as const),
@@ -69,19 +68,19 @@ function endpointWays(appliance: AppliancePort, queue: FairQueue): Map<EndpointI
 }
 
 function wayOf(appliance: AppliancePort, endpoint: Endpoint, route: unknown, queue: FairQueue): EndpointWay {
-  // Cast: types have bound each route to its endpoint where it is declared; from here on only the declaration counts.
+  // Cast: types have bound each route to its endpoint at its declaration; from here on only the declaration counts.
   return new EndpointWay(appliance, endpoint, route as PlainRoute, queue);
 }
 
 function servedPaths(appliance: AppliancePort, ways: readonly EndpointWay[]): readonly ServedPath[] {
   return [
     ...ways.map(({ served }) => served),
-    // Health, the seal's state, unsealing.
+    // Health, seal status, unsealing.
     ...alwaysServed(appliance),
     // Files for people.
     ...consolePaths(appliance),
     ...descriptionPaths(appliance),
-    // For the administrator at the machine, unknown to everybody else.
+    // For the administrator at the machine; all others get an unknown path.
     ...localEndpoints.map((endpoint) => serveLocal(appliance, endpoint)),
   ];
 }

@@ -1,5 +1,5 @@
-// AppliancePort is what the app needs of an appliance: what is there all the time, and the state of the moment, sealed
-// or open, which is asked for once for each request.
+// AppliancePort is what the app needs of an appliance: the parts that are always there, and the current state, sealed
+// or open, which each request reads once.
 
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
@@ -17,22 +17,22 @@ import type { FairLimits } from './fair-queue.ts';
 import type { Served } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenant-directory.ts';
 
-/** Awaited between the parts of long work; undefined where others need no turn. */
+/** Awaited between the parts of long work, to let other requests run; undefined if it need not yield. */
 export type Turn = () => Promise<void> | undefined;
 
 export interface AppliancePort {
   readonly world: World;
   readonly logger: Logger;
-  /** Bytes of a request's body. */
+  /** Largest request body, in bytes. */
   readonly bodyLimit: number;
-  /** Of requests at once, where they are not the usual ones. */
+  /** Limits of concurrent requests. Default: the usual ones. */
   readonly fairLimits?: FairLimits | undefined;
   readonly sealing: Sealing;
-  /** Whoever serves a request asks once, and goes on with that: the appliance may be sealed meanwhile. */
+  /** Each request reads this once and keeps the result: the appliance may be sealed meanwhile. */
   readonly state: State;
-  /** Awaited between the parts of a long answer, so that others have their turn. */
+  /** Awaited between the parts of a long answer, to let other requests run. */
   readonly turn: Turn;
-  /** Awaited before the transaction of a request: a rest where long work is due for one. */
+  /** Awaited before the transaction of a request: a pause if long work is due for one. */
   readonly requestTurn: Turn;
   /** The console. */
   consoleFiles(): Promise<ConsoleFiles>;
@@ -40,9 +40,9 @@ export interface AppliancePort {
   descriptionFiles(): Promise<DescriptionFiles>;
 }
 
-/** Pino's shape, as far as it is used. */
+/** Pino's interface, as far as it is used. */
 export interface Logger {
-  /** Absent = all are written. */
+  /** Absent: all levels are written. */
   readonly level?: string;
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;
@@ -54,83 +54,80 @@ export const silentLogger: Logger = { debug: () => {}, info: () => {}, warn: () 
 
 export type State = SealedState | OpenState;
 
-/** Without keys: health, the console's files and the steps to open it are all that is answered. */
+/** Without keys. Only health, the console's files and the steps to unseal are served. */
 export interface SealedState {
   readonly sealed: true;
   readonly local: Pick<LocalHandlers, 'applianceStatus' | 'sealAppliance'>;
 }
 
-/** With tenants, and the ways to act on the whole appliance. */
+/** With tenants, and the operations on the whole appliance. */
 export interface OpenState {
   readonly sealed: false;
   readonly tenants: TenantDirectory;
-  /** Where clients reach the appliance, without a slash at the end. */
+  /** The address that clients use, without a trailing slash. */
   readonly baseUrl: string;
   readonly people: People;
   readonly meter: Meter;
   readonly local: LocalHandlers;
   readiness(): Readiness;
-  /** Why nothing can be changed now, while reading goes on; undefined when it can. */
+  /** Why writes are refused now, while reads go on; undefined if they are allowed. */
   refuseWrites(): KmsError | undefined;
-  /** The whole appliance as a backup, sealed; nothing is done before the first piece is asked for. */
+  /** The whole appliance as a sealed backup; nothing is done before the first piece is read. */
   backup(): AsyncIterable<Uint8Array>;
-  /** Those that the appliance makes by itself. */
+  /** The scheduled backups. */
   backups(): Backups;
-  /** Begins one into the configured directory, where there is one; that it was asked for is recorded already. */
+  /** Starts a backup into the configured directory, if there is one; the request for it is already recorded. */
   startBackup(): void;
-  /** Records an act on the whole appliance in the logs of all tenants but the one that has its record already. */
+  /** Records an act on the whole appliance in the logs of all tenants but the one that already has its record. */
   recordInOthers(action: 'system.seal' | 'system.backup', handle: TenantHandle): Promise<void>;
-  /** The process's numbers and this tenant's, as text for Prometheus. */
+  /** Metrics of the process and this tenant, as text for Prometheus. */
   metrics(handle: TenantHandle): Promise<string>;
-  /**
-   * What `Kms-State` says of a tenant to those that it knows: which appliance, which epoch of it, how many
-   * transactions.
-   */
+  /** The value of `Kms-State` for a tenant's authenticated callers: appliance, epoch, number of transactions. */
   stateOf(handle: TenantHandle): string;
 }
 
-/** Whoever counts answers. Nothing may be done per answer but add to numbers. */
+/** Counts answers. It may only add to numbers, since it runs for each of them. */
 export interface Meter {
-  /** Asked once for each route; what it answers is told of each request to it, with the milliseconds that it took. */
+  /** Called once for each route; the result is called for each of its requests, with the milliseconds it took. */
   route(action: string): (served: Served, milliseconds: number) => void;
 }
 
 export interface Readiness {
   readonly ok: boolean;
-  /** Why not, one sentence. */
+  /** Why it is not ready, in one sentence. */
   readonly reason?: string;
-  /** What else `/readyz` tells. */
+  /** Further fields of `/readyz`. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The appliance's master key, as people put it in and out of reach. */
+/** Seals and unseals the appliance's master key. */
 export interface Sealing {
   status(): SealStatus;
   /**
-   * Why a try from there is refused, whatever it is; undefined when it isn't. Looks only: to be asked before anything
-   * is read.
+   * Why no unseal step from this origin is accepted now, whatever it holds; undefined if it may be tried. Changes
+   * nothing: call it before reading the body.
    */
   refusal(from: Origin): KmsError | undefined;
   /**
-   * Takes one step towards the open appliance, or all of them. Throws `refused` and `invalid` for what does not help,
-   * `forbidden` for what is the local administrator's.
+   * Takes one step towards unsealing, or all of them. Throws `refused` or `invalid` for a step that does not help,
+   * `forbidden` for one reserved to the local administrator.
    */
   unseal(step: UnsealStep, from: Origin): Promise<SealStatus>;
   /**
-   * Forgets the keys, once the requests under way have ended, until it is unsealed on purpose. Resolves when that is
-   * remembered.
+   * Forgets the keys once the requests under way have ended; the appliance stays sealed until it is unsealed on
+   * purpose. Resolves when this is remembered.
    */
   seal(): Promise<void>;
 }
 
-/** What stands behind the local endpoints that concern the appliance as a whole. */
+/** Handlers of the local endpoints that concern the appliance as a whole. */
 export type LocalHandlers = {
   readonly [Id in LocalId as LocalOf<Id>['access']['of'] extends 'appliance' ? Id : never]: (
     input: LocalInput<LocalOf<Id>>,
   ) => Promise<LocalAnswer<LocalOf<Id>>>;
 };
 
-/** What a local endpoint is asked. */
+/** Input of a local endpoint. */
 export interface LocalInput<E> {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
@@ -138,23 +135,26 @@ export interface LocalInput<E> {
 }
 
 /**
- * The body of status 200, or the pieces of what is no JSON, made while they are read; a failure on the way breaks the
- * connection off.
+ * The body of status 200, or the pieces of a binary or text answer, made while they are read; a failure midway breaks
+ * the connection.
  */
 export type LocalAnswer<E> = E extends { readonly binary: true } | { readonly text: string }
   ? AsyncIterable<string | Uint8Array>
   : Sent<AnswerOf<E>>;
 
-/** What logins, invites and password resets need of the world: slow hashing, backoff, mail, lifetimes. */
+/** Services that logins, invites and password resets use: slow hashing, backoff, mail, lifetimes. */
 export interface People {
   readonly hasher: PasswordHasher;
   readonly backoff: LoginBackoff;
-  /** Of AppRole logins, apart: a program with a wrong secret keeps nobody at its address from logging in. */
+  /**
+   * Backoff of AppRole logins, kept apart so that a program with a wrong secret does not lock out people at its
+   * address.
+   */
   readonly appRoleBackoff: LoginBackoff;
   readonly resetMails: MailLimit;
   readonly lifetimes: Lifetimes;
   readonly oidc: OidcClient;
-  /** Absent where no mail is set up. */
+  /** Absent if no mail is set up. */
   readonly mailer?: Mailer;
 }
 
@@ -163,7 +163,7 @@ export interface PeopleOptions {
   readonly oidc: OidcClient;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mailer?: Mailer;
-  /** Nodes that serve the same people: what guards against guessing and flooding is divided by them. */
+  /** Number of nodes that serve the same people: the limits against guessing and flooding are divided by it. */
   readonly nodes?: (() => number) | undefined;
 }
 

@@ -1,5 +1,5 @@
-// Body is a request's JSON body, read within a limit of bytes. What is wrong with it is handed on, not thrown: a caller
-// without the right to ask is told that first.
+// Body is a request's JSON body, read within a limit of bytes. A problem with it is returned, not thrown: a caller
+// without the right to ask learns of that first.
 import type { z } from 'zod';
 import { type Kept, parseExactly } from '../api/exact-json.ts';
 import { KmsError } from '../errors.ts';
@@ -9,7 +9,7 @@ import { type ApiRequest, headerOf } from './request.ts';
 
 export const defaultBodyLimit = 1024 * 1024;
 
-/** Of a body that anybody may send, without a credential. */
+/** Limit of a body that needs no credential, in bytes. */
 export const publicBodyLimit = 16 * 1024;
 
 /** A body that was read, or why it was not. */
@@ -17,18 +17,18 @@ export type BodyRead =
   | {
       readonly value: unknown;
       readonly inexact: readonly string[];
-      /** The body as it came, where a surface made the value of it. */
+      /** The body as it was sent, if a surface decoded `value` from it. */
       readonly came?: JsonObject;
       readonly problem?: undefined;
     }
   | { readonly problem: KmsError };
 
 interface BodyRules {
-  /** Bytes. */
+  /** In bytes. */
   readonly limit: number;
-  /** Which of its numbers are kept. */
+  /** The numbers whose exact text is kept. */
   readonly kept: Kept;
-  /** Who sends it, by an id; absent for whoever needs no credential. */
+  /** Id of the sender; absent if no credential is needed. */
   readonly holder?: string | undefined;
 }
 
@@ -42,7 +42,7 @@ export async function readJsonBody(request: ApiRequest, rules: BodyRules): Promi
   return request.body.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
 }
 
-/** The same of a body in the words of a surface, whatever it says that it is: its clients differ. */
+/** Reads a body that a surface decodes; its Content-Type is not checked, since clients differ. */
 export async function readDecodedBody(
   request: ApiRequest,
   { limit, holder }: Omit<BodyRules, 'kept'>,
@@ -63,7 +63,7 @@ function unread(error: unknown): BodyRead {
   throw error;
 }
 
-/** The error of a body that breaks off: its sender's doing, so no failure of the server. */
+/** The error of a body that breaks off: the sender's fault, not the server's. */
 export function brokenBody(): KmsError {
   return new KmsError('invalid', 'the body could not be read to its end');
 }
@@ -81,7 +81,7 @@ export function tooLarge(limit: number): KmsError {
   return new KmsError('too-large', `the body is over the limit of ${limit} bytes`);
 }
 
-/** Before a byte of it is read: the HTTP parser holds a body to the length that it was declared with. */
+/** Checked before a byte is read: the HTTP parser holds a body to its declared length. */
 function lengthProblem(request: ApiRequest, limit: number): KmsError | undefined {
   const declared = headerOf(request, 'content-length');
   return declared !== undefined && Number(declared) > limit ? tooLarge(limit) : undefined;
@@ -104,7 +104,7 @@ function typeProblem(contentType: string | undefined): KmsError | undefined {
   return new KmsError('unsupported-media', 'the header Content-Type: a body is taken in the charset UTF-8 alone');
 }
 
-/** Of a parameter of a Content-Type; undefined for another. */
+/** The charset in a parameter of a Content-Type; undefined for other parameters. */
 function charsetOf(parameter: string): string | undefined {
   const equals = parameter.indexOf('=');
   if (equals < 0 || parameter.slice(0, equals).trim().toLowerCase() !== 'charset') return undefined;
@@ -112,9 +112,9 @@ function charsetOf(parameter: string): string | undefined {
   return value.length > 1 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value;
 }
 
-/** Which numbers of a body its schema keeps: those that it declares, and all within its free-form objects. */
+/** The numbers of a body that its schema keeps: those that it declares, and all within its free-form objects. */
 export function keptNumbers(schema: z.core.$ZodType): Kept | undefined {
-  // What zod says of itself: https://zod.dev/packages/core.
+  // Zod documents this access for libraries: https://zod.dev/packages/core.
   const { def } = schema._zod as z.core.$ZodTypes['_zod'];
   switch (def.type) {
     case 'number':

@@ -1,6 +1,6 @@
-// Console cookie is how the console's pages carry a session: the token stays in a cookie that no script reads, and each
-// of their requests has a header that no page from elsewhere can send. Only requests that have that header, and no
-// `Authorization`, are looked at for it; a cookie by itself is never a credential.
+// Console cookie carries the session of the console's pages: the token is in a cookie that no script reads, and each of
+// their requests has a header that no page of another origin can send. It is read only from requests with that header
+// and without `Authorization`; a cookie by itself is never a credential.
 
 import type { World } from '../core/context.ts';
 import { keepingKey, keptName, openToken, sealToken } from '../core/kept-token.ts';
@@ -10,22 +10,22 @@ import { type ApiRequest, headerOf } from './request.ts';
 import type { Outcome } from './respond.ts';
 import { hostOf } from './tenant-directory.ts';
 
-/** Browsers that honour the prefix take such a cookie over HTTPS alone, for this host alone, from this host alone. */
+/** Browsers that honour this prefix accept the cookie only over HTTPS, from this host and for this host. */
 const hostPrefix = '__Host-';
 
-/** Cookies of one name that are tried: a page at another port or below may have set some. */
+/** Cookies of one name that are tried: a page on another port or at a deeper path may have set some. */
 const mostTried = 8;
 
 /** One request of the console. */
 export class ConsoleCookie {
-  /** What the cookie holds; undefined where there is none, or none of this page's. */
+  /** The token in the cookie; undefined if there is none, or none that this page's key opens. */
   readonly token: string | undefined;
   readonly #key: Uint8Array;
   readonly #name: string;
   readonly #isSecure: boolean;
   #change: string | undefined = undefined;
 
-  /** @param origin where the page is that asks. */
+  /** @param origin of the page that asks. */
   constructor(key: Uint8Array, cookies: string, origin: string) {
     const name = keptName(key);
     const secure = tokenIn(cookies, hostPrefix + name, key);
@@ -35,7 +35,7 @@ export class ConsoleCookie {
     this.#name = (this.#isSecure ? hostPrefix : '') + name;
   }
 
-  /** The answer without the token, which goes into the cookie: no script gets to see it. */
+  /** Moves the token from the answer into the cookie, where no script can read it. */
   taken(answer: unknown, random: World['random']): unknown {
     if (typeof answer !== 'object' || answer === null) return answer;
     for (const field of ['accessToken', 'accesstoken']) {
@@ -47,7 +47,7 @@ export class ConsoleCookie {
     return answer;
   }
 
-  /** The answer as it goes out, with the cookie that came of it. A session that is over takes its cookie along. */
+  /** The outcome with the cookie that it sets. When the session is over, the cookie is deleted. */
   told(outcome: Outcome, isEnd: boolean): Outcome {
     const { status, headers } = outcome;
     const isOver = this.token !== undefined && (status === 401 || (isEnd && status === 200));
@@ -55,15 +55,15 @@ export class ConsoleCookie {
     return change ? { ...outcome, headers: { ...headers, 'Set-Cookie': change } } : outcome;
   }
 
-  /** Without an end of its own: it goes with the browser's session, and what it holds ends at the appliance. */
+  /** No expiry: the cookie ends with the browser's session, and the session itself ends at the appliance. */
   get #attributes(): string {
     return `Path=/; HttpOnly; SameSite=Strict${this.#isSecure ? '; Secure' : ''}`;
   }
 }
 
 /**
- * What the request has of the console; undefined where it is none of its pages' own. `base` is the address at which
- * people reach the tenant.
+ * The console cookie of a request; undefined if the request does not come from the console's own pages. `base` is the
+ * address at which people reach the tenant.
  */
 export function consoleCookieOf(request: ApiRequest, base: string): ConsoleCookie | undefined {
   const sent = headerOf(request, consoleHeader);
@@ -74,8 +74,8 @@ export function consoleCookieOf(request: ApiRequest, base: string): ConsoleCooki
 }
 
 /**
- * What browsers say of the page that asks, and scripts cannot change: a request from another origin is none of the
- * console's. One that says nothing of it has the header still, which only pages of this origin can send.
+ * Whether the browser says that the page is of this origin, in headers that scripts cannot set. If it says nothing, the
+ * console's own header is the proof: only pages of this origin can send it.
  */
 function isOwnPage(request: ApiRequest, base: string): boolean {
   const site = headerOf(request, 'sec-fetch-site');
@@ -84,7 +84,10 @@ function isOwnPage(request: ApiRequest, base: string): boolean {
   return origin === undefined || origin === originOf(request, base);
 }
 
-/** What the browser says, where it is a page at the host that was asked: a tenant may be reached by several. */
+/**
+ * The origin that the browser sends, if its host is the host of this request, as a tenant may be reached by several;
+ * else the origin of `base`.
+ */
 export function originOf(request: ApiRequest, base: string): string {
   const said = headerOf(request, 'origin') ?? '';
   const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;

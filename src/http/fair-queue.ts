@@ -1,16 +1,16 @@
-// FairQueue is where requests wait that are more than can be worked on at once: first come, first served for each
-// caller, in turns between callers and between tenants. Whoever sends most waits longest; beyond the bounds the newest
-// are refused, and nobody waits for longer than the patience.
+// FairQueue holds the requests beyond those that can run at once: first come, first served for each caller, round robin
+// between callers and between tenants. The heaviest sender waits longest. Beyond the bounds new requests are refused,
+// and none waits longer than the patience.
 import { KmsError } from '../errors.ts';
 
 export interface FairLimits {
-  /** Requests that are worked on at once: enough to fill the groups that become durable together. */
+  /** Requests that run at once: enough to fill a group commit. */
   readonly atOnce: number;
-  /** Requests that wait: in all, of one tenant, of one caller. */
+  /** Waiting requests: in all, of one tenant, of one caller. */
   readonly waiting: number;
   readonly ofOneTenant: number;
   readonly ofOneCaller: number;
-  /** Milliseconds that one may wait. */
+  /** Milliseconds that a request may wait. */
   readonly patience: number;
 }
 
@@ -30,13 +30,13 @@ interface Waiter {
 
 interface Tenant {
   waiting: number;
-  /** Those who wait by caller, in the order of their turns; none is empty. */
+  /** Waiting requests by caller, in the order of their turns; no set is empty. */
   readonly callers: Map<string, Set<Waiter>>;
 }
 
 export class FairQueue {
   readonly #limits: FairLimits;
-  /** In the order of their turns; each has somebody who waits. */
+  /** In the order of their turns; each has a request that waits. */
   readonly #tenants = new Map<string, Tenant>();
   #working = 0;
   #waiting = 0;
@@ -47,15 +47,18 @@ export class FairQueue {
   }
 
   /**
-   * To be awaited before a request is worked on; undefined where it may begin at once. `leave` is to be called when it
-   * is done. Throws `unavailable` where too many wait already, or none of them gets on.
+   * Await this before working on a request; undefined if it may begin at once. Call `leave` when it is done. Throws
+   * `unavailable` if too many are waiting already, or none of them makes progress.
+   *
+   * @param callerOf called only if the request has to wait: it reads the store.
    */
-  enter(tenant: string, caller: string): Promise<void> | undefined {
+  enter(tenant: string, callerOf: () => string): Promise<void> | undefined {
     if (this.#working < this.#limits.atOnce && this.#waiting === 0) {
       this.#working++;
       return undefined;
     }
     const { waiting, ofOneTenant, ofOneCaller, patience } = this.#limits;
+    const caller = callerOf();
     const queue = this.#tenants.get(tenant) ?? { waiting: 0, callers: new Map<string, Set<Waiter>>() };
     const line = queue.callers.get(caller) ?? new Set<Waiter>();
     if (this.#waiting >= waiting || queue.waiting >= ofOneTenant || line.size >= ofOneCaller) {
@@ -69,7 +72,7 @@ export class FairQueue {
     return new Promise((enter, refuse) => line.add({ until: performance.now() + patience, enter, refuse }));
   }
 
-  /** A request is done: whoever has the turn begins. */
+  /** Ends a request; the next in turn begins. */
   leave(): void {
     const next = this.#waiting === 0 ? undefined : this.#take();
     if (next) next.enter();
@@ -80,7 +83,7 @@ export class FairQueue {
     for (const [tenant, queue] of this.#tenants) {
       for (const [caller, line] of queue.callers) {
         for (const waiter of line) {
-          // The last turn comes next.
+          // Served callers and tenants go to the end of the order.
           queue.callers.delete(caller);
           queue.callers.set(caller, line);
           this.#tenants.delete(tenant);
@@ -111,7 +114,7 @@ export class FairQueue {
     for (const [tenant, { callers }] of this.#tenants) {
       for (const [caller, line] of callers) {
         for (const waiter of line) {
-          // Those behind it came later.
+          // The requests behind it came later.
           if (now < waiter.until) break;
           this.#remove(tenant, caller, waiter);
           waiter.refuse(tooMany());
@@ -121,7 +124,7 @@ export class FairQueue {
   }
 }
 
-/** Seconds. */
+/** In seconds. */
 const soon = 1;
 
 function tooMany(): KmsError {

@@ -1,14 +1,14 @@
-// Fetch is the adapter between Request and Response and the app, for calls from within the process and for tests. What
-// a Request does not carry comes beside it.
+// Fetch adapts Request and Response to the app, for in-process calls and tests. Properties that a Request cannot carry
+// are passed beside it.
 import { brokenBody } from './body.ts';
 import type { ApiRequest, BodySource } from './request.ts';
 import type { Answer } from './request-log.ts';
 import { respond } from './respond.ts';
 
-/** Given with each request to `fetch(request, env)`. */
+/** Passed with each request to `fetch(request, env)`. */
 export interface RequestEnv
   extends Pick<ApiRequest, 'local' | 'remoteAddress' | 'tenant' | 'surface' | 'tangClients' | 'room'> {
-  /** Absent: those of the request. */
+  /** Default: the headers of the request. */
   readonly headers?: ApiRequest['headers'] | undefined;
 }
 
@@ -34,7 +34,7 @@ function requestOf(
   return { ...env, method: request.method, path, search, headers: named, body: { read } };
 }
 
-/** Undefined when there are more than `limit`. */
+/** Undefined if there are more than `limit` bytes. */
 async function readStream(body: ReadableStream<Uint8Array> | null, limit: number): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = [];
   let length = 0;

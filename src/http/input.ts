@@ -1,6 +1,5 @@
-// A request to an endpoint as far as it is understood: its tenant and credential, and what it carries, checked against
-// the endpoint's declaration. Faults are told field by field, in words that never repeat a value. Nothing of it changes
-// once it is made.
+// The input of a request to an endpoint: tenant, credential, path, query and body, checked against the endpoint's
+// declaration. Faults are reported field by field, in words that never repeat a value. It never changes once made.
 import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
 import { inexactNumber } from '../api/exact-json.ts';
@@ -22,11 +21,11 @@ import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A request's parts as they came: text from path and query, any JSON from the body. */
+/** A request's parts as sent: text from path and query, any JSON from the body. */
 export interface RawInput {
   readonly params: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
-  /** Undefined where the endpoint takes none, and until it is read. */
+  /** Undefined if the endpoint takes none, or it is not read yet. */
   readonly body: BodyRead | undefined;
 }
 
@@ -36,7 +35,7 @@ interface Parts {
   readonly body: Fields;
 }
 
-/** The same, checked. */
+/** The parts after validation. */
 interface CheckedInput extends Parts {
   readonly page: PageRequest;
 }
@@ -48,11 +47,11 @@ export interface KnownRequest {
   readonly request: ApiRequest;
   readonly open: OpenState;
   readonly handle: TenantHandle;
-  /** Absent where the endpoint is public and none came. */
+  /** Absent if the endpoint is public and none was sent. */
   readonly credential: Credential | undefined;
-  /** Where a page of the console asks. */
+  /** Present if a page of the console asks. */
   readonly cookie: ConsoleCookie | undefined;
-  /** Absent where the request came in the endpoint's own words. */
+  /** Absent if the request uses the appliance's own API. */
   readonly codec: Codec | undefined;
   /** Without the body. */
   readonly raw: RawInput;
@@ -89,7 +88,7 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
     return this.known.credential;
   }
 
-  /** The first fault of the input. To be asked once the caller may ask, and before the parts below. */
+  /** The first fault of the input. Ask for it only once the caller is admitted, and before reading the parts below. */
   get problem(): KmsError | undefined {
     this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
     return this.#checked.error;
@@ -139,7 +138,7 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
 
 const none: Readonly<Record<string, never>> = Object.freeze({});
 
-/** Path and query of a request; work is done only for endpoints that have them. */
+/** Path and query of a request; parsed only for endpoints that have them. */
 export function rawInput(
   endpoint: Pick<Endpoint, 'params' | 'query'>,
   request: Pick<ApiRequest, 'search'>,
@@ -199,7 +198,7 @@ function checkInput(endpoint: Endpoint, handle: TenantHandle, raw: RawInput): Ch
 
 const firstPage: PageRequest = Object.freeze({ limit: defaultLimit });
 
-/** What a cursor is bound to. */
+/** The values that a cursor is bound to. */
 function cursorScope(
   endpoint: Endpoint,
   { tenant }: TenantHandle,
@@ -210,7 +209,7 @@ function cursorScope(
   return [tenant.id, endpoint.id, params, filters, body];
 }
 
-/** A page as the wire has it: items, counts, and a cursor where there is more. */
+/** A page as sent: items, counts, and a cursor if there are more. */
 export function pageBody(
   endpoint: Endpoint,
   handle: TenantHandle,
@@ -227,7 +226,7 @@ export function pageBody(
 
 type Issue = z.core.$ZodIssue;
 
-/** The error for input that a schema refuses. `whole` names the input where the problem is not in a field of it. */
+/** The error for input that a schema refuses. `whole` names the input if the problem is not in one of its fields. */
 export function invalidInput(issues: readonly Issue[], input: unknown, whole: string): KmsError {
   const fields = new Map<string, string>();
   for (const issue of issues) {
@@ -242,7 +241,7 @@ export function invalidInput(issues: readonly Issue[], input: unknown, whole: st
   return wrongFields(fields, whole);
 }
 
-/** The error for fields that are wrong, the first of which the message names. */
+/** The error for wrong fields; the message names the first of them. */
 function wrongFields(fields: ReadonlyMap<string, string>, whole: string): KmsError {
   const [first] = fields;
   const message = first ? `${first[0]}: ${first[1]}` : `${whole}: not valid`;
@@ -269,7 +268,7 @@ function problemOf(issue: Issue, value: unknown): string {
   }
 }
 
-/** What the input holds at a path, own properties only. */
+/** The value at a path of the input, own properties only. */
 function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
   let value = input;
   for (const key of path) {

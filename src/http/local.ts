@@ -1,6 +1,5 @@
-// Local endpoints are for the administrator at the machine: served on the local socket and in process, unknown to
-// everybody else. They work while sealed, and record for themselves what they do, in the log of each tenant that it
-// concerns.
+// Local endpoints are for the administrator at the machine: served on the local socket and in process, unknown
+// elsewhere. They work while sealed, and write their own activity records, in the log of each tenant concerned.
 import type { LocalEndpoint } from '../api/endpoint.ts';
 import type { LocalId } from '../api/local-endpoints.ts';
 import { localCaller } from '../core/credential.ts';
@@ -21,16 +20,16 @@ import { localTenant } from './tenant-directory.ts';
 
 const ofTenant: TenantRoutes = { ...chainRoutes, ...linkRoutes, ...oidcAdminRoutes };
 
-/** What answers, once it is known of whom; its types are forgotten: ids have bound them to their endpoints. */
+/** A handler with its types erased: ids have bound handlers to their endpoints. */
 type Handler = (input: object) => Promise<object>;
 
-/** Who is at the machine is told what to do, too: it may be what nobody else can. */
+/** Adds the hint: the administrator at the machine may be the only one who can follow it. */
 function withHint(outcome: Outcome, error: unknown): Outcome {
   if (!(error instanceof KmsError) || error.hint === undefined || outcome.status === 500) return outcome;
   return { ...outcome, body: { ...outcome.body, hint: error.hint } };
 }
 
-/** What the machine refused, as a full disk does, is no defect: it can be said, and asked for again. */
+/** A refusal by the machine, such as a full disk, is not a defect: it becomes `unavailable`, to be retried. */
 function ofMachine(cause: unknown): unknown {
   const error = systemError(cause, 'a file of the appliance');
   if (!(error instanceof KmsError) || error.code !== 'refused') return error;
@@ -42,7 +41,7 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
   const { id, method, path, access, changes = method !== 'GET' } = endpoint;
   const type = endpoint.binary ? 'application/octet-stream' : endpoint.text;
 
-  /** Throws `sealed` where only an open appliance has an answer. */
+  /** Throws `sealed` if only an open appliance has an answer. */
   function handlerOf(state: State, request: ApiRequest): Handler {
     const handlers: Readonly<Partial<Record<LocalId, unknown>>> = access.of === 'tenant' ? ofTenant : state.local;
     const handle = handlers[id] as Handler | undefined;
@@ -65,7 +64,7 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
       if (checked.error) throw checked.error;
       const answer = await handle(checked.input);
       if (type === undefined) return { outcome: answered(answer) };
-      // The types of the handlers see to it that these endpoints answer pieces.
+      // Cast: the types of the handlers ensure that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;
       return { outcome: streamed(type, pieces, brokenOff(appliance.logger, path, request.room)) };
     } catch (cause) {

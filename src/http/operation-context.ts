@@ -1,6 +1,5 @@
-// OperationContext is what an operation is given beside its input, and where it leaves what it says of its doing: notes
-// for the request's records, a key that was handed out, work for after the commit. All else that is known of a request
-// does not change.
+// OperationContext is the context of one operation, and collects its side results: notes for the activity records, a
+// key that was handed out, work for after the commit. All else that is known of a request is immutable.
 import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext, Tenant, World } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import type { Deed } from '../model/deed.ts';
@@ -9,9 +8,9 @@ import type { Admission } from './admission.ts';
 import type { Outcome } from './respond.ts';
 import type { AfterCommit } from './route.ts';
 
-/** Under whose id a request is recorded that came without a credential. */
+/** The user under whose id a request without a credential is recorded. */
 interface Identified {
-  /** Undefined for a name that nobody has. */
+  /** Undefined if the name is unknown. */
   readonly userId: string | undefined;
   readonly how?: HowLoggedIn | undefined;
 }
@@ -22,21 +21,23 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   readonly address: string | undefined;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
-  /** The operation's note for the record of the request. */
+  /** The operation's note for the request's record. */
   deed: Deed | undefined = undefined;
-  /** The key that its answer hands out. */
+  /** The key that the answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
-  /** The statuses of the things that it did, each of which has a record; absent for one that is the request itself. */
+  /**
+   * The statuses of the several acts in one request, each with its own record; absent if the request is the only act.
+   */
   statuses: readonly number[] | undefined = undefined;
-  /** Notes for the records of these, where the operation gave any. */
+  /** Notes for the records of these acts, if the operation gave any. */
   deeds: readonly Deed[] = [];
   /** Whether the operation itself denied the request. */
   isDenied = false;
-  /** Absent where the operation did not say. */
+  /** Absent if the operation identified no user. */
   identified: Identified | undefined = undefined;
-  /** To be done once the operation is durable. */
+  /** Work to do once the operation is durable. */
   work: (() => Promise<void>) | undefined = undefined;
-  /** The answer that was begun, where it is made while it is sent. */
+  /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
 
   constructor(tenant: Tenant, world: World, address: string | undefined) {
@@ -45,7 +46,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.address = address;
   }
 
-  /** Begins its transaction. `admission` is absent at a public endpoint. */
+  /** Begins the transaction. `admission` is absent at a public endpoint. */
   enter(tx: Transaction, admission?: Admission): void {
     this.#tx = tx;
     this.#admission = admission;
@@ -83,7 +84,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.deeds = deeds;
   }
 
-  /** Without effect where a credential came, which says under whose id the request is recorded. */
+  /** Has no effect if the request had a credential: then it is recorded under the caller's id. */
   identify(userId: string | undefined, how?: HowLoggedIn): void {
     if (!this.#admission) this.identified = { userId, how };
   }
@@ -92,14 +93,14 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.work = work;
   }
 
-  /** The operation failed, and what it did was taken back. */
+  /** Discards the notes of an operation that failed and was rolled back. */
   failed(error: unknown): void {
     this.work = undefined;
     this.deed = undefined;
     this.statuses = undefined;
     this.deeds = [];
     this.isDenied = error instanceof KmsError && error.denies;
-    // A refusal with an answer in it hands out what is in that.
+    // A refusal with a body hands out the keys in it.
     if (!(error instanceof KmsError && error.body)) this.handedOut = undefined;
   }
 }

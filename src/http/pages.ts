@@ -1,6 +1,6 @@
-// Pages are the public files for people: the console, a page for each of its paths with one script and one style sheet
-// under names that change with their content, and the API description, as a document for programs and as a page. They
-// were made beforehand; nothing in their HTML is inline but text, and what is behind the console is the API.
+// Pages are the public files for people: the console (a page for each of its paths, one script and one style sheet
+// under names that change with their content) and the API description, as a document for programs and as a page. They
+// are built beforehand; their HTML has no inline script or style, and the console's data all comes through the API.
 import { consolePages } from '../api/console-pages.ts';
 import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
@@ -12,7 +12,7 @@ import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import { resolveTenant, type TenantHandle } from './tenant-directory.ts';
 
-/** Where a file's name is appended. */
+/** File names are appended to this. */
 const assets = '/console/static/';
 
 export function consolePaths(appliance: AppliancePort): readonly ServedPath[] {
@@ -36,14 +36,14 @@ export function consolePaths(appliance: AppliancePort): readonly ServedPath[] {
   ];
 }
 
-/** For every other path below the console: a page for whoever wants one, JSON for the rest. */
+/** Any other path below the console: a page for browsers, JSON for the rest. */
 export function serveUnknownPage(appliance: AppliancePort): ServedPath['serve'] {
   return inConsole(appliance, () => Promise.reject(unknownPath));
 }
 
 /**
- * What the appliance has for everybody, where it is open and a tenant answers the host. `toPage` puts what is wrong on
- * a page.
+ * Serves public content of a tenant if the appliance is open and a tenant answers the host. `toPage` turns an error
+ * into a page.
  */
 async function guarded(
   state: State,
@@ -60,10 +60,7 @@ async function guarded(
   }
 }
 
-/**
- * The same for the console: what is wrong is told on a page where one was asked for, and one that is sealed takes what
- * opens it.
- */
+/** `guarded` for the console: browsers get an error as a page, and while sealed the page with the unseal form. */
 function inConsole(appliance: AppliancePort, serve: (handle: TenantHandle) => Promise<Outcome>): ServedPath['serve'] {
   return (request, state) =>
     guarded(state, request, serve, async (error, outcome) => {
@@ -102,7 +99,7 @@ function consoleFile({ script, style, icon }: ConsoleFiles, request: ApiRequest,
   return { status: 200, body: {}, content: found.content, headers };
 }
 
-/** From a path to the appliance's address, which may have a path of its own in front. */
+/** The way from a path back to the appliance's address, which may itself have a path. */
 function rootFrom(path: string): string {
   return '../'.repeat(path.split('/').length - 2) || './';
 }
@@ -129,12 +126,12 @@ const fileHeaders: Readonly<Record<string, string>> = {
 };
 
 interface PagePlace {
-  /** The appliance's address as seen from the page, with a slash at the end. */
+  /** The appliance's address as seen from the page, with a trailing slash. */
   readonly root: string;
   readonly files: ConsoleFiles;
 }
 
-/** What the script goes by: `new` while there is no user yet, `sealed` while nothing can be asked. */
+/** The script's start: `new` while there is no user yet, `sealed` while the API is out of reach. */
 type PageState = 'new' | 'sealed';
 
 function pageHtml(title: string, place: PagePlace, state?: PageState): string {

@@ -1,27 +1,26 @@
 // The request log is one structured line for each request: a failure of the server at level error, a refusal at info,
-// all others at debug, since the activity log has them and a line a request would cost as much as the rest of it. It
-// names the route's pattern, never the path as it came, since paths may hold secrets; no body, no query, no credential.
+// all others at debug, since the activity log has them and a line would cost as much as the rest of the request. It
+// names the route's pattern, never the path as sent, since paths may hold secrets; no body, no query, no credential.
 import type { AppliancePort, Logger, Meter, State } from './appliance-port.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
 import { type Outcome, refused, type Served } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
-/** What is to be sent. */
+/** The answer to send. */
 export interface Reply {
   readonly outcome: Outcome;
-  /** What the header `Kms-State` tells, for callers that the appliance knows. */
+  /** Value of the header `Kms-State`, for authenticated callers. */
   readonly state?: string | undefined;
 }
 
 /** Answers any request. Never fails. */
 export type Answer = (request: ApiRequest) => Promise<Reply>;
 
-/** Answers requests, of which `found` is known beside what came. Never fails. */
+/** Answers requests, given what the router `found`. Never fails. */
 export type Handler<Found> = (request: ApiRequest, found: Found) => Promise<Reply>;
 
 /**
- * Makes a handler of what serves a path: its outcome is logged, and counted where that is wanted. The state that the
- * appliance is in is asked for here, once for each request.
+ * Makes a handler that logs each outcome and counts it if wanted. The appliance's state is read here, once per request.
  */
 export function logged<Found>(
   appliance: AppliancePort,
@@ -59,7 +58,7 @@ export function logged<Found>(
   };
 }
 
-/** Counters start anew each time that the appliance is opened. */
+/** Counters start at zero each time the appliance is opened. */
 function countedBy(action: string): (meter: Meter) => ReturnType<Meter['route']> {
   let asked: Meter | undefined;
   let count: ReturnType<Meter['route']> = () => {};
@@ -76,15 +75,15 @@ interface RequestIds {
   next(): string;
 }
 
-/** Ids that tell the requests of one process apart, and with the prefix those of several. */
+/** Ids that are unique in one process, and with the prefix across several. */
 export function requestIds(prefix: string): RequestIds {
   let count = 0;
   return { next: () => `${prefix}-${(++count).toString(36)}` };
 }
 
 /**
- * The status has gone out already when a stream fails: what went wrong is for the log. The connection is cut before
- * anybody else can end the answer, which would make it look whole.
+ * When a stream fails, its status has already gone out, so the cause goes to the log. The connection is cut before the
+ * answer can be ended properly, which would make it look whole.
  */
 export function brokenOff(logger: Logger, route: string, room: AnswerRoom | undefined): (cause: unknown) => void {
   return (err) => {

@@ -1,6 +1,6 @@
-// The way of every request to a declared endpoint, from top to bottom: tenant, credential, permission, body,
-// operation, record, reply. All that reads or writes the tenant's data happens in one transaction with the activity
-// record, and the answer waits until it is durable.
+// The way of every request to a declared endpoint, from top to bottom: tenant, credential, permission, body, operation,
+// record, reply. The tenant's data is read and written in one transaction with the activity record, and the answer
+// waits until that is durable.
 import { actionOf, type Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
@@ -39,7 +39,7 @@ import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
-/** A route with its types forgotten: `app.ts` has bound each to the endpoint that it was written for. */
+/** A route with its types erased: `app.ts` has bound each to its endpoint. */
 export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
 
 type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
@@ -48,14 +48,14 @@ interface PlainPreparation {
   prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
 }
 
-/** An operation that is too long for one go. */
+/** An operation too long for one turn of the event loop. */
 interface PlainSlices {
   slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
 }
 
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
-/** Properties of the endpoint that its declaration implies. */
+/** Properties that follow from the endpoint's declaration. */
 function traitsOf(endpoint: Endpoint, route: PlainRoute) {
   const { method, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
@@ -65,7 +65,7 @@ function traitsOf(endpoint: Endpoint, route: PlainRoute) {
     changes,
     backsOff: access.kind !== 'flag' && access.backoff === true,
     isActOfOperator: access.kind === 'flag' && access.operator === 'act',
-    /** Routes that wait for more than the store have limits of their own, and would keep others from their turn. */
+    /** Routes that wait for more than the store have limits of their own and would block this queue. */
     isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
     bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
     kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
@@ -73,7 +73,7 @@ function traitsOf(endpoint: Endpoint, route: PlainRoute) {
 }
 
 export class EndpointWay {
-  /** Its path for the router. */
+  /** Its entry in the router. */
   readonly served: ServedPath;
   readonly #appliance: AppliancePort;
   readonly #endpoint: Endpoint;
@@ -81,7 +81,7 @@ export class EndpointWay {
   readonly #queue: FairQueue;
   readonly #traits: ReturnType<typeof traitsOf>;
 
-  /** @param queue where requests wait for those that are worked on. */
+  /** @param queue where requests wait while too many are running. */
   constructor(appliance: AppliancePort, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
     const { method, path, id } = endpoint;
     const traits = traitsOf(endpoint, route);
@@ -99,7 +99,7 @@ export class EndpointWay {
     };
   }
 
-  /** A request that came from a surface in other words. */
+  /** Answers a request that a surface decoded. */
   readonly answerCall = (request: ApiRequest, state: State, call: EndpointCall): Promise<Served> =>
     this.#answer(request, state, call.params, call);
 
@@ -108,7 +108,7 @@ export class EndpointWay {
     return 'outcome' in known ? Promise.resolve(known) : this.#run(known);
   }
 
-  /** The request as it is known before anything is read, or the refusal that needs no more. */
+  /** The request before its body is read, or an early refusal. */
   #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
     const action = this.#traits.action;
     if (open.sealed) return { outcome: refused(sealedError), action };
@@ -134,7 +134,7 @@ export class EndpointWay {
     return { request, open, handle, credential, cookie, codec: call?.codec, raw };
   }
 
-  /** One function, since each that is waited for costs a hundredth of an encrypt. */
+  /** One function, since each further `await` costs a hundredth of an encrypt. */
   async #run(known: KnownRequest): Promise<Served> {
     const { handle, credential, request } = known;
     const endpoint = this.#endpoint;
@@ -156,9 +156,8 @@ export class EndpointWay {
     }
     const hasTurn = this.#traits.isQueued && credential !== 'local';
     if (hasTurn) {
-      asker ??= credential && knownAsker(handle, credential, request, this.#appliance.world.now());
       try {
-        const turn = this.#queue.enter(tenant, asker ?? 'unknown');
+        const turn = this.#queue.enter(tenant, () => asker ?? this.#askerOf(known) ?? 'unknown');
         if (turn) await turn;
       } catch (error) {
         return this.#reply({ outcome: { ...refused(error), cause: undefined }, action, tenant }, known);
@@ -183,8 +182,8 @@ export class EndpointWay {
   }
 
   /**
-   * The id of a caller who may ask, as far as cached data, headers and path tell. Undefined where they don't, or where
-   * none is asked for.
+   * The caller's id if cached data, headers and path already admit the request; undefined if not, or if the endpoint is
+   * public.
    */
   #authorizeNow(known: KnownRequest): string | undefined {
     if (known.credential === 'local') return localCaller.id;
@@ -197,10 +196,16 @@ export class EndpointWay {
     }
   }
 
-  /** The same in a transaction: another node may have let the caller in since. */
+  /** `#authorizeNow` in a transaction: another node may have granted access since. */
   async #authorizeForCertain(known: KnownRequest): Promise<string | undefined> {
     if (!known.credential || this.#traits.isPublic) return undefined;
     return known.handle.store.transaction((tables) => this.#authorizeByHeaders(tables, known));
+  }
+
+  /** The caller by whom the request queues. */
+  #askerOf({ handle, credential, request }: KnownRequest): string | undefined {
+    if (!credential || credential === 'local') return undefined;
+    return knownAsker(handle, credential, request, this.#appliance.world.now());
   }
 
   #authorizeByHeaders(tables: Tables, known: KnownRequest): string | undefined {
@@ -209,7 +214,7 @@ export class EndpointWay {
   }
 
   #readBody({ request, codec }: KnownRequest, asker: string | undefined): Promise<BodyRead> {
-    // The transaction decides, and should it decide otherwise, there is nothing to do it with.
+    // The transaction decides; if it admits the request after all, the answer is to try again.
     if (asker === undefined && !this.#traits.isPublic) return Promise.resolve({ problem: changedMeanwhile });
     const rules = {
       limit: Math.min(this.#appliance.bodyLimit, this.#traits.bodyLimit),
@@ -219,7 +224,7 @@ export class EndpointWay {
     return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
   }
 
-  /** The operation that the route prepares, if a look at the state says that the caller will be let in. */
+  /** The operation that the route prepares, if a check beforehand admits the caller. */
   async #prepare(input: EndpointInput, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
     let caller: Caller | undefined;
     if (!this.#traits.isPublic) {
@@ -236,7 +241,7 @@ export class EndpointWay {
     }
   }
 
-  /** The transaction in which the request is decided upon, done and recorded. */
+  /** The transaction in which the request is authorized, performed and recorded. */
   #transact(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Promise<Served> {
     const { store } = input.handle;
     const route = this.#route;
@@ -281,12 +286,12 @@ export class EndpointWay {
       this.#record(ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
       return { ...served, keyid };
     }
-    // A record takes a write, and the time must not tell whether there is such a user.
+    // A write in place of the record, so that the time does not reveal whether the user exists.
     purgeSessions(ctx);
     return { ...served, byNobody: true };
   }
 
-  /** The decision that counts, which notes the use of the credential. Undefined for an unknown one. */
+  /** The binding decision; notes the use of the credential. Undefined for an unknown one. */
   #authorize(tx: Transaction, input: EndpointInput): Admission | undefined {
     const { world } = this.#appliance;
     const admission = admit(this.#endpoint, input, tx, world.now());
@@ -303,7 +308,7 @@ export class EndpointWay {
     return { outcome: refused(unknownCredential), action: this.#traits.action, tenant, granted: false };
   }
 
-  /** Where there is no room for the answer, nothing is done. */
+  /** Runs the operation in a savepoint; if there is no room for the answer, it is rolled back. */
   #operate(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Outcome {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
@@ -333,7 +338,7 @@ export class EndpointWay {
     const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
-    // Here, since a refusal may hand out a key too, while all else that it did is taken back.
+    // Counted here, since a refusal may hand out a key too, while its other effects are rolled back.
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
@@ -344,7 +349,7 @@ export class EndpointWay {
     return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
   }
 
-  /** Answers the record's id. */
+  /** Returns the record's id. */
   #record(ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
     const { deed = one, address, identified, world } = ctx;
     const how = identified?.how;
@@ -360,14 +365,14 @@ export class EndpointWay {
     if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
     // Authenticated callers get `Kms-State`, so that they notice a rollback.
     if (!this.#traits.isPublic && served.keyid !== undefined && !codec) served.state = open.stateOf(handle);
-    // A stream that is not sent must not keep its resources.
+    // A stream that is not sent must release its resources.
     if (stream && served.outcome.stream !== stream) stream.cancel().catch(() => {});
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
 }
 
-/** By what a surface found, by the header Authorization, or for a page of the console by its cookie. */
+/** The credential that the surface found, the one in the header Authorization, or a console page's cookie. */
 function authenticate(
   request: ApiRequest,
   call: EndpointCall | undefined,
@@ -380,8 +385,8 @@ function authenticate(
 }
 
 /**
- * Room for the longest list, before anything is read for it. Answers what stands in for the operation where there is
- * none, so that this is the request's outcome, recorded as any other.
+ * Reserves room for the longest list before anything is read. If there is none, returns an operation that throws this,
+ * so that the refusal is recorded like any other outcome.
  */
 async function takeRoom(
   room: AnswerRoom,
@@ -389,7 +394,7 @@ async function takeRoom(
   asker: string | undefined,
 ): Promise<PlainOperation | undefined> {
   try {
-    // The transaction decides, and should it decide otherwise, there is no room to do it in.
+    // The transaction decides; if it admits the request after all, the answer is to try again.
     if (asker === undefined) throw changedMeanwhile;
     await room.take(longestPage, { tenant, caller: asker });
     return undefined;
@@ -404,7 +409,7 @@ function throwing(error: unknown): PlainOperation {
   };
 }
 
-/** Runs work that had to wait for the commit; answers the refusal where it fails. */
+/** Runs work that waited for the commit; returns the refusal if it fails. */
 async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
   try {
     await work();

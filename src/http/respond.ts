@@ -1,4 +1,4 @@
-// The single map from what went wrong to status and body, and the making of responses.
+// The one map from errors to status and body, and the making of responses.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ErrorBody } from '../api/endpoint.ts';
 import { pieceLength } from '../core/pages.ts';
@@ -24,37 +24,37 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 const internalError: ErrorBody = { message: 'internal error' };
 
-/** An answer on its way out. */
+/** An answer before it is sent. */
 export interface Outcome {
   readonly status: number;
   readonly body: object;
-  /** The status that is sent, where a surface has another word for the one that is recorded. */
+  /** The status to send, if a surface uses another than the recorded one. */
   readonly sentStatus?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent in place of the body. */
+  /** Sent instead of the body. */
   readonly stream?: ReadableStream<Uint8Array>;
-  /** Sent in place of the body, as it is; null where the status has none. */
+  /** Sent instead of the body, as is; null if the status has none. */
   readonly content?: string | Uint8Array<ArrayBuffer> | null;
-  /** What broke, for the log alone. */
+  /** The failure's cause, for the log alone. */
   readonly cause?: unknown;
-  /** Why it was refused, for the log alone. */
+  /** The refusal's reason, for the log alone. */
   readonly reason?: string;
 }
 
-/** An outcome and what the log says of the request. */
+/** An outcome with what the log and the metrics say of the request. */
 export interface Served {
   outcome: Outcome;
   readonly action?: string;
   readonly keyid?: string;
-  /** How far the appliance is, for whoever has a credential: the header `Kms-State`. */
+  /** The header `Kms-State`, for authenticated callers. */
   state?: string | undefined;
-  /** For who counts: the tenant's id, the verdict of authorization where there was one, and the ring's name. */
+  /** For metrics: tenant id, authorization verdict, ring name. */
   readonly tenant?: string;
   readonly granted?: boolean;
   readonly ringname?: string;
-  /** The statuses of the things that one request did, where it may do several. */
+  /** The statuses of the several acts in one request. */
   readonly did?: readonly number[] | undefined;
-  /** It came without a credential, under a name that nobody has. */
+  /** A request without a credential, under an unknown name. */
   readonly byNobody?: boolean;
 }
 
@@ -62,13 +62,13 @@ export function answered(body: object): Outcome {
   return { status: 200, body };
 }
 
-/** Pieces that go out before others have a turn of the event loop: 1 MiB, of a millisecond or two. */
+/** Pieces sent before yielding to the event loop: 1 MiB, about a millisecond or two. */
 const piecesInOneGo = 16;
 
 /**
- * Of one piece or more: none is kept once it was asked for; `onSent` is told of its length. To whoever reads quickly
- * all of them would go out in one turn of the event loop. They wait for the next one alone, in no queue: how long they
- * wait counts as the reader's slowness.
+ * A stream of one or more pieces; each is released when it is read, and `onSent` gets its length. To a fast reader all
+ * would go out in one turn of the event loop, so it waits for the next turn after every few pieces. It waits in no
+ * queue: that time counts as slowness of the reader.
  */
 export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number) => void): ReadableStream<Uint8Array> {
   const waiting = [...pieces].reverse();
@@ -78,7 +78,7 @@ export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number)
       async pull(controller) {
         if (sent > 0 && sent % piecesInOneGo === 0) await nextTurn();
         const piece = waiting.pop();
-        // None is left where somebody cancelled meanwhile.
+        // None is left if the stream was cancelled meanwhile.
         if (!piece) return;
         controller.enqueue(piece);
         sent++;
@@ -94,8 +94,8 @@ export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number)
 }
 
 /**
- * An answer that is made while it is read: nothing is asked of `text` before. `broke` is told why it breaks off, before
- * anybody can end it. Whoever does not send it has to cancel it.
+ * An answer that is made while it is read; `text` is not touched before. `broke` gets the cause of a failure before the
+ * answer can be ended. A caller that does not send the answer has to cancel its stream.
  */
 export function streamed(
   contentType: string,
@@ -117,7 +117,7 @@ export function streamed(
         if (done) controller.close();
         else controller.enqueue(value);
       },
-      // A generator that was not begun does not end what it reads from.
+      // A generator that was never started does not close its source.
       cancel: async () => void (await (isRead ? chunks.return(undefined) : text[Symbol.asyncIterator]().return?.())),
     },
     { highWaterMark: 0 },
@@ -127,7 +127,7 @@ export function streamed(
 
 const encoder = new TextEncoder();
 
-/** Text in pieces of a good size; bytes, which stand for themselves, as they come. */
+/** Text in chunks of about `pieceLength`; bytes as they come. */
 async function* inChunks(text: AsyncIterable<string | Uint8Array>): AsyncGenerator<Uint8Array> {
   let waiting = '';
   for await (const part of text) {
@@ -144,7 +144,7 @@ async function* inChunks(text: AsyncIterable<string | Uint8Array>): AsyncGenerat
 }
 
 /**
- * The outcome of any thrown value; all but an error that is meant to be read is an internal one that tells nothing.
+ * The outcome of any thrown value; all but errors meant for the client become an internal error without details.
  * `silent400` empties the body of a 400.
  */
 export function refused(error: unknown, silent400?: boolean): Outcome {
@@ -157,17 +157,17 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
     return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
   }
   if (error.logReason !== undefined) return { status, body, reason: error.logReason };
-  // Being sealed is a state, not a failure.
+  // Sealed is a state, not a failure.
   return status >= 500 && error.code !== 'sealed' ? { status, body, cause: error } : { status, body };
 }
 
-/** The outcome when the transaction itself failed: nothing of the request is durable. */
+/** The outcome of a transaction that itself failed: nothing of the request is durable. */
 export function failed(error: unknown): Outcome {
   const outcome = refused(error);
   return outcome.status >= 500 ? outcome : { status: 500, body: internalError, cause: error };
 }
 
-/** However long what they repeat: no refusal is longer than 64 KiB. */
+/** In characters, however long the repeated input: no refusal is longer than 64 KiB. */
 const longestText = 1024;
 export const mostFields = 20;
 
@@ -195,7 +195,7 @@ const standardHeaders: Readonly<Record<string, string>> = {
 
 const { 'Content-Type': _, ...withoutContent } = standardHeaders;
 
-/** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for callers that it knows. */
+/** @param state of the appliance, `<appliance>.<tenant>.<epoch>.<transactions>`, for authenticated callers. */
 export function headersOf({ headers, content }: Outcome, state?: string): Readonly<Record<string, string>> {
   const standard = content === null ? withoutContent : standardHeaders;
   const always = state === undefined ? standard : { ...standard, [stateHeader]: state };
@@ -206,12 +206,12 @@ const standardLines = Object.entries(standardHeaders)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join('');
 
-/** The same as lines of a head, of an outcome without headers of its own. */
+/** `headersOf` as header lines, for an outcome without headers of its own. */
 export function headLinesOf(state: string | undefined): string {
   return state === undefined ? standardLines : `${standardLines}${stateHeader}: ${state}\r\n`;
 }
 
-/** The whole of an answer that is sent at once, null where it has no body; undefined for one that is sent in pieces. */
+/** The whole content of an answer that is sent at once, null if it has no body; undefined if it is sent in pieces. */
 export function wholeOf({ body, stream, content }: Outcome): string | Uint8Array | null | undefined {
   if (stream || (content instanceof Uint8Array && content.length > pieceLength)) return undefined;
   return content === undefined ? JSON.stringify(body) : content;
@@ -224,7 +224,7 @@ export function respond(outcome: Outcome, state?: string): Response {
   return new Response(content === undefined ? (stream ?? JSON.stringify(body)) : content, init);
 }
 
-/** A file that all answers share: none of them makes a copy of more than a part, as TLS would of the whole. */
+/** Sends a file that all answers share in parts, so that none copies more than a part, as TLS would copy the whole. */
 function inParts(content: Uint8Array, { status, headers }: { status: number; headers: object }): Response {
   const parts: Uint8Array[] = [];
   for (let at = 0; at < content.length; at += pieceLength) parts.push(content.subarray(at, at + pieceLength));

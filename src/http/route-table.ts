@@ -1,5 +1,5 @@
-// Every endpoint's route, by the endpoint's id. The compiler holds it against the declarations: none is missing, none
-// is too many. Those that have work around their operation stand in files of their own.
+// Every endpoint's route, by the endpoint's id. The compiler checks the table against the declarations: none is
+// missing, none too many. Routes with work around their operation have files of their own.
 import type { accountEndpoints } from '../api/accounts.ts';
 import type { apikeyEndpoints } from '../api/apikeys.ts';
 import type { assetEndpoints } from '../api/assets.ts';
@@ -129,7 +129,7 @@ const tangRoutes: RoutesOf<(typeof tangEndpoints)[number]['id']> = {
 };
 
 const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
-  // Since when a key signs stands in the activity log, which may have to be read from closed segments.
+  // The time since which a key signs is in the activity log, perhaps in closed segments.
   listSigningKeys: beside(async ({ handle: { tenant, store } }) => ({ keys: await signingKeys(tenant, store) })),
   getAsset: (ctx, { params }) => getAsset(ctx, params),
   deleteAsset: { slices: (ctx, { params }) => deleteAsset(ctx, params) },
@@ -168,7 +168,7 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
         { ring, wildcard: query.wildcard === 'true', page },
       );
       return (ctx) => {
-        // Whether the caller may read that ring is decided with the record of the request.
+        // Whether the caller may read that ring is decided together with the request's record.
         ringToSearch(ctx.tx, ctx.caller, ring);
         return found;
       };
@@ -193,7 +193,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...systemRoutes,
 };
 
-/** What a path value refers to: the thing's name, or another property of it where the query says so. */
+/** The ring named by a path value: by name, or by id if the query says so. */
 function ringRef(value: string, byId: string | undefined): RingRef {
   return byId === 'true' ? { id: value } : { name: value };
 }

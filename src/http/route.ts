@@ -1,5 +1,5 @@
-// A route is a path and what serves it. What serves a tenant's endpoint is an operation of the core in the request's
-// transaction, and where something slow comes before that, what prepares the operation.
+// A route is a path and its handler. An endpoint's handler is an operation of the core in the request's transaction,
+// or, if something slow comes before it, a preparation that returns the operation.
 import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
@@ -10,31 +10,31 @@ import type { ApiRequest } from './request.ts';
 import type { Served } from './respond.ts';
 import type { TenantHandle } from './tenant-directory.ts';
 
-/** The values of a path's parameters by their names. */
+/** Values of a path's parameters by name. */
 export type PathParams = Readonly<Record<string, string>>;
 
 /** A path of the app. */
 export interface ServedPath {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** With `{name}` for parameters. */
+  /** With `{name}` for each parameter. */
   readonly path: string;
-  /** Under which name its requests are counted; those of others are not. */
+  /** The name under which its requests are counted. Absent: they are not. */
   readonly counted?: string;
-  /** Unknown to others than the administrator at the machine. */
+  /** Unknown to all but the administrator at the machine. */
   readonly local?: true;
-  /** Changes something though it is asked for with GET: a HEAD, which must not, is another method here. */
+  /** A GET that changes something: HEAD must not, so it is not served. */
   readonly noHead?: boolean;
   readonly serve: (request: ApiRequest, state: State, params: PathParams) => Promise<Served>;
 }
 
-/** What a request is in the midst of, whatever it asks. */
+/** Surroundings of a request, independent of its endpoint. */
 export interface Around {
   readonly appliance: AppliancePort;
   readonly open: OpenState;
   readonly handle: TenantHandle;
 }
 
-/** What a route is given of a request beside the transaction. */
+/** Input of a route, beside the transaction. */
 export interface Input<E> extends Around {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
@@ -43,28 +43,28 @@ export interface Input<E> extends Around {
   readonly page: PageRequest;
   /** The part of a list's item that a surface wants. Default: all of it. */
   readonly item: ((item: ItemOf<AnswerOf<E>>) => unknown) | undefined;
-  /** Where it comes from; `local` where that is no place on the network. */
+  /** The client's address; `local` if it is not on the network. */
   readonly address: string;
-  /** The address of the page that it comes from, of the tenant itself, without a path. */
+  /** Origin of the page that asks, or the tenant's own; without a path. */
   readonly origin: string;
-  /** A page of the console asks: the browser keeps its token. */
+  /** Whether a page of the console asks: its token stays in the browser's cookie. */
   readonly isConsole: boolean;
-  /** With `{name}` for parameters. */
+  /** With `{name}` for each parameter. */
   readonly path: string;
 }
 
-/** An addition of the routes to the context of the core's operations. */
+/** Additions by routes to the context of the core's operations. */
 export interface AfterCommit {
   /**
-   * Has work done that must not be done unless what the operation did is durable. The answer waits for it, and what it
-   * throws is the answer.
+   * Runs work that requires the operation to be durable. The answer waits for it; an error that it throws becomes the
+   * answer.
    */
   afterCommit(work: () => Promise<void>): void;
 }
 
 type ItemOf<Answer> = Answer extends { readonly data: readonly (infer Item)[] } ? Item : never;
 
-/** What an operation answers: the body of status 200, or for lists a page of items. */
+/** The result of an operation: the body of status 200, or for lists a page of items. */
 type Result<E> = E extends { readonly paginated: true } ? Listed<Sent<ItemOf<AnswerOf<E>>>> : Sent<AnswerOf<E>>;
 type Listed<Item> = Page<Item> | WrittenPage<Item>;
 
@@ -73,27 +73,27 @@ type ContextOf<E> = IsPublic<E, PublicContext, Context> & AfterCommit;
 
 export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Result<E>;
 
-/** An operation that is too long for one go. */
+/** An operation too long for one turn of the event loop. */
 interface Sliced<E> {
   slices(ctx: ContextOf<E>, input: Input<E>): Slices<Result<E>>;
 }
 
 /**
- * Slow work before the transaction (hashing a password, reading closed segments), once a look at the state says that
- * the caller will be let in. It answers the operation; what it throws counts as thrown by that.
+ * Slow work before the transaction (hashing a password, reading closed segments), done only after a check admits the
+ * caller. Returns the operation; an error that it throws counts as the operation's.
  */
 interface Preparation<E> {
   prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Result<E>>;
 }
 
-/** The routes of some endpoints, by their ids. */
+/** Routes of some endpoints, by id. */
 export type RoutesOf<Id extends EndpointId> = {
   readonly [I in Id]: Operation<EndpointOf<I>> | Sliced<EndpointOf<I>> | Preparation<EndpointOf<I>>;
 };
 
 /**
- * What serves the local endpoints that are about a tenant: outside of any transaction, and recording for themselves
- * what they do.
+ * Handlers of the local endpoints that concern a tenant: outside of any transaction, writing their own activity
+ * records.
  */
 export type TenantRoutes = {
   readonly [Id in LocalId as LocalOf<Id>['access']['of'] extends 'tenant' ? Id : never]: (
@@ -101,7 +101,7 @@ export type TenantRoutes = {
   ) => Promise<LocalAnswer<LocalOf<Id>>>;
 };
 
-/** A route whose answer is read beside the transaction, in which the request is decided upon and recorded alone. */
+/** A route that reads its answer outside the transaction, which only authorizes and records the request. */
 export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I): Promise<() => R> } {
   return {
     async prepare(input) {
@@ -111,7 +111,7 @@ export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I
   };
 }
 
-/** The same of a list, which is read part by part, so that nobody waits for it. */
+/** A `beside` route for a list, which is read part by part, so that other requests need not wait. */
 export function listed<I extends Around, R>(
   read: (reader: Reader, input: I) => Promise<R>,
 ): { prepare(input: I): Promise<() => R> } {

@@ -1,16 +1,16 @@
-// Router finds what serves a request, among paths as they are declared. Exact paths come first: one that is declared is
-// taken by no pattern, with whatever method. Then patterns of as many segments, in the order of their declaration.
+// Router finds the handler of a request among the declared paths. Exact paths come first: a declared path never falls
+// to a pattern, whatever the method. Then patterns with the same number of segments, in the order of their declaration.
 import { tryDecodeURIComponent } from 'hono/utils/url';
 import { decodedPath } from './request.ts';
 import type { PathParams } from './route.ts';
 
-/** A path with `{name}` for each parameter, which takes one segment that is not empty. */
+/** A path with `{name}` for each parameter, which matches one non-empty segment. */
 interface Routed {
   readonly method: string;
   readonly path: string;
-  /** Unknown to others than the administrator at the machine. */
+  /** Unknown to all but the administrator at the machine. */
   readonly local?: true;
-  /** A HEAD is not taken for its GET. */
+  /** HEAD is not served by its GET. */
   readonly noHead?: boolean;
 }
 
@@ -30,7 +30,7 @@ export class Router<T extends Routed> {
   /** By method and path, such as `POST /ks/encrypt`. */
   readonly #exact = new Map<string, Found<T>>();
   readonly #exactPaths = new Map<string, T[]>();
-  /** By the number of segments. */
+  /** By number of segments. */
   readonly #patterns = new Map<number, Pattern<T>[]>();
 
   constructor(paths: readonly T[]) {
@@ -48,7 +48,7 @@ export class Router<T extends Routed> {
     }
   }
 
-  /** @param path as it was sent, with escapes. */
+  /** @param path as sent, with escapes. */
   find(method: string, path: string): Found<T> | undefined {
     const exact = this.#exact.get(`${method} ${path}`);
     return exact ?? this.#findDecoded(method, decodedPath(path));
@@ -65,7 +65,7 @@ export class Router<T extends Routed> {
     return undefined;
   }
 
-  /** The methods that the path takes, for the administrator at the machine where `local`; none for an unknown path. */
+  /** The methods of a path, including the local administrator's if `local`; none for an unknown path. */
   methodsOf(path: string, local: boolean): string[] {
     const decoded = decodedPath(path);
     const segments = decoded.split('/');

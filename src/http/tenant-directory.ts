@@ -1,4 +1,4 @@
-// Tenants as requests find them: by Host, or by name where a request comes from the machine itself.
+// The tenants as a request finds them: by its Host, or by name if it comes from the machine itself.
 
 import type { Tenant } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
@@ -10,11 +10,11 @@ import { type ApiRequest, headerOf } from './request.ts';
 export interface TenantHandle {
   readonly tenant: Tenant;
   readonly store: Store;
-  /** Where people reach this tenant, without a slash at the end, where that is not the appliance's own address. */
+  /** The tenant's own address, without a trailing slash. Absent: the appliance's address. */
   readonly baseUrl?: string;
 }
 
-/** The tenants that are being served. Names are in lower case, hosts as `canonicalHost` has them. */
+/** The tenants being served. Names are in lower case, hosts as from `canonicalHost`. */
 export interface TenantDirectory {
   /** The tenant that lists the host (no port), or the one that lists `*`. */
   byHost(host: string): TenantHandle | undefined;
@@ -22,12 +22,15 @@ export interface TenantDirectory {
   names(): readonly string[];
 }
 
-/** Where people reach the tenant, without a slash at the end. */
+/** The address at which people reach the tenant, without a trailing slash. */
 export function baseUrlOf({ open, handle }: { open: { readonly baseUrl: string }; handle: TenantHandle }): string {
   return handle.baseUrl ?? open.baseUrl;
 }
 
-/** Throws `not-found` for a host that no tenant answers, `invalid` for a local request that leaves several. */
+/**
+ * Throws `not-found` for a host that no tenant answers, `invalid` for a local request that does not say which of
+ * several.
+ */
 export function resolveTenant({ tenants }: { readonly tenants: TenantDirectory }, request: ApiRequest): TenantHandle {
   if (request.local) return localTenant(tenants, headerOf(request, tenantHeader));
   const named = request.tenant;
@@ -49,7 +52,7 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   });
 }
 
-/** The host that was asked, in the form in which hosts are compared; undefined where what stands there is none. */
+/** The host of the request in canonical form; undefined if the header is missing or malformed. */
 export function hostOf(request: ApiRequest): Authority | undefined {
   return readAuthority(headerOf(request, 'host') ?? '');
 }

@@ -1,4 +1,4 @@
-// Requests that no route takes: an unknown path, or a known one with another method.
+// Requests that no route serves: an unknown path, or a known one with another method.
 import { activityRecord } from '../core/activity.ts';
 import { Bearer } from '../core/credential.ts';
 import { KmsError } from '../errors.ts';
@@ -51,7 +51,7 @@ export function serveUnmatched(appliance: AppliancePort, router: Router<ServedPa
 
 const toConsole: Outcome = { status: 302, body: {}, content: null, headers: { Location: './console' } };
 
-/** Who opens the appliance's address in a browser wants the console. */
+/** A browser at the appliance's address is sent to the console. */
 function leadsToConsole(request: ApiRequest): boolean {
   const { method, path } = request;
   return method === 'GET' && path === '/' && headerOf(request, 'accept')?.includes('text/html') === true;

@@ -1,8 +1,8 @@
-// Actions are what the activity log says was asked for. The names that the appliance records itself are its own: no
-// client may store a record under one, however it is spelt.
+// Actions: the names under which the activity log records requests. The appliance's own names are reserved: no client
+// may store a record under one, however it is spelt.
 import { isKnownFlag, plainActions, ringActions } from './flags.ts';
 
-/** Beside those that are flags without the ring. `none` stands where a path does not take the method. */
+/** Actions besides those that are flags without the ring. `none` is for a path that does not take the method. */
 const withoutFlag = [
   'session.create',
   'session.refresh',
@@ -36,12 +36,12 @@ const withoutFlag = [
 export const ownActions: ReadonlySet<string> = new Set([...plainActions, ...ringActions, ...withoutFlag]);
 
 export const maxActionLength = 256;
-/** What a record says that was stored without an action. */
+/** Action of a reported record that names none. */
 export const unnamedAction = 'validated';
 
 /**
- * Whether a name is one of the appliance's own, or reads like one: case, width, spaces and what cannot be seen do not
- * count.
+ * Whether a name is one of the appliance's own, or reads like one: case, width, spaces and invisible characters are
+ * ignored.
  */
 export function isOwnAction(name: string): boolean {
   const read = name

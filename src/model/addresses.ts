@@ -1,25 +1,28 @@
-// Addresses of the internet and CIDR blocks of them: IPv4 as four decimal numbers, IPv6 as RFC 4291 has it. They are
-// read strictly, written in one form (RFC 5952), and an IPv4-mapped IPv6 address is the IPv4 address that it carries.
+// IP addresses and CIDR blocks: IPv4 in dotted decimal, IPv6 as in RFC 4291. They are parsed strictly and written in
+// one form (RFC 5952); an IPv4-mapped IPv6 address is treated as the IPv4 address it carries.
 
-/** Addresses whose first `prefix` bits are those of `bytes`, which has 4 or 16 bytes and zeros behind them. */
+/** All addresses that share the first `prefix` bits of `bytes`, which has 4 or 16 bytes and zeros after the prefix. */
 interface Block {
   readonly bytes: Uint8Array;
   readonly prefix: number;
 }
 
-/** The 4 or 16 bytes of an address; undefined for what is none. A zone (`%eth0`) is no part of one. */
+/** The 4 or 16 bytes of an address; undefined if it is malformed. A zone (`%eth0`) is not accepted. */
 export function addressBytes(text: string): Uint8Array | undefined {
   return text.includes(':') ? ipv6Bytes(text) : ipv4Bytes(text);
 }
 
-/** An address in the one form that records and searches have it in, without a zone; undefined for what is none. */
+/** Canonical form of an address for records and searches, without a zone; undefined if it is malformed. */
 export function plainAddress(text: string): string | undefined {
   const zone = text.indexOf('%');
   const address = zone > 0 && text.includes(':') ? text.slice(0, zone) : text;
   return addressBytes(address) && canonicalBlock(address);
 }
 
-/** The one form of an address or block: host bits are zero, and a block of one address is the address. */
+/**
+ * Canonical form of an address or block: host bits are zero, and a block of one address is the address. Undefined if it
+ * is malformed.
+ */
 export function canonicalBlock(text: string): string | undefined {
   const block = parseBlock(text);
   return block && formatBlock(block);
@@ -27,20 +30,20 @@ export function canonicalBlock(text: string): string | undefined {
 
 /** The addresses of several blocks. */
 export interface AddressSet {
-  /** A text that is no address is in none. */
+  /** False for a malformed address. */
   has(address: string): boolean;
 }
 
-/** What is never routed on the Internet: loopback, private and link-local (RFC 1918, 3927, 4193, 4291). */
+/** Blocks never routed on the Internet: loopback, private and link-local (RFC 1918, 3927, 4193, 4291). */
 export const privateBlocks: readonly string[] = [
   ...['127.0.0.0/8', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '169.254.0.0/16'],
   ...['::1', 'fc00::/7', 'fe80::/10'],
 ];
 
-/** Verdicts that a set remembers, so that an address is read once and not with every request. */
+/** Verdicts cached per set, so that an address is not parsed with every request. */
 const mostRemembered = 256;
 
-/** `blocks` as `canonicalBlock` writes them; what it would not is left out. */
+/** `blocks` as `canonicalBlock` writes them; malformed ones are left out. */
 export function addressSet(blocks: readonly string[]): AddressSet {
   const parsed = blocks.flatMap((text) => parseBlock(text) ?? []);
   const verdicts = new Map<string, boolean>();
@@ -69,7 +72,7 @@ function isIn({ bytes, prefix }: Block, address: Uint8Array): boolean {
   return ((address[whole] ?? 0) & maskOf(prefix & 7)) === (bytes[whole] ?? 0);
 }
 
-/** A byte whose first bits are set. */
+/** A byte with the first `bits` bits set. */
 function maskOf(bits: number): number {
   return (0xff00 >> bits) & 0xff;
 }
@@ -83,7 +86,7 @@ function parseBlock(text: string): Block | undefined {
   if (slash < 0) return { bytes, prefix: bits };
   const given = text.slice(slash + 1);
   if (!/^(0|[1-9]\d{0,2})$/.test(given)) return undefined;
-  // Of a mapped address, the first 96 bits say that it is one.
+  // For an IPv4-mapped address, the first 96 bits are the mapping prefix.
   const prefix = Number(given) - (bits === 32 && address.includes(':') ? 96 : 0);
   if (prefix < 0 || prefix > bits) return undefined;
   const whole = prefix >> 3;
@@ -98,7 +101,7 @@ function formatBlock({ bytes, prefix }: Block): string {
   return prefix === bytes.length * 8 ? address : `${address}/${prefix}`;
 }
 
-/** RFC 5952 §4: lower case, no leading zeros, `::` in place of the first of the longest runs of two or more zeros. */
+/** RFC 5952 §4: lower case, no leading zeros, `::` for the first of the longest runs of two or more zeros. */
 function formatIpv6(groups: readonly number[]): string {
   let start = 0;
   let length = 1;
@@ -115,7 +118,7 @@ function formatIpv6(groups: readonly number[]): string {
   return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
 }
 
-/** The eight numbers of an IPv6 address. */
+/** The eight 16-bit groups of an IPv6 address. */
 export function groupsOf(bytes: Uint8Array): readonly number[] {
   return Array.from({ length: 8 }, (_, i) => ((bytes[2 * i] ?? 0) << 8) | (bytes[2 * i + 1] ?? 0));
 }
@@ -140,7 +143,7 @@ function ipv6Bytes(text: string): Uint8Array | undefined {
   return isMapped ? bytes.subarray(12) : bytes;
 }
 
-/** The bytes of groups between colons, the last 32 bits of the address perhaps as IPv4 has them. */
+/** The bytes of groups between colons; the last 32 bits may be in dotted decimal. */
 function partBytes(text: string, isLast: boolean): readonly number[] | undefined {
   if (text === '') return [];
   const parts = text.split(':');

@@ -1,20 +1,20 @@
-// The kinds of custodian: who may hold the master key. A new kind is named here, and the types then ask everybody who
-// makes, finds or tells of custodians what it is to them.
+// The kinds of custodian, each of which can hold the master key. Adding a kind here makes the compiler point out every
+// place that must handle it.
 import { KmsError } from '../errors.ts';
 
-/** In the order in which people read them. */
+/** Ordered as shown to people. */
 export const custodianKinds = [
-  // A file, beside the data directory.
+  // A file outside the data directory.
   'keyfile',
-  // What somebody knows.
+  // A passphrase that somebody remembers.
   'passphrase',
-  // K of N people.
+  // Shares, K of N of which are needed.
   'shares',
-  // What a command prints.
+  // The output of a command.
   'exec',
   // An environment variable.
   'env',
-  // What systemd hands over.
+  // A systemd credential.
   'credential',
   // A sheet of paper.
   'recovery-kit',
@@ -22,12 +22,15 @@ export const custodianKinds = [
 
 export type CustodianKind = (typeof custodianKinds)[number];
 
-/** Those that commands take by their name; a recovery kit is made by a command and an option of its own. */
+/** Kinds that commands accept by name; a recovery kit has a command and an option of its own. */
 export const custodianKindsByName = custodianKinds.filter((kind) => kind !== 'recovery-kit');
 
-/** What somebody types to unseal the appliance, as it is asked: shares and keys say what they are. Throws `invalid`. */
+/**
+ * Recognizes what somebody typed to unseal the appliance: shares and keys have a prefix, other texts are passphrases.
+ * Throws `invalid`.
+ */
 export function typedStep(text: string): { share: string } | { key: string } | { passphrase: string } {
-  // White space comes from paper and mails, and is no part of these.
+  // Leading white space comes from paper and mails, and is not part of these.
   if (/^\s*kms-share-/i.test(text)) return { share: text };
   if (/^\s*kms-(recovery|master-key)-/i.test(text)) return { key: text };
   if (text.length > 1024) throw new KmsError('invalid', 'that is too long for a passphrase');

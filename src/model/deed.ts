@@ -1,10 +1,10 @@
-// Deed is what a record of the appliance's own says was done: to what, which of its fields changed, which permission
-// flags it gained and lost. Names alone, never a value: no secret, no password, no token gets into a record this way.
+// Deed: an activity record's account of what was done: to which object, which fields changed, which permission flags
+// were gained and lost. Names only, never values: no secret, password or token gets into a record this way.
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 import type { Custody } from './transit.ts';
 
-/** What was made, changed or removed. */
+/** An object that was made, changed or removed. */
 export interface Thing {
   readonly type:
     | 'account'
@@ -21,23 +21,23 @@ export interface Thing {
     | 'transit-ring'
     | 'user';
   readonly id: string;
-  /** What people call it; absent where it has no name. */
+  /** Display name; absent if it has none. */
   readonly name?: string | undefined;
 }
 
 export interface Deed {
   readonly object?: Thing;
-  /** What was touched along with it: all, or some of `objectCount`. */
+  /** Objects affected along with it: all, or some of `objectCount`. */
   readonly objects?: readonly Thing[];
-  /** How many were touched along with it, where they are more than `mostNamed`. */
+  /** Number of objects affected along with it, if more than `mostNamed`. */
   readonly objectCount?: number;
-  /** Of a ring that was made: who can use its keys. */
+  /** For a new ring: who can use its keys. */
   readonly custody?: Custody;
-  /** Of an encrypt or a decrypt: that the appliance gave its share of the file's key, not the ring's key. */
+  /** For an encrypt or decrypt: the appliance gave its share of the file's key, not the ring's key. */
   readonly recipient?: boolean;
-  /** Of what the appliance did with a key of a transit ring: the key's version; of a rewrap the one that it made. */
+  /** For use of a transit ring's key: the key's version; for a rewrap, the new version. */
   readonly keyVersion?: number;
-  /** Of a rewrap: the version that it read. */
+  /** For a rewrap: the version that it read. */
   readonly fromKeyVersion?: number;
   /** Names of fields. */
   readonly changed?: readonly string[];
@@ -46,12 +46,12 @@ export interface Deed {
   readonly revoked?: readonly string[];
 }
 
-/** Of the things that were touched along with another, so many are named. */
+/** Maximum of affected objects that are named. */
 export const mostNamed = 100;
-/** Characters of a name. */
+/** Maximum length of a name, in characters. */
 const longestName = 256;
 
-/** The deed as a record has it in its `props`. What is empty is left out. */
+/** The deed as `props` of a record. Empty fields are left out. */
 export function deedProps({
   object,
   objects = [],
@@ -79,12 +79,12 @@ function named({ type, id, name = '' }: Thing): Thing {
   return { type, id, name: name.length > longestName ? `${name.slice(0, longestName - 1).toWellFormed()}…` : name };
 }
 
-/** The names of those fields of `after` that `before` has otherwise. */
+/** Names of the fields of `after` that differ in `before`. */
 export function changedFields(before: JsonObject, after: JsonObject): string[] {
   return Object.keys(after).filter((name) => !sameJson(before[name], after[name]));
 }
 
-/** What a holder of `before` gains and loses by `after`. */
+/** Flags that a holder of `before` gains and loses by `after`. */
 export function changedRights(before: Flags | undefined, after: Flags | undefined): Pick<Deed, 'granted' | 'revoked'> {
   if (before === after) return {};
   const had = new Set(before?.names);
@@ -95,7 +95,7 @@ export function changedRights(before: Flags | undefined, after: Flags | undefine
   };
 }
 
-/** What a key that is put out of use, or back into it, loses or gains; otherwise what its flags do. */
+/** Flags gained or lost when a key is disabled or enabled; otherwise the change of its flags. */
 export function changedUse(
   before: { readonly active: boolean; readonly flags: Flags },
   after: { readonly active: boolean; readonly flags: Flags },
@@ -104,7 +104,7 @@ export function changedUse(
   return changedRights(before.active ? before.flags : undefined, after.active ? after.flags : undefined);
 }
 
-/** Collects the names of many holders' flags, each once, and no more of them than one set of flags may have. */
+/** Collects the names of many holders' flags, each once, up to `maxFlags`. */
 export class FlagNames {
   readonly #names = new Set<string>();
 
@@ -117,7 +117,7 @@ export class FlagNames {
   }
 }
 
-/** What the `props` of a record say was done. Those of reported records are another's words and say nothing of it. */
+/** The deed in a record's `props`. Those of a reported record are the reporter's own words, not a deed. */
 export function deedOf(props: JsonObject): Deed {
   const { object, objects, objectCount, keyVersion, fromKeyVersion, changed, granted, revoked } = props;
   return {

@@ -1,12 +1,12 @@
-// Flags are the permission flags: the closed table of them, and what a set of flags grants, names and covers. Names
-// compare in lower case and only `true` grants; names outside the table may be kept and grant nothing here.
+// Permission flags: the closed table, and what a set of flags grants, names and covers. Names compare in lower case and
+// only `true` grants; names outside the table may be stored and grant nothing here.
 import { invalidField } from '../errors.ts';
 import { type ChangeOp, isJsonObject, type JsonObject } from './json.ts';
 import { isRingName } from './names.ts';
 import { nearest } from './nearest.ts';
 
 export interface FlagEntry {
-  /** With `<ringname>` where a ring's name stands. */
+  /** The flag, with `<ringname>` for a ring's name. */
   readonly flag: string;
   readonly grants: string;
 }
@@ -67,33 +67,33 @@ export const flagTable: readonly FlagEntry[] = [
 ];
 
 /**
- * The tenant whose flags `system.*` concern the whole appliance; in every other they count for nothing. It keeps its
- * name, which no other tenant can get while there is one.
+ * The tenant whose `system.*` flags concern the whole appliance; in other tenants they have no effect. It cannot be
+ * renamed, and no other tenant can get its name while it exists.
  */
 export const operatorTenant = 'default';
 
-/** What a refusal in another tenant says of such a flag: none would help. */
+/** Message when such a flag is refused in another tenant. */
 export const outsideOperator = `concerns the whole appliance, and counts in the tenant ${operatorTenant} alone`;
 
-/** Stands for a ring's name in messages and descriptions. */
+/** Placeholder for a ring's name in messages and descriptions. */
 export const ringPlaceholder = '<ringname>';
 
 /** Every flag of the table, with the placeholder for the ring's name. */
 export const knownFlags: readonly string[] = flagTable.map(({ flag }) => flag);
 
-/** `keyring.encrypt` and the like: actions whose flag names a ring. */
+/** Actions whose flag names a ring, such as `keyring.encrypt`. */
 export const ringActions: ReadonlySet<string> = new Set(
   knownFlags.filter((flag) => flag.includes(ringPlaceholder)).map((flag) => flag.replace(`${ringPlaceholder}.`, '')),
 );
 
-/** Actions that concern no one ring; their names are their flags. */
+/** Actions not tied to one ring; their names are their flags. */
 export const plainActions: ReadonlySet<string> = new Set(
   knownFlags.filter((flag) => flag !== '*' && !flag.includes(ringPlaceholder)),
 );
 
 const resources: ReadonlySet<string> = new Set([...plainActions].map((action) => action.slice(0, action.indexOf('.'))));
 
-/** Whether the table, with its wildcards, has this flag. Programs warn of others. */
+/** Whether the table, with its wildcards, has this flag. Programs warn about others. */
 export function isKnownFlag(name: string): boolean {
   const lower = name.toLowerCase();
   if (lower === '*' || plainActions.has(lower)) return true;
@@ -105,20 +105,20 @@ export function isKnownFlag(name: string): boolean {
   return operation === '*' || ringActions.has(`${resource}.${operation}`);
 }
 
-/** The flag of the table that was probably meant by a name that is not in it, on the ring that the name has. */
+/** The flag of the table that an unknown name probably meant, on the ring in that name. */
 export function likelyFlag(name: string): string | undefined {
   const lower = name.toLowerCase();
-  // Whatever the resource is spelt like: all between the first dot and the last.
+  // Everything between the first dot and the last, however the resource is spelt.
   const ring = lower.split('.').slice(1, -1).join('.');
   const ofRing = ring === '' ? [] : [...ringActions].map((action) => flagName(action, ring));
   return nearest(lower, [...ofRing, ...plainActions].filter(isKnownFlag));
 }
 
 export interface Flags {
-  /** The names that grant, in lower case. */
+  /** Names of the true flags, in lower case. */
   readonly names: readonly string[];
   /**
-   * Whether the action is granted, on that ring where the action concerns one. No ring = one that nobody knows: only a
+   * Whether the action is granted, on that ring if it concerns one. Without a ring, the ring is unknown: only a
    * wildcard grants.
    */
   allows(action: string, ring?: string | null): boolean;
@@ -126,18 +126,18 @@ export interface Flags {
   allowsSome(action: string): boolean;
   /** Whether the flag, with its wildcards, adds nothing to this set. */
   covers(flag: string): boolean;
-  /** Whether this set grants some of what the flag does, which for `*` is all. */
+  /** Whether this set grants any part of the flag; for `*` that means all of it. */
   touches(flag: string): boolean;
-  /** The first flag of `others` that this set does not cover; undefined when it covers all. */
+  /** The first flag of `others` that this set does not cover; undefined if it covers all. */
   lacks(others: Flags): string | undefined;
 }
 
-/** In characters, which are code points. */
+/** Maximum length of a flag in code points. */
 export const maxFlagLength = 256;
 /** Names in one set. */
 export const maxFlags = 5000;
 
-/** The flag that grants an action: with the ring's name put in, or its placeholder. */
+/** The flag that grants an action: with the ring's name, or its placeholder. */
 export function flagName(action: string, ring?: string): string {
   if (!ringActions.has(action)) return action;
   const dot = action.indexOf('.');
@@ -151,11 +151,11 @@ export function parseFlags(raw: JsonObject): Flags {
 }
 
 const compiled = new Map<string, Flags>();
-/** Bounds of what is remembered: sets, and characters of one. */
+/** Bounds of the cache: number of sets, and characters of one set's text. */
 const mostCompiled = 4096;
 const longestCompiled = 4096;
 
-/** The flags of a JSON text that the store keeps. The compiled form is remembered by the text. */
+/** The flags of a stored JSON text. The compiled form is cached by the text. */
 export function flagsOfText(text: string): Flags {
   let flags = compiled.get(text);
   if (!flags) {
@@ -182,10 +182,7 @@ export function checkFlags(value: unknown, field = 'flags'): JsonObject {
   return value;
 }
 
-/**
- * `flags` after a change. Names compare in lower case: one that is given takes the place of each that differs in case
- * alone.
- */
+/** `flags` after a change. Names compare in lower case: a given name replaces all that differ only in case. */
 export function changedFlags(op: ChangeOp, flags: JsonObject, given: JsonObject): JsonObject {
   if (op === 'replace') return given;
   const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
@@ -193,7 +190,7 @@ export function changedFlags(op: ChangeOp, flags: JsonObject, given: JsonObject)
   return Object.fromEntries(op === 'merge' ? [...kept, ...Object.entries(given)] : kept);
 }
 
-/** The rings that a key's flags name, in lower case; `*` where a wildcard lets it in on every ring. */
+/** The rings that a key's flags name, in lower case; `*` if a wildcard allows every ring. */
 export function ringsNamed(flags: Flags): string[] {
   const rings = new Set<string>();
   for (const name of flags.names) {
@@ -206,17 +203,17 @@ export function ringsNamed(flags: Flags): string[] {
   return [...rings];
 }
 
-/** Those whose flags name a ring. */
+/** Resources whose flags name a ring. */
 const ringResources: ReadonlySet<string> = new Set(['keyring', 'asym', 'transit']);
 
 interface FlagParts {
   readonly resource: string;
-  /** Only where the resource has rings. */
+  /** Present only if the resource has rings. */
   readonly ring: string | undefined;
   readonly operation: string;
 }
 
-/** A name's parts. A ring's name may hold dots: it is all between the first and the last. */
+/** Parses a flag's name. A ring's name may contain dots: it is everything between the first and the last. */
 function splitFlag(name: string): FlagParts | undefined {
   const first = name.indexOf('.');
   if (first < 0) return undefined;
@@ -230,7 +227,7 @@ function splitFlag(name: string): FlagParts | undefined {
   };
 }
 
-/** The names that grant all that a flag does: its own, in lower case, and those of wildcards. */
+/** All names that grant the whole flag: its own, in lower case, and wildcards. */
 export function flagsCovering(flag: string): string[] {
   const name = flag.toLowerCase();
   const parts = splitFlag(name);
@@ -240,12 +237,12 @@ export function flagsCovering(flag: string): string[] {
   return [...new Set([name, '*', `${resource}.*`, ...ofRings])];
 }
 
-/** Any ring, or any operation, whichever it is. */
+/** Placeholder for any ring or any operation. */
 const whichever = '?';
 
 /**
- * The wildcards that have something in common with one of these names, so that a policy of many is looked up. What is
- * neither wider nor narrower, as `keyring.payroll.*` and `keyring.*.rotate`, stands with a question mark.
+ * The wildcards that overlap with one of these names, indexed so that a long policy is looked up. Overlaps that are
+ * neither wider nor narrower, such as `keyring.payroll.*` and `keyring.*.rotate`, are entered with `whichever`.
  */
 function wildcardsMet(names: readonly string[]): ReadonlySet<string> {
   const met = new Set<string>();

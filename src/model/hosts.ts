@@ -1,21 +1,21 @@
-// Hosts, as requests and settings name them: a DNS name, or an address. Each has one form, in which all are compared:
-// names in lower case, in ASCII and without the dot of the root, addresses as RFC 5952 writes them, IPv6 in brackets.
+// Hosts in requests and settings: a DNS name, or an address. Each is compared in one canonical form: names in lower
+// case, in ASCII and without the root's dot, addresses as in RFC 5952, IPv6 in brackets.
 import { addressBytes, plainAddress } from './addresses.ts';
 
-/** Characters of a name (RFC 1035 §2.3.4). */
+/** Maximum length of a name in characters (RFC 1035 §2.3.4). */
 const longestName = 253;
-/** A zone's name may stand behind an address. */
+/** An address may be followed by a zone. */
 const longestHost = longestName + 64;
 
 const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
-/** A host that ends so is an address, or none at all: some programs read `127.1` and `0x7f000001` as one. */
+/** A host whose last label looks like this must be an address: some programs read `127.1` and `0x7f000001` as one. */
 const number = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII as a whole
 const ascii = /^[\x00-\x7f]*$/;
-/** Characters that a URL's parser would not take for the host's, or would drop. */
+/** Characters that a URL parser would drop, or not take as part of the host. */
 const notInNames = /[\s\p{Cc}/?#@:[\]%\\<>^|]/u;
 
-/** The form in which the host is compared; undefined for what is none. An IPv6 address stands in brackets. */
+/** Canonical form of a host; undefined if it is malformed. An IPv6 address must be in brackets. */
 export function canonicalHost(text: string): string | undefined {
   if (text.length > longestHost) return undefined;
   if (!text.startsWith('[')) return nameHost(text.toLowerCase());
@@ -36,31 +36,31 @@ function nameHost(text: string): string | undefined {
   return labels.every((each) => label.test(each)) ? name : undefined;
 }
 
-/** Names of other scripts as clients send them (RFC 5891). */
+/** Non-ASCII names in the form that clients send (RFC 5891). */
 function asciiName(name: string): string | undefined {
   if (ascii.test(name)) return name;
   const url = `http://${name}`;
   return !notInNames.test(name) && URL.canParse(url) ? new URL(url).hostname : undefined;
 }
 
-/** A mail address with its domain in the one form that it has; other texts stand for themselves. */
+/** A mail address with its domain in canonical form; any other text is returned unchanged. */
 export function sameDomain(address: string): string {
   const at = address.lastIndexOf('@');
   const domain = at < 0 ? undefined : canonicalHost(address.slice(at + 1));
   return domain === undefined ? address : `${address.slice(0, at)}@${domain}`;
 }
 
-/** A host and perhaps a port, as the header `Host` has them. */
+/** A host with an optional port, as in the `Host` header. */
 export interface Authority {
   readonly host: string;
-  /** Both, as they are compared. */
+  /** Host and port in canonical form. */
   readonly text: string;
 }
 
 const mostRemembered = 256;
 const remembered = new Map<string, Authority | undefined>();
 
-/** Undefined for what is none. A port may be missing behind its colon (RFC 9110 §7.2, RFC 3986 §3.2.3). */
+/** Undefined if it is malformed. The port after the colon may be empty (RFC 9110 §7.2, RFC 3986 §3.2.3). */
 export function readAuthority(text: string): Authority | undefined {
   if (text.length > longestHost + 6) return undefined;
   const known = remembered.get(text);
@@ -80,7 +80,7 @@ function parseAuthority(text: string): Authority | undefined {
   return { host, text: digits === '' ? host : `${host}:${Number(digits)}` };
 }
 
-/** Whether a host stands for this very machine. IPv6 may come without its brackets. */
+/** Whether a host is this machine itself. IPv6 may come without brackets. */
 export function isLoopbackHost(text: string): boolean {
   const host = canonicalHost(text.includes(':') && !text.startsWith('[') ? `[${text}]` : text);
   if (host === undefined) return false;

@@ -1,11 +1,7 @@
-// JSON objects as every room treats them: what one is, how two are merged, compared, and searched for one in the other.
-// `__proto__` and the like are keys like any other: only own keys count, and objects are made from entries, never by
-// assignment.
+// JSON objects: how they are recognized, merged, compared, and searched. `__proto__` and the like are ordinary keys:
+// only own keys count, and objects are built from entries, never by assignment.
 
-/**
- * Bytes of a page's items as JSON. To one that is as long no more are added: it holds fewer than were asked for, and
- * the next one goes on.
- */
+/** Soft limit of a page's JSON in bytes: a page that reaches it ends early and has a next cursor. */
 export const longestPage = 4 * 1024 * 1024;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -14,7 +10,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** `base` with the entries of `change` set, objects within objects merged in the same way. */
+/** `base` with the entries of `change` set; nested objects are merged the same way. */
 function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base));
   for (const [name, value] of Object.entries(change)) {
@@ -24,12 +20,12 @@ function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
   return Object.fromEntries(merged);
 }
 
-/** `base` without the entries that `names` has, whatever their values. */
+/** `base` without the keys of `names`, whatever their values. */
 function withoutEntries(base: JsonObject, names: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(base).filter(([name]) => !Object.hasOwn(names, name)));
 }
 
-/** Whether two JSON values are the same; the order of an object's keys does not count. */
+/** Whether two JSON values are equal; the order of keys does not count. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a)) {
@@ -44,7 +40,7 @@ export function sameJson(a: unknown, b: unknown): boolean {
 
 /**
  * Whether a value contains `wanted`: an object contains every object whose entries it contains, recursively; arrays and
- * scalars compare whole. What is wanted is taken apart once, so that one without it costs next to nothing.
+ * scalars are compared whole. `wanted` is compiled once, so that checking many values is cheap.
  */
 export function containing(wanted: unknown): (value: unknown) => boolean {
   if (!isJsonObject(wanted)) return (value) => sameJson(value, wanted);
@@ -53,13 +49,10 @@ export function containing(wanted: unknown): (value: unknown) => boolean {
     isJsonObject(value) && parts.every(({ key, isIn }) => Object.hasOwn(value, key) && isIn(value[key]));
 }
 
-/**
- * How a request changes an object that is kept: takes named entries away, sets what is given, or puts it in place of
- * all.
- */
+/** How a request changes a stored object: delete the named entries, merge the given ones, or replace all. */
 export type ChangeOp = 'delete' | 'merge' | 'replace';
 
-/** `base` after a change; a merge goes into objects within objects. */
+/** `base` after a change; a merge is deep. */
 export function changedObject(op: ChangeOp, base: JsonObject, given: JsonObject): JsonObject {
   if (op === 'replace') return given;
   return op === 'merge' ? mergeDeep(base, given) : withoutEntries(base, given);

@@ -1,4 +1,4 @@
-// What the list of a ring's keys tells of their use, summed up as people read it.
+// Key usage in the list of a ring's keys, summed up for people.
 
 /** Uses on one day, which is `YYYY-MM-DD` in UTC. */
 interface DayOfUse {
@@ -7,10 +7,10 @@ interface DayOfUse {
   readonly decrypts: number;
 }
 
-/** The days that are summed up, today being the last one. */
+/** Number of days summed up, including today. */
 export const recentDays = 30;
 
-/** How often a key was used on the `recentDays` up to `now`, in epoch milliseconds. */
+/** Uses of a key on the `recentDays` up to `now`, in epoch milliseconds. */
 export function recentUses(days: readonly DayOfUse[], now: number): { encrypts: number; decrypts: number } {
   const first = new Date(now - (recentDays - 1) * 86_400_000).toISOString().slice(0, 10);
   const sums = { encrypts: 0, decrypts: 0 };

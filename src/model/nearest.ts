@@ -1,8 +1,6 @@
-// Nearest finds the name that was probably meant by one that is not known.
+// Suggests the known name that an unknown one probably meant.
 
-/**
- * The one of `names` that takes the fewest changes, where that is less than half of the name and no more than three.
- */
+/** The closest of `names`, if its distance is at most three and less than half of the longer name. */
 export function nearest(typed: string, names: readonly string[]): string | undefined {
   const word = typed.toLowerCase();
   const [best] = names
@@ -12,7 +10,7 @@ export function nearest(typed: string, names: readonly string[]): string | undef
   return best?.name;
 }
 
-/** Characters to change, add, leave out or swap with their neighbour (optimal string alignment). */
+/** Characters to change, add, leave out or swap with their neighbour (optimal string alignment distance). */
 function distance(a: string, b: string): number {
   const row = (i: number): number[] => rows[i] ?? [];
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];

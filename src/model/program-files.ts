@@ -1,4 +1,4 @@
-// The files of the program that browsers are given: the console, and the description of the API.
+// The program's files for browsers: the console, and the API description.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -18,7 +18,7 @@ export interface ConsoleFile {
 export interface DescriptionFiles {
   /** OpenAPI 3.1, JSON. */
   readonly document: Bytes;
-  /** HTML, which leads to the pages, and like them refers to the three below. */
+  /** HTML index that links to the pages; like them, it refers to the three files below. */
   readonly page: Bytes;
   /** HTML by name. */
   readonly pages: ReadonlyMap<string, Bytes>;

@@ -1,13 +1,13 @@
-// A secret as somebody gives it: in a file, on stdin, at a prompt, in the environment, in JSON. One rule for all of
-// them, so that the same bytes are the same secret wherever they come from, or are refused everywhere: one line of
-// UTF-8, whose end (LF or CRLF) does not count. Nothing else is taken away.
+// A secret given in a file, on stdin, at a prompt, in the environment or in JSON. One rule for all of them, so that the
+// same bytes are the same secret wherever they come from, or are refused everywhere: one line of UTF-8, without its
+// line end (LF or CRLF). Nothing else is stripped.
 import { KmsError } from '../errors.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The secret in these bytes, or in a text that the platform made of bytes already. `source` is how errors call it,
- * which show nothing of it. Throws `invalid`.
+ * The secret in these bytes, or in a text that the platform already decoded. `source` names it in errors, which never
+ * show its content. Throws `invalid`.
  */
 export function secretOf(given: Uint8Array | string, source: string): string {
   const line = textOf(given, source).replace(/\r?\n$/, '');
@@ -22,15 +22,15 @@ export function secretOf(given: Uint8Array | string, source: string): string {
   return line;
 }
 
-/** The lines that say something, each a secret. Throws `invalid`. */
+/** The non-blank lines, each a secret. Throws `invalid`. */
 export function secretLines(given: Uint8Array | string, source: string): readonly string[] {
   const lines = textOf(given, source).split('\n');
   return lines.map((line) => secretOf(line.replace(/\r$/, ''), source)).filter((line) => line.trim() !== '');
 }
 
 /**
- * The platform puts U+FFFD in place of what is no UTF-8 in the environment, at a terminal and on the command line, so
- * that many secrets would be one: where it stands in a secret, nobody can tell which was meant.
+ * The platform replaces invalid UTF-8 from the environment, the terminal and the command line with U+FFFD, so that
+ * different secrets would become the same: one that contains U+FFFD is refused.
  */
 function textOf(given: Uint8Array | string, source: string): string {
   let text: string;

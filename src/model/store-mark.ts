@@ -1,6 +1,6 @@
-// A mark is how far a store is: how many transactions it has behind it, and the newest runs of its log. A run is what
-// one opening of the store wrote; it is known by the tag of its first record, which no other history has. So two marks
-// tell whether one history holds both.
+// Mark: a store's log position, that is its transaction count and the newest runs of its log. A run is everything that
+// one opening of the store wrote, identified by the tag of its first record, which no other history has. So two marks
+// tell whether they belong to one history.
 
 export interface Run {
   /** Transactions before it. */
@@ -11,7 +11,7 @@ export interface Run {
 
 export interface Mark {
   readonly sequence: number;
-  /** The newest first, `runsKept` at most; fewer are all that there are. */
+  /** Newest first, at most `runsKept`; fewer means that there are no others. */
   readonly runs: readonly Run[];
 }
 
@@ -21,7 +21,7 @@ export function withRun(runs: readonly Run[], run: Run): readonly Run[] {
   return [run, ...runs].slice(0, runsKept);
 }
 
-/** Whether no one history holds both. What lies before the oldest run of either is not compared. */
+/** Whether the marks are from different histories. Anything before the oldest run of either is not compared. */
 export function isFork(a: Mark, b: Mark): boolean {
   const since = Math.max(firstKnown(a.runs), firstKnown(b.runs));
   const until = Math.min(a.sequence, b.sequence);
@@ -35,7 +35,7 @@ function firstKnown(runs: readonly Run[]): number {
 
 const texts = new WeakMap<readonly Run[], string>();
 
-/** `<sequence>`, then for each run `.<from>-<tag>`: the end of `Kms-State`. */
+/** `<sequence>`, then `.<from>-<tag>` for each run: the end of `Kms-State`. */
 export function formatMark({ sequence, runs }: Mark): string {
   let text = texts.get(runs);
   if (text === undefined) {
@@ -49,7 +49,7 @@ function formatRuns(runs: readonly Run[]): string {
   return runs.map(({ from, tag }) => `.${from}-${tag}`).join('');
 }
 
-/** Reads what `formatMark` wrote; undefined for anything else. */
+/** Parses the text of `formatMark`; undefined for anything else. */
 export function parseMark(text: string): Mark | undefined {
   const [first = '', ...parts] = text.split('.');
   if (!/^[0-9]{1,15}$/.test(first)) return undefined;

@@ -1,12 +1,12 @@
-// Times as texts: writing and reading RFC 3339. A page has thousands of them, and a Date for each would take longer
+// Times as text: formatting and parsing RFC 3339. A page has thousands of them, and a Date for each would take longer
 // than reading its row.
 
 const day = 86_400_000;
 const mostDays = 512;
-/** The characters of dates, by their day since 1970. */
+/** Character codes of dates, by day since 1970. */
 const dates = new Map<number, readonly number[]>();
 
-/** RFC 3339, UTC, with milliseconds; of epoch milliseconds, as a Date has them. */
+/** RFC 3339, UTC, with milliseconds, from epoch milliseconds as in a Date. */
 export function timestamp(milliseconds: number): string {
   const whole = Math.trunc(milliseconds);
   const number = Math.floor(whole / day);
@@ -15,7 +15,7 @@ export function timestamp(milliseconds: number): string {
   const minute = Math.trunc(ofDay / 60_000) % 60;
   const second = Math.trunc(ofDay / 1000) % 60;
   const rest = ofDay % 1000;
-  // All at once: of pieces, others would have to make one text first.
+  // In one call: concatenated pieces would have to be flattened later.
   return String.fromCharCode(
     ...(dates.get(number) ?? dateOf(number, whole)),
     digit(hour / 10),
@@ -34,12 +34,12 @@ export function timestamp(milliseconds: number): string {
   );
 }
 
-/** The last one before the point. */
+/** Character code of the last digit before the decimal point. */
 function digit(number: number): number {
   return 0x30 + (Math.trunc(number) % 10);
 }
 
-/** With the `T` behind it. */
+/** The date followed by `T`. */
 function dateOf(number: number, milliseconds: number): readonly number[] {
   const text = new Date(milliseconds).toISOString();
   const date = Array.from(text.slice(0, text.indexOf('T') + 1), (character) => character.charCodeAt(0));
@@ -55,9 +55,9 @@ const form = new RegExp(
 );
 
 /**
- * Epoch milliseconds of an RFC 3339 time, or of one that leaves out its end: the zone (it is UTC then), the seconds,
- * the time of day. Undefined for anything else and for a day that there is not. The platform's own parser takes much
- * more, some of it in the zone of the machine, so that nothing else in the project uses it.
+ * Epoch milliseconds of an RFC 3339 time, or of one whose end is left out: the zone (UTC then), the seconds, the time
+ * of day. Undefined for anything else and for a day that does not exist. The platform's own parser accepts much more,
+ * some of it in the machine's time zone, so the project uses this one only.
  */
 export function parseTimestamp(text: string): number | undefined {
   const [, date, hour = 0, minute = 0, second = 0, fraction = 0, sign = '', zoneHour = 0, zoneMinute = 0] =
@@ -66,17 +66,17 @@ export function parseTimestamp(text: string): number | undefined {
   const east = (Number(zoneHour) * 60 + Number(zoneMinute)) * (sign === '-' ? -60_000 : 60_000);
   const minutes = Number(hour) * 60 + Number(minute);
   const whole = Date.parse(`${date}T00:00:00Z`) + (minutes * 60 + Number(second)) * 1000 - east;
-  // A leap second is the last of a day in UTC, and counted as the first of the next.
+  // A leap second ends a UTC day, and counts as the first second of the next.
   if (Number(second) === 60 && whole % day !== 0) return undefined;
   return whole + Math.trunc(Number(`0.${fraction}`) * 1000);
 }
 
-/** The same of a time that some appliance wrote; NaN for anything else. */
+/** The same for a time written by an appliance; NaN for anything else. */
 export function epochTimeOf(text: string): number {
   return parseTimestamp(text) ?? Number.NaN;
 }
 
-/** Whether there is such a day: the platform takes 30 February for the second day of March. */
+/** Whether the day exists: the platform turns 30 February into a day in March. */
 export function isDay(date: string): boolean {
   const start = Date.parse(`${date}T00:00:00Z`);
   return !Number.isNaN(start) && new Date(start).toISOString().startsWith(date);

@@ -1,39 +1,39 @@
-// A file that is appended to through its descriptor, wherever it lies: bytes wait for the sync that follows, and room
-// can be made behind them. Finding and opening the file is for the file ports.
+// A file that is appended to through its descriptor, wherever it is: bytes wait for the next sync, and room can be
+// preallocated behind them. Finding and opening the file is left to the file ports.
 import { fdatasync, fstatSync, ftruncate, readSync, type Stats, statSync, write, writev } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { type AppendFile, FileLost, isRefusedWrite } from '../store/files.ts';
 
-/** As many bytes behind the end are looked at before the next ones are written there. */
+/** Bytes after the end that are checked to be zeros before the next append. */
 const firstBytes = 16;
 
 type FileCallback = (error: NodeJS.ErrnoException | null) => void;
 
-/** A file of the appliance's own. */
+/** A file that only this process may write. */
 interface OwnFile {
-  /** As errors have it. */
+  /** The name for errors. */
   readonly name: string;
   readonly path: string;
 }
 
-/** Writes at its own idea of the end, so that what a failed append left there is written over. */
+/** Writes at its own notion of the end, so that leftovers of a failed append are overwritten. */
 export class NodeAppendFile implements AppendFile {
   readonly #handle: FileHandle;
   readonly #own: OwnFile | undefined;
   #size: number;
-  /** Appended and not written yet. */
+  /** Appended, but not written yet. */
   readonly #pending: Uint8Array[] = [];
-  /** Stands right before the first of them. */
+  /** The bytes expected right before the first of them. */
   #behind: Uint8Array | undefined;
-  /** Where the file ends, behind the room. */
+  /** End of the file, including the room. */
   #end: number;
-  /** What the next write may make; none on a disk that had too little. */
+  /** Room that the next write may add; none once the disk had too little. */
   #room = 0;
   #hasRoom = true;
 
-  /** `own`: nobody else may write to it, and it is looked at whether somebody did. */
+  /** `own`: no other process may write to the file, and this is checked. */
   constructor(handle: FileHandle, size: number, own?: OwnFile) {
     this.#handle = handle;
     this.#own = own;
@@ -46,7 +46,7 @@ export class NodeAppendFile implements AppendFile {
   }
 
   /**
-   * Kept until the sync that follows: the file is opened so that one write is both, which spares a round through the
+   * Holds the bytes until the next sync: the file is opened so that writing syncs too, which spares a round through the
    * thread pool.
    */
   async append(bytes: Uint8Array, room = 0, behind: Uint8Array | undefined = undefined): Promise<void> {
@@ -58,10 +58,10 @@ export class NodeAppendFile implements AppendFile {
 
   async sync(): Promise<void> {
     const pieces = this.#pending.splice(0);
-    // Nothing of its own to write: what an earlier process wrote may not be durable.
+    // With nothing to write it still syncs: an earlier process's writes may not be durable.
     if (pieces.length === 0) return called((done) => fdatasync(this.#handle.fd, done));
     let end = this.#size - pieces.reduce((sum, piece) => sum + piece.length, 0);
-    // In a file that was cut they would stand behind a gap, where nothing verifies.
+    // In a file that was cut short, the bytes would follow a gap, where nothing verifies.
     this.#needWhole(this.#end, true);
     this.#needAround(end, this.#behind);
     for (const [at, piece] of pieces.entries()) {
@@ -73,7 +73,7 @@ export class NodeAppendFile implements AppendFile {
     this.#needPlace(this.#needWhole(this.#end));
   }
 
-  /** Answers how many of the bytes were written, which may be none. */
+  /** Returns how many of the bytes were written, perhaps none. */
   async #writeRoom(bytes: Uint8Array, position: number, room: number): Promise<number> {
     const { fd } = this.#handle;
     this.#room = 0;
@@ -90,14 +90,16 @@ export class NodeAppendFile implements AppendFile {
       this.#end = position + written;
       return bytes.length;
     }
-    // Others need what is left of the disk.
+    // The rest of the disk is left to others.
     this.#hasRoom = false;
     const own = Math.min(written, bytes.length);
     await called((done) => ftruncate(fd, position + own, done));
     return own;
   }
 
-  /** `expected` stands right before `end`, and nothing but room follows: a record would begin with more than zeros. */
+  /**
+   * Checks that `expected` is right before `end` and that only room follows: a record would not begin with zeros alone.
+   */
   #needAround(end: number, expected: Uint8Array | undefined): void {
     if (!this.#own || !expected) return;
     const found = new Uint8Array(expected.length + firstBytes);
@@ -110,7 +112,7 @@ export class NodeAppendFile implements AppendFile {
     throw new FileLost(this.#own.name, what, { isUntouched: true });
   }
 
-  /** System calls of a microsecond each, these; a group's fsync takes 300. */
+  /** These system calls take a microsecond each; a group's fsync takes 300. */
   #needWhole(size: number, isUntouched = false): Stats {
     const found = fstatSync(this.#handle.fd);
     if (!this.#own || found.size >= size) return found;
@@ -119,7 +121,7 @@ export class NodeAppendFile implements AppendFile {
     });
   }
 
-  /** What the name no longer leads to is lost with the descriptor, however durable it is. */
+  /** If the name no longer leads to this file, its contents are lost with the descriptor, however durable. */
   #needPlace({ dev, ino, nlink }: Stats): void {
     if (!this.#own) {
       if (nlink > 0) return;
@@ -134,7 +136,7 @@ export class NodeAppendFile implements AppendFile {
     throw new FileLost(name, `the file was ${what} while it was open`);
   }
 
-  /** All behind the first `written` bytes. */
+  /** Writes all but the first `written` bytes. */
   async #write(bytes: Uint8Array, position: number, written: number): Promise<void> {
     if (written === bytes.length) return;
     // The callback API on the descriptor takes about half the time of the handle's methods.
@@ -178,7 +180,7 @@ export class NodeAppendFile implements AppendFile {
 const nothing = new Uint8Array();
 const someZeros = new Uint8Array(64 * 1024);
 
-/** As many, in pieces. */
+/** This many zero bytes, in pieces. */
 function zeros(length: number): Uint8Array[] {
   const whole = Array.from({ length: Math.floor(length / someZeros.length) }, () => someZeros);
   return [...whole, someZeros.subarray(0, length % someZeros.length)];

@@ -1,6 +1,6 @@
-// The certificate authorities that connections trust. Where none are named these are the ones that come with the
-// executable and those of the system; where a file names some, they are its certificates alone, as far as they can be
-// read. And whether a certificate that is served comes with all that a client needs to reach one of them.
+// Certificate authorities that connections trust: by default the bundled ones and the system's; if a file names some,
+// only its readable certificates. It also checks whether a served certificate comes with all that a client needs to
+// reach an authority.
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -10,8 +10,8 @@ import { environment } from './environment.ts';
 let isSystemTrusted = false;
 
 /**
- * Has the whole process trust the system's authorities besides those that come with it. Before the first connection
- * with TLS that names none: reading them takes a tenth of a second, once.
+ * Makes the whole process trust the system's authorities besides the bundled ones. Call it before the first TLS
+ * connection that names none: reading them takes a tenth of a second, once.
  */
 export function trustSystem(): void {
   if (isSystemTrusted) return;
@@ -19,12 +19,12 @@ export function trustSystem(): void {
   setDefaultCACertificates(distinct([...getCACertificates('default'), ...systemAuthorities()]));
 }
 
-/** OpenSSL's own places, where its variables name no others. */
+/** OpenSSL's default paths, unless its variables name others. */
 const usualDirectory = '/etc/ssl/certs';
 const usualFile = '/etc/ssl/cert.pem';
 
 function systemAuthorities(): readonly string[] {
-  // Node says on stderr that there is no such directory.
+  // If the directory is missing, Node writes that to stderr.
   if (existsSync(environment('SSL_CERT_DIR') ?? usualDirectory)) return getCACertificates('system');
   try {
     return certificatesIn(readFileSync(environment('SSL_CERT_FILE') ?? usualFile, 'utf8')).readable;
@@ -33,7 +33,7 @@ function systemAuthorities(): readonly string[] {
   }
 }
 
-/** A directory of hashed names has each certificate twice, and its bundle once more. */
+/** A directory of hashed names has each certificate twice, and once more in its bundle. */
 function distinct(pems: readonly string[]): string[] {
   return [...new Map(pems.map((pem) => [pem.replace(/\s+/g, ''), pem])).values()];
 }
@@ -41,13 +41,13 @@ function distinct(pems: readonly string[]): string[] {
 interface Certificates {
   /** Each in PEM. */
   readonly readable: readonly string[];
-  /** `number 3 (line 41)`. */
+  /** Such as `number 3 (line 41)`. */
   readonly unreadable: readonly string[];
 }
 
 const blocks = /-----BEGIN ([A-Z0-9 ]*CERTIFICATE)-----[\s\S]*?(?:-----END \1-----|(?=-----BEGIN )|$)/g;
 
-/** OpenSSL takes a text up to the first certificate that it cannot read, and says nothing. */
+/** OpenSSL silently stops at the first certificate that it cannot read. */
 export function certificatesIn(text: string): Certificates {
   const readable: string[] = [];
   const unreadable: string[] = [];
@@ -66,8 +66,8 @@ export function certificatesIn(text: string): Certificates {
 }
 
 /**
- * The certificates of a file of authorities, in PEM. What of it cannot be read is told to `warn`. Throws `invalid`
- * where nothing can; `from` names the file.
+ * The certificates of an authorities file, in PEM. Unreadable ones are reported to `warn`. Throws `invalid` if none can
+ * be read; `from` names the file.
  */
 export function authoritiesIn(text: string, from: string, warn: (message: string) => void = () => {}): string {
   const { readable, unreadable } = certificatesIn(text);
@@ -85,20 +85,20 @@ export function authoritiesIn(text: string, from: string, warn: (message: string
 export interface MissingIssuer {
   readonly name: string;
   /**
-   * Whether the certificate says where that one is to be had, as those of public authorities do. Else it may be an
-   * authority of one's own, which clients are given and no server sends.
+   * Whether the certificate says where to get its issuer's, as those of public authorities do. Otherwise it may be a
+   * private authority, which clients are given and no server sends.
    */
   readonly isPublic: boolean;
 }
 
 /**
- * The issuer that is missing between a served certificate and an authority that clients may know; undefined where none
- * is. A certificate that signed itself needs none.
+ * The issuer missing between a served certificate and an authority that clients may know; undefined if none is, as for
+ * a self-signed certificate.
  */
 export function missingIssuer(pem: string): MissingIssuer | undefined {
   const [leaf, ...others] = certificatesIn(pem).readable.map((each) => new X509Certificate(each));
   let last = leaf;
-  // Each certificate is used once, so that two that signed each other end it.
+  // Each certificate is used once, so that two which signed each other end the loop.
   while (last && !isSelfSigned(last)) {
     const issued: X509Certificate = last;
     const at = others.findIndex((each) => issued.checkIssued(each));
@@ -109,12 +109,12 @@ export function missingIssuer(pem: string): MissingIssuer | undefined {
   return { name: last.issuer.replaceAll('\n', ', '), isPublic: /^CA Issuers/m.test(last.infoAccess ?? '') };
 }
 
-/** By its names: `checkIssued` asks for the usage of an authority too, which one that `kms tls` made does not have. */
+/** By names: `checkIssued` also requires an authority's key usage, which certificates made by `kms tls` lack. */
 function isSelfSigned({ subject, issuer }: X509Certificate): boolean {
   return subject === issuer;
 }
 
-/** The system's are read only where it is none of those that come with the executable. */
+/** The system's authorities are read only if no bundled one is the issuer. */
 function isIssuedByKnown(certificate: X509Certificate): boolean {
   const isIssuer = (pem: string): boolean => certificate.checkIssued(new X509Certificate(pem));
   return getCACertificates('bundled').some(isIssuer) || distinct(systemAuthorities()).some(isIssuer);

@@ -1,32 +1,32 @@
-// A certificate with its private key, as `serve` takes them and `kms doctor` tells whether it would; and when one is
-// valid, as doctor tells it, and the log of a server that takes one which is not.
+// A certificate with its private key, as `serve` loads it and `kms doctor` checks it; and its validity, as reported by
+// doctor and by the log of a server with an invalid one.
 import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { KmsError, systemError } from '../errors.ts';
 import { refuseExposed, refusePipe } from './data-dir.ts';
 
-/** Both are epoch milliseconds. */
+/** Both in epoch milliseconds. */
 interface Validity {
   readonly from: number;
   readonly to: number;
 }
 
-/** Of the first certificate in `pem`. Throws where there is none. */
+/** Validity of the first certificate in `pem`. Throws if there is none. */
 export function validityOf(pem: Uint8Array): Validity {
   const { validFromDate, validToDate } = new X509Certificate(pem);
   return { from: validFromDate.getTime(), to: validToDate.getTime() };
 }
 
-/** Why no client takes it now; undefined where one may. */
+/** Why clients refuse the certificate now; undefined if it is within its validity. */
 export function whyNotValid({ from, to }: Validity, now: number): string | undefined {
   if (now > to) return `it was valid until ${new Date(to).toISOString()}`;
   return now < from ? `it is valid from ${new Date(from).toISOString()} on` : undefined;
 }
 
 /**
- * Both files as they are now. Throws `refused` for what is no certificate with its key, and for a key that others can
- * read; that not where it may be `exposed`.
+ * Reads both files. Throws `refused` if they are not a certificate with its key, or if others can read the key, unless
+ * it may be `exposed`.
  */
 export async function readPair(
   certFile: string,

@@ -1,5 +1,5 @@
-// A data directory, seen from outside: the names of what is in it, whether there is one and in which state, its epoch,
-// and who besides its owner can reach it, which nobody may. And how one is made. Opens no store.
+// A data directory seen from outside: names of its files, its state, its epoch, how it is made, and who can reach it,
+// which must be the owner alone. Opens no store.
 import { type Dirent, existsSync, type Stats } from 'node:fs';
 import { chmod, lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -11,50 +11,46 @@ import { mayKeepNoModes, mountAlone, trialFile, tryFileSystem, withoutModes } fr
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from './lock.ts';
 import { makeDirs, notFile } from './node-files.ts';
 
-/** For commands too, which know no store. */
+/** For commands too, which must not depend on the store. */
 export { makeDirs };
 
 export const sealFile = 'kms.seal';
-/**
- * There while an `init` is under way: without a seal beside it, everything else in the directory is of no use to
- * anybody.
- */
+/** Exists while an `init` is under way: without a seal beside it, everything else in the directory is useless. */
 export const initMark = 'kms.init';
 export const socketFile = 'kms.sock';
-/** How far each store was. */
+/** The log position of each store, for the rollback guard. */
 export const witnessFile = 'kms.witness';
 
-/** Marks the directory of a node, whose stores are in a database: which node, of which appliance. */
+/** Marks the directory of a node, whose stores are in a database, and names node and appliance. */
 export const nodeFile = 'kms.node';
 
-/** There while the appliance is sealed because somebody asked for it. */
+/** Exists while the appliance is sealed on purpose. */
 export const sealMark = 'kms.stay-sealed';
 
-/** There once a standby took over from this appliance, which serves no more. */
+/** Exists once a standby took over from this appliance, which serves no more. */
 export const fencedMark = 'kms.fenced';
 
-/** There while the directory is a standby's, which has no seal of its own yet: what it follows, and how far it is. */
+/** Exists while the directory is a standby's, which has no seal yet; holds its source and its progress. */
 export const standbyMark = 'kms.standby';
 
-/** There where the appliance was moved to a database: this one must not serve beside it. */
+/** Exists if the appliance was moved to a database: this copy must not serve beside it. */
 export const movedMark = 'kms.moved';
 
-/** There while a `restore` is under way. */
+/** Exists while a `restore` is under way. */
 export const restoreMark = 'kms.restore';
 
-/** There while an upgrade is under way: how far it is. */
+/** Exists while an upgrade is under way; holds its progress. */
 export const upgradeJournal = 'kms.upgrade';
-/** Locked by the upgrade that is running, and there no longer than that. */
+/** Locked by a running upgrade, and removed at its end. */
 export const upgradeLock = 'kms.upgrade.lock';
 /** The data as they were before an upgrade that is under way. */
 export const upgradeCopy = 'kms.before-upgrade';
 
-/** Taken space, to be given back when the disk is full. */
+/** Reserved space, to be given back when the disk is full. */
 export const reserveFile = 'kms.reserve';
 
 /**
- * Names that an empty directory may have: a file system of its own brings the first, a start that went no further the
- * others.
+ * Names that an empty directory may have: a separate file system brings the first, an early end of a start the others.
  */
 const harmless = [
   'lost+found',
@@ -62,7 +58,7 @@ const harmless = [
   ...[initMark, restoreMark, standbyMark].map((name) => `${name}.tmp`),
 ];
 
-/** Some of these are opened in ways that would wait for the other end of a pipe. */
+/** Files that are opened in ways that would block on a named pipe. */
 const opened = [
   ...[sealFile, lockFile, pidFile, witnessFile, reserveFile, upgradeJournal, nodeFile],
   ...[sealMark, initMark, restoreMark, movedMark, fencedMark, standbyMark],
@@ -71,21 +67,21 @@ const opened = [
 type DataDirState =
   | 'missing'
   | 'empty'
-  /** An `init` did not get to its end. */
+  /** An `init` was cut off. */
   | 'unfinished'
-  /** A `restore` did not get to its end. */
+  /** A `restore` was cut off. */
   | 'unrestored'
-  /** A standby's, that has not taken over yet. */
+  /** A standby that has not taken over yet. */
   | 'standby'
   | 'whole'
-  /** It is whole, and was moved to a database. */
+  /** Whole, and moved to a database. */
   | 'moved'
-  /** It is a node's, whose stores are in a database. */
+  /** A node, whose stores are in a database. */
   | 'node'
-  /** Something else is in there. */
+  /** Holds other files. */
   | 'foreign';
 
-/** Throws `corrupt` where something else stands in the place of a file that is opened before a store is. */
+/** Throws `corrupt` if a file that is opened before a store is not a regular file. */
 export async function dataDirState(data: string): Promise<DataDirState> {
   let names: string[];
   try {
@@ -108,8 +104,8 @@ export async function dataDirState(data: string): Promise<DataDirState> {
 }
 
 /**
- * Throws `refused` for a symbolic link at `name` or beneath it: whoever made the directory could have anything else
- * changed or removed by it. The directory itself may be reached by one.
+ * Throws `refused` for a symbolic link at `name` or beneath it: the directory's creator could have other files changed
+ * or removed through it. The path of the directory itself may contain links.
  */
 async function needNoLinks(data: string, name: string): Promise<void> {
   const path = inDir(data, name);
@@ -120,7 +116,7 @@ async function needNoLinks(data: string, name: string): Promise<void> {
   try {
     entries = await readdir(path, { recursive: true, withFileTypes: true });
   } catch (error) {
-    // It may be removed at this very moment, as what an upgrade leaves is.
+    // It may vanish meanwhile, as an upgrade's leftovers do.
     if (systemCode(error) === 'ENOENT') return;
     throw systemError(error, path);
   }
@@ -134,19 +130,19 @@ function isLinked(path: string): KmsError {
   });
 }
 
-/** A directory that this process has for itself, and may have made for that. */
+/** A directory held exclusively by this process, and perhaps created for that. */
 export interface DirectoryHold {
   readonly lock: DirectoryLock;
   /**
-   * Lets go, and takes away what was made, unless there is more than that by now. `made`: absolute paths of what its
-   * holder made besides, which go first unless an appliance came of it, the last as the last.
+   * Releases the directory and removes what was created, unless more is in it by now. `made`: absolute paths of what
+   * the holder created besides, removed first and in this order, unless there is an appliance by now.
    */
   giveUp(made?: readonly string[]): Promise<void>;
 }
 
 /**
- * Makes the directory, unless it is there, and takes hold of it. Throws `in-use` where another process has it, and
- * `refused` where its file system cannot hold an appliance; then nothing of it stays.
+ * Makes the directory, if it is missing, and takes hold of it. Throws `in-use` if another process has it, `refused` if
+ * its file system cannot hold an appliance; then nothing of it stays.
  */
 export async function makeAndHold(data: string): Promise<DirectoryHold> {
   const root = resolve(data);
@@ -162,12 +158,9 @@ export async function makeAndHold(data: string): Promise<DirectoryHold> {
   }
 }
 
-/**
- * Takes hold of a directory that is to become a data directory: its mode and its file system must be fit for it. Throws
- * as `makeAndHold` does.
- */
+/** Takes hold of a future data directory, whose mode and file system must be suitable. Throws as `makeAndHold` does. */
 export async function holdNew(root: string): Promise<DirectoryLock> {
-  // A volume may belong to somebody else, who set its mode.
+  // A volume may belong to another user, who set its mode.
   const isOurs = await chmod(root, 0o700).then(
     () => true,
     () => false,
@@ -182,7 +175,7 @@ export async function holdNew(root: string): Promise<DirectoryLock> {
     await tryFileSystem(root, { isPrivate: true });
     return lock;
   } catch (error) {
-    // Another process may have made it meanwhile, which is said as `in-use`.
+    // Another process may have made the lock meanwhile, but then the error is `in-use`.
     if (isLockNew && error instanceof KmsError && error.code === 'refused') await removeLock(root);
     lock?.release();
     throw error;
@@ -199,7 +192,7 @@ interface Made {
 async function giveUp({ root, topmost, lock, isLockNew }: Made, made: readonly string[] = []): Promise<void> {
   const state = () => dataDirState(root).catch(() => 'missing');
   try {
-    // While it is held: what another process has in there by then is not taken away.
+    // Under the lock: another process's files must not be removed.
     const isNone = /^(?:empty|unrestored)$/.test(await state());
     if (isNone) for (const path of made) await rm(path, { recursive: true, force: true });
     if ((await state()) !== 'empty') return;
@@ -214,7 +207,7 @@ async function removeLock(root: string): Promise<void> {
   for (const name of [lockFile, pidFile]) await rm(inDir(root, name), { force: true });
 }
 
-/** `dir` and those above it up to `topmost`. Throws for one that is not empty. */
+/** Removes `dir` and its parents up to `topmost`. Throws if one is not empty. */
 async function removeEmptyDirs(dir: string, topmost: string): Promise<void> {
   await rmdir(dir);
   if (dir !== topmost) await removeEmptyDirs(dirname(dir), topmost);
@@ -245,14 +238,14 @@ export function unrestored(data: string): KmsError {
   });
 }
 
-/** For whoever would serve an appliance in two places. */
+/** The error for serving an appliance that was moved to a database. */
 export function moved(data: string): KmsError {
   return new KmsError('refused', `${data}: the appliance was moved to a database; ${movedMark} says when and where`, {
     hint: 'name the database with --store and another directory with --data; `kms move --undo` lets this one serve again',
   });
 }
 
-/** For whoever takes the directory of a node for a whole appliance. */
+/** The error for using a node's directory as a whole appliance. */
 export function ofNode(data: string): KmsError {
   return new KmsError('refused', `${data}: is the directory of a node, whose appliance is in a database`, {
     hint: 'name the database with --store or KMS_STORE, or another directory with --data',
@@ -265,7 +258,7 @@ export function isStandby(data: string): KmsError {
   });
 }
 
-/** Where a database is named and the directory is none of a node. */
+/** The error for naming a database with a directory that is not a node's. */
 export function notOfNode(data: string): KmsError {
   return new KmsError('refused', `${data}: holds an appliance of its own, and --store names one in a database`, {
     hint: 'name another directory for this node with --data, or leave --store out',
@@ -282,17 +275,17 @@ export function inDir(data: string, name: string): string {
   return join(resolve(data), name);
 }
 
-/** The directory of the appliance's own store, which is its name in the seal too. */
+/** The directory of the appliance's own store; also its name in the seal. */
 export const systemDir = 'system';
 
-/** Whether a directory beneath `tenants` can be that of a tenant's store. */
+/** Whether a directory below `tenants` may be a tenant's store. */
 export function isTenantName(name: string): boolean {
   return /^[0-9a-f]{16}$/.test(name);
 }
 
-/** The directory of a tenant's store, by the random name that its record and the seal have. */
+/** The directory of a tenant's store, by the random name in its record and in the seal. */
 export function tenantDir(name: string): string {
-  // Whoever made the appliance wrote the record and the seal: a name from there must not lead anywhere else.
+  // The name comes from files that the directory's creator may have forged: it must not lead anywhere else.
   if (!isTenantName(name)) {
     throw new KmsError('corrupt', `expected the name of a tenant's directory, got ${JSON.stringify(name)}`, {
       hint: 'nothing was changed; restore the data directory from a backup, or find out who made it',
@@ -313,7 +306,7 @@ interface Identity {
 }
 
 /**
- * `own-group`: it belongs to somebody else, who lets this process in by its group, as volumes of containers do; there
+ * `own-group`: it belongs to another user, who grants this process access by its group, as container volumes do; there
  * the group is the owner in all but name.
  */
 type Exposure = 'none' | 'own-group' | 'group' | 'others';
@@ -328,7 +321,7 @@ function identity(): Identity {
   return { uid: userId(), groups: groupIds() };
 }
 
-/** `0750`, as `chmod` takes it. */
+/** Such as `0750`, for `chmod`. */
 export function modeText(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
@@ -347,14 +340,14 @@ export async function needPrivateDirectory(path: string): Promise<void> {
 }
 
 /**
- * Throws `refused` where others can read the file `path`, which holds `what` and which this process could open;
- * `remedy` is for when they did.
+ * Throws `refused` if others can read the file `path`, which holds `what` and is readable to this process; `remedy` is
+ * the advice in case they did.
  */
 export function refuseExposed(path: string, info: Owned, what: string, remedy: string, me = identity()): void {
   const exposure = exposureOf(info, me);
   if (exposure === 'none' || exposure === 'own-group') return;
-  // Neither owner nor group and yet let in: by an access list, as systemd makes one for a credential. The bits of the
-  // group are then the list's mask, and say nothing of a group.
+  // Readable to neither the owner nor a group of this process, so by an access list, as systemd makes for credentials.
+  // The group bits are then the list's mask and say nothing about a group.
   const isListed = info.uid !== me.uid && me.uid !== 0 && !me.groups.includes(info.gid);
   if (exposure === 'group' && isListed) return;
   throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
@@ -379,7 +372,7 @@ export function refuseWritable(path: string, info: Owned, me = identity()): void
   });
 }
 
-/** Of a process that was started for it, as a shell's `<(…)` is. */
+/** A pipe of a process started for this one, such as a shell's `<(…)`. */
 const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
 
 /** Whether the path names a descriptor of this process. */
@@ -388,8 +381,8 @@ export function isOwnPipe(path: string): boolean {
 }
 
 /**
- * Throws `refused` for a pipe that has a name where a file with `what` is to be read: it is opened only once somebody
- * writes to it, which nothing here could end. To be asked before it is opened.
+ * Throws `refused` for a named pipe instead of a file with `what`: opening it would block until it has a writer, with
+ * no way to stop. Call this before opening.
  */
 export function refusePipe(path: string, info: Pick<Stats, 'isFIFO'>, what: string): void {
   if (!info.isFIFO() || isOwnPipe(path)) return;
@@ -410,19 +403,19 @@ async function look(path: string): Promise<Owned> {
   }
 }
 
-/** By which name the seal has the keys of the store in `dir`. */
+/** The name under which the seal has the keys of the store in `dir`. */
 export function sealName(dir: string): string {
   return dir.startsWith('tenants/') ? dir.slice('tenants/'.length) : dir;
 }
 
 /**
- * The epoch of a data directory: it begins at 1, and a restore begins a later one, as does a start that accepts older
- * files. Together with the sequences of the stores it only grows, so that whoever remembers the highest that it saw
- * notices when an older copy has come back to life.
+ * The epoch of a data directory: it starts at 1, and rises with each restore, and with each start that accepts older
+ * files. Together with the stores' log positions it only grows, so that a client that remembers the highest one notices
+ * when an older copy is back in use.
  */
 export interface Epoch {
   readonly number: number;
-  /** RFC 3339: when the restore was that began it, or the start with older files, and of which time a copy was. */
+  /** RFC 3339: when the restore, or the start with older files, began the epoch; and the time of the copy, if any. */
   readonly restoredAt?: string;
   readonly madeAt?: string;
 }
@@ -431,14 +424,14 @@ const first: Epoch = { number: 1 };
 
 export function currentEpoch(settings: Pick<SettingTable, 'get'>): Epoch {
   const text = settings.get('epoch');
-  // Cast: only `nextEpoch` writes it.
+  // Cast: written only by `nextEpoch`.
   return text === undefined ? first : (JSON.parse(text) as Epoch);
 }
 
-/** The same, of a store that was read and is not open. */
+/** The epoch in a store that was read but is not open. */
 export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
   const text = settingIn(system, 'epoch');
-  // Cast: only `nextEpoch` writes it.
+  // Cast: written only by `nextEpoch`.
   return text === undefined ? first.number : (JSON.parse(text) as Epoch).number;
 }
 
@@ -447,12 +440,12 @@ export function settingIn(
   name: 'epoch' | 'ship-to',
 ): string | undefined {
   const [row] = system.rows<{ value: string }>((schema) =>
-    schema < 2 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
+    schema === 0 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
   );
   return row?.value;
 }
 
-/** Milliseconds since 1970, so that of two restores from one copy the later one has the higher epoch. */
+/** In epoch milliseconds, so that of two restores of one copy the later has the higher epoch. */
 export function nextEpoch(settings: SettingTable, now: number, origin?: { readonly madeAt: string }): Epoch {
   const before = currentEpoch(settings);
   const number = Math.max(before.number + 1, Math.floor(now));

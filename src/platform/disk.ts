@@ -1,6 +1,6 @@
-// The room on a disk, as `df` counts it: what a user without privileges may still take. And the reserve, a file of
-// nothing but taken space, which is given back piece by piece when the disk is full; its content is random, so that no
-// file system stores it in less than its size.
+// Disk space as `df` counts it, that is what an unprivileged user may still take; and the reserve, a file that occupies
+// space to be given back piece by piece when the disk is full. Its content is random, so that no file system compresses
+// it.
 
 import { randomFillSync } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -13,10 +13,10 @@ import { openFile } from './node-files.ts';
 const { O_RDWR, O_CREAT, O_TRUNC } = constants;
 
 export interface DiskSpace {
-  /** Bytes. */
+  /** In bytes. */
   readonly free: number;
   readonly total: number;
-  /** Files that can still be made; undefined where the file system sets no limit. */
+  /** Files that can still be created; undefined if the file system has no limit. */
   readonly freeFiles: number | undefined;
 }
 
@@ -29,12 +29,12 @@ export async function diskSpace(path: string): Promise<DiskSpace> {
   };
 }
 
-/** 0 to 100, rounded down. */
+/** From 0 to 100, rounded down. */
 export function freePercent({ free, total }: DiskSpace): number {
   return total > 0 ? Math.floor((free / total) * 100) : 0;
 }
 
-/** `1.5 MiB`, for people. */
+/** For people, such as `1.5 MiB`. */
 export function inUnits(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   let value = bytes;
@@ -54,7 +54,7 @@ export class Reserve {
     this.#size = size;
   }
 
-  /** Makes nothing: where there is no file, the reserve has no bytes. */
+  /** Creates no file: without one the reserve has size 0. */
   static async open(data: string): Promise<Reserve> {
     const path = join(data, reserveFile);
     return new Reserve(path, await sizeOf(path));
@@ -64,7 +64,7 @@ export class Reserve {
     return this.#size;
   }
 
-  /** Gives back up to so many bytes; answers how many. */
+  /** Gives back up to this many bytes; returns how many. */
   async release(bytes: number): Promise<number> {
     const size = Math.max(0, this.#size - bytes);
     const released = this.#size - size;
@@ -72,7 +72,7 @@ export class Reserve {
     return released;
   }
 
-  /** Grows to `size` bytes, durably. When that fails it is as large as it was. */
+  /** Grows to `size` bytes, durably. If that fails, the size stays as it was. */
   async fill(size: number): Promise<void> {
     const before = this.#size;
     if (size <= before) return;
@@ -95,7 +95,7 @@ export class Reserve {
     try {
       await handle.truncate(size);
       this.#size = size;
-      // Some file systems give space back no sooner than this.
+      // Some file systems free the space only at the sync.
       await handle.sync().catch(() => {});
     } finally {
       await handle.close();

@@ -1,5 +1,5 @@
-// What an appliance is given by the machine that it runs on: environment variables, a user, a clock and randomness.
-// Options of commands come through the CLI, never from here.
+// The appliance's surroundings on its machine: environment variables, user, clock and randomness. Options of commands
+// come through the CLI, never from here.
 import { drawnTogether, systemRandom } from '../crypto/random.ts';
 import { formatUlid, ulidGenerator } from '../crypto/ulid.ts';
 
@@ -7,12 +7,12 @@ export function environment(name: string): string | undefined {
   return process.env[name];
 }
 
-/** The user that the process acts as; undefined where the system has no such thing. */
+/** The process's user id; undefined if the system has none. */
 export function userId(): number | undefined {
   return process.getuid?.();
 }
 
-/** The groups that the process acts for; none where the system has no such thing. */
+/** The process's group ids; none if the system has none. */
 export function groupIds(): readonly number[] {
   const own = process.getegid?.();
   return [...(process.getgroups?.() ?? []), ...(own === undefined ? [] : [own])];
@@ -24,8 +24,8 @@ interface User {
 }
 
 /**
- * Does `work` as another user, where the process is root's and that user is not; otherwise as it is. The whole process
- * is that user meanwhile, so that nothing else may go on in it.
+ * Runs `work` as another user, if the process is root and that user is not; otherwise unchanged. The whole process is
+ * that user meanwhile, so nothing else may run in it.
  */
 export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): Promise<T> {
   const { geteuid, getegid, getgroups, seteuid, setegid, setgroups } = process;
@@ -43,7 +43,7 @@ export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): P
   }
 }
 
-/** The system's clocks and secure generator, and ids that only grow. */
+/** The system's clocks and secure generator, and monotonic ids. */
 export function systemWorld() {
   const random = drawnTogether(systemRandom, setImmediate);
   const nextUlid = ulidGenerator({ now: Date.now, random });

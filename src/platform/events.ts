@@ -1,4 +1,4 @@
-// Events of an appliance, for the log of whoever opened it: what happens apart from its answers.
+// Events of an appliance, apart from its answers, for the log of the program that opened it.
 import type { StoreEvent } from '../store/port.ts';
 
 export interface ApplianceEvent {
@@ -23,7 +23,7 @@ const levels: Readonly<Record<StoreEvent['kind'], ApplianceEvent['level']>> = {
   'segment-well': 'info',
 };
 
-/** Those of its stores, each by its directory. */
+/** Reports events of the stores, each with its directory. */
 export function storeEvents(onEvent: ((event: ApplianceEvent) => void) | undefined) {
   return (dir: string, { kind, message, cause }: StoreEvent): void =>
     onEvent?.({ level: levels[kind], message: `${dir}: ${message}`, ...(cause === undefined ? {} : { cause }) });

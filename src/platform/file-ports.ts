@@ -1,10 +1,10 @@
-// File ports over a data directory that may be taken away from under a running process, where nothing is opened by its
-// name and nothing counts as durable once another directory, or none, stands in its place; and over a fixed list of
-// files that lie elsewhere, for whoever only reads them.
+// Two file ports. One is over a data directory that may be removed under a running process: nothing is opened by name
+// and nothing counts as durable once the directory has gone or been replaced. The other is read-only, over a fixed list
+// of files that are elsewhere.
 import { KmsError } from '../errors.ts';
 import type { AppendFile, Files } from '../store/files.ts';
 
-/** `needInPlace` throws when the directory is gone. */
+/** `needInPlace` throws once the directory has gone or been replaced. */
 export function filesInPlace(files: Files, needInPlace: () => void): Files {
   const first = async <R>(step: () => Promise<R>): Promise<R> => {
     needInPlace();
@@ -66,10 +66,7 @@ interface ListedFile {
   readonly bytes: number;
 }
 
-/**
- * `readers` is given how to find a file by its name, which throws as a missing file does. `refusal`: what is said to
- * whoever writes.
- */
+/** `readers` gets a lookup of files by name, which throws like a missing file. `refusal`: the message for writes. */
 export function listedFiles<F extends ListedFile>(
   listed: ReadonlyMap<string, F>,
   refusal: string,

@@ -1,5 +1,5 @@
-// What a directory's file system must be able to do for an appliance, or for copies of one: it is tried before anything
-// else is made there, and what it cannot do is said in words. And a new file's name on file systems without hard links.
+// The requirements on a file system for an appliance or copies of one: they are tried before anything else is written
+// there, and failures are explained in words. Also how to name a new file on file systems without hard links.
 import { link, open, rename, stat, statfs, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { toHex } from '../crypto/bytes.ts';
@@ -9,11 +9,11 @@ import type { AppendFile, Files } from '../store/files.ts';
 import { userId } from './environment.ts';
 import { nodeFiles } from './node-files.ts';
 
-/** The file of a trial in a data directory, where one that was cut off may leave it. */
+/** The file of a trial in a data directory; a trial that was cut off may leave it. */
 export const trialFile = 'kms.trial';
 
 /**
- * A data directory must keep what is in it to its owner; others may be for others too, and are reached by a port that
+ * A data directory must keep its contents to its owner; other directories may be shared, and are reached by a port that
  * leads nowhere else.
  */
 type Trial = (
@@ -22,8 +22,8 @@ type Trial = (
 ) & { readonly modeOf?: (path: string) => Promise<number> };
 
 /**
- * Throws `refused` with what the file system of `dir`, which is there, cannot do. A directory that others use too gets
- * a file of a name that nobody has.
+ * Throws `refused` with what the file system of `dir`, which must exist, cannot do. In a shared directory the trial
+ * file has a random name.
  */
 export async function tryFileSystem(dir: string, trial: Trial): Promise<void> {
   const { isPrivate, files = nodeFiles(dir), modeOf = modeOfPath } = trial;
@@ -46,12 +46,12 @@ export async function tryFileSystem(dir: string, trial: Trial): Promise<void> {
   }
 }
 
-/** As the header of a log is, and as much behind it as more than a page, with room. */
+/** Sizes of a log's header, and of more than a page behind it, with room. */
 const few = new Uint8Array(100);
 const some = new Uint8Array(10_000);
 const room = 8192;
 
-/** As stores use files, and in that order: each step finds the file as the one before left it. */
+/** Uses of files by stores, in their order: each step relies on the file that the step before it left. */
 function steps(files: Files, name: string): readonly (readonly [deed: string, run: () => Promise<void>])[] {
   const open = async (create: boolean, use: (file: AppendFile) => Promise<void>): Promise<void> => {
     const file = await files.openAppend(name, create);
@@ -87,14 +87,14 @@ function cannot(dir: string, deed: string, cause: unknown): unknown {
   });
 }
 
-/** Codes of a call that a file system does not have. */
+/** Error codes of calls that a file system does not support. */
 const unsupported: ReadonlySet<string> = new Set(['EINVAL', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'ENOTSUPP', 'ENOTTY']);
 
 async function modeOfPath(path: string): Promise<number> {
   return (await stat(path)).mode;
 }
 
-/** The error for a place where a file's mode is what the mount says, and lets others in. */
+/** The error for a path whose mode is fixed by the mount and lets others in. */
 export function withoutModes(path: string, mode: number): KmsError {
   const shown = (mode & 0o777).toString(8).padStart(4, '0');
   return new KmsError('refused', `${path}: its file system keeps no modes, and lets others read it (mode ${shown})`, {
@@ -102,19 +102,19 @@ export function withoutModes(path: string, mode: number): KmsError {
   });
 }
 
-/** How a file system without modes is mounted for one user. */
+/** How to mount a file system without modes for one user. */
 export function mountAlone(): string {
   const user = `uid=${userId() ?? 0}`;
   return `mount it for this user alone: ${user},umask=077 (vfat, exFAT, NTFS), ${user},file_mode=0600,dir_mode=0700 (CIFS)`;
 }
 
-/** Types that statfs(2) tells of file systems that may keep no modes: vfat, exFAT, NTFS (two), SMB (three), FUSE. */
+/** Types from statfs(2) of file systems that may ignore modes: vfat, exFAT, NTFS (two), SMB (three), FUSE. */
 const modeless: readonly number[] = [
   ...[0x4d44, 0x2011bab0, 0x5346544e, 0x7366746e],
   ...[0xff534d42, 0xfe534d42, 0x517b, 0x65735546],
 ];
 
-/** Whether a changed mode may have no effect on what is at `path`. */
+/** Whether chmod may have no effect at `path`. */
 export async function mayKeepNoModes(path: string): Promise<boolean> {
   const type = await statfs(path).then(
     (found) => found.type,
@@ -124,9 +124,9 @@ export async function mayKeepNoModes(path: string): Promise<boolean> {
 }
 
 /**
- * Gives the file `draft` the name `path` in the same directory, unless something has that name: fails with `EEXIST`
- * then. A link never replaces anything; where there are none, the name is taken with an empty file first, which the
- * draft replaces. `linked`: makes a link.
+ * Renames the file `draft` to `path` in the same directory; fails with `EEXIST` if that name is taken. A hard link
+ * never replaces anything; without links, the name is first taken with an empty file, which the draft replaces.
+ * `linked`: makes a link.
  */
 export async function giveName(draft: string, path: string, linked = link): Promise<void> {
   try {

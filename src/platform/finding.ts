@@ -1,19 +1,19 @@
-// What `kms doctor` finds: a name that scripts go by, how bad it is, where, and what to do.
+// Findings of `kms doctor`: a name for scripts, a severity, a subject, and what to do.
 
 import type { CryptoInUse } from '../api/local/status.ts';
 
 type Severity =
-  /** Something is lost, exposed, or about to be. */
+  /** Something is lost or exposed, or soon will be. */
   | 'error'
-  /** Something is not as it should be. */
+  /** Something is wrong. */
   | 'warning'
-  /** It could be better; that alone is no reason to fail. */
+  /** It could be better; no reason to fail. */
   | 'advice';
 
 export interface Finding {
   readonly severity: Severity;
   readonly name: string;
-  /** The file, the device, the store. */
+  /** The file, device or store. */
   readonly subject: string;
   readonly message: string;
   readonly advice: string;
@@ -21,17 +21,17 @@ export interface Finding {
 
 export type Find = (severity: Severity, name: string, subject: string, message: string, advice: string) => void;
 
-/** How much was looked at. */
+/** Extent of the examination. */
 export interface Examined {
   readonly stores: number;
-  /** Records of activity that were followed. */
+  /** Activity records that were verified. */
   readonly activities: number;
-  /** Those before them, which retention dropped. */
+  /** Earlier records that retention dropped. */
   readonly dropped: number;
 }
 
 export interface Examination extends Examined {
-  /** Of the server, where it was one. */
+  /** The crypto of the server, if one answered. */
   readonly crypto?: CryptoInUse;
   readonly findings: readonly Finding[];
 }

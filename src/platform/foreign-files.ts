@@ -1,7 +1,7 @@
-// The file port over a directory that others may write: a share of the network, the disk of another machine, whatever
-// backups, shipped copies and streamed activity go to. Names are resolved beneath it one component at a time, each in
-// the open directory before it, and no link is followed. No file of the appliance's own is opened, whatever name it was
-// given there, and none with a second name is written in its place. Nothing that is mounted beneath it is used.
+// The file port over a directory that others may write: a network share, another machine's disk, the target of backups,
+// shipped copies and streamed activity. Names are resolved one component at a time, each in the open directory above
+// it, and no link is followed. It opens no file of the appliance's own, under whatever name, writes in place to no file
+// with a second name, and uses nothing mounted beneath it.
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, realpath } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
@@ -17,24 +17,24 @@ import { isLink, type OpenDirectory } from './open-directory.ts';
 const { O_RDONLY, O_RDWR, O_DSYNC } = constants;
 
 export interface ForeignFiles extends Files {
-  /** Names of all that is directly in `dir`. Fails with code `ENOENT` where it isn't there. */
+  /** Names of all entries directly in `dir`. Fails with code `ENOENT` if it does not exist. */
   names(dir: string): Promise<string[]>;
-  /** Makes a directory (mode 0700) that wasn't there, durably. Fails with code `EEXIST` for whatever was. */
+  /** Makes a new directory (mode 0700), durably. Fails with code `EEXIST` if the name is taken. */
   makeNewDir(dir: string): Promise<void>;
-  /** Gives a file another name in its directory, durably; what had that is replaced. */
+  /** Renames a file within its directory, durably; replaces an existing one. */
   rename(from: string, to: string): Promise<void>;
-  /** The files in a directory, which may be made later. */
+  /** The files in a directory, which may be created later. */
   beneath(dir: string): ForeignFiles;
-  /** Where they are, for another thread to open. */
+  /** The place of the files, to open them in another thread. */
   place(): Promise<ForeignPlace>;
 }
 
-/** The administrator's own links in the path are followed when it is used first. */
+/** Links in the administrator's path are followed at the first use. */
 export function foreignFiles(place: ForeignPlace): ForeignFiles {
   return new FilesBeneath(new ForeignRoot(place), place.prefix ?? '.');
 }
 
-/** A file that the administrator named, with the files beside it. A link of that name is followed once. */
+/** A file named by the administrator, with the files beside it. A link of that name is followed once. */
 export async function foreignFile(
   named: string,
   own: readonly string[] = [],
@@ -44,13 +44,16 @@ export async function foreignFile(
   return { files: foreignFiles({ path, own, isResolved: true, file }), name: file };
 }
 
-/** Two changes within this time may leave a file the same ctime, in milliseconds; Linux needs up to 10. */
+/** Two changes within this many milliseconds may leave a file the same ctime; Linux needs up to 10. */
 const clockTick = 25;
-/** How often a file that is being changed is looked at. */
+/** Tries on a file that is being changed. */
 const mostTries = 8;
-/** Bytes of a file that is read whole, unless its kind has more: somebody else may have made it as long as a disk. */
+/**
+ * Limit in bytes of a file that is read whole, unless its kind has a higher one: others may have made it as long as a
+ * disk.
+ */
 const mostWhole = 1024 * 1024;
-/** Levels of directories that are removed at most; this program makes three. */
+/** Limit of nested directories that are removed; this program makes three. */
 const deepest = 32;
 
 class FilesBeneath implements ForeignFiles {
@@ -115,7 +118,7 @@ class FilesBeneath implements ForeignFiles {
       const draft = `${entry}.tmp`;
       const handle = await this.#openNew(directory, draft).catch(async (error: unknown) => {
         if (systemCode(error) !== 'EEXIST') throw error;
-        // A crash may have left it, or somebody put it there: the name is removed, and never written through.
+        // A crash may have left the draft, or another user made it: the name is removed, never written through.
         await directory.remove(draft);
         return this.#openNew(directory, draft);
       });
@@ -189,8 +192,8 @@ class FilesBeneath implements ForeignFiles {
   }
 
   /**
-   * Throws unless the file that is to be written in its place has this name alone. The link count is not enough:
-   * somebody can remove the name just before it is read, and make it again just after. Each changes the file's ctime.
+   * Throws unless the file to be written in place has only this name. The link count is not enough: an attacker can
+   * remove the other name just before the check, and restore it just after. Each change updates the ctime.
    */
   async #needAlone(
     directory: OpenDirectory,
@@ -259,7 +262,7 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Removes a link itself, never through it. */
+/** A link itself is removed, never followed. */
 async function removeTree(above: OpenDirectory, name: string, levels: number): Promise<void> {
   try {
     return await above.remove(name);
@@ -282,7 +285,7 @@ async function removeTree(above: OpenDirectory, name: string, levels: number): P
   await above.removeDir(name);
 }
 
-/** Throws `refused` for a file with hard links, which a write here would change under each of its names. */
+/** Throws `refused` for a file with hard links, as a write would change it under each of its names. */
 function needOneName(path: string, { nlink }: BigIntStats): void {
   if (nlink <= 1n) return;
   throw new KmsError('refused', `${path}: has ${nlink} names (hard links), and would be changed under all of them`, {

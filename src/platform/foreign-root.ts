@@ -1,7 +1,7 @@
-// ForeignRoot is a directory that others may write, as the administrator named it: links in its path are followed once,
-// and from then on the path must have none. It is not a data directory of the appliance's own, does not lie in one and
-// holds none. A new directory in its place, as after a share was mounted again, is checked like the first one. It may
-// be a mount; all beneath it is on the same one, so that a file there with one name has none in a data directory.
+// ForeignRoot is a directory that others may write, as named by the administrator: links in its path are followed once,
+// and from then on the path must have none. It is not a data directory of the appliance, is not inside one and contains
+// none. A new directory in its place, as after remounting a share, is checked like the first. It may be a mount; all
+// beneath it is on the same mount, so a file with one name there has none in a data directory.
 import type { BigIntStats } from 'node:fs';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -11,19 +11,19 @@ import { type Guard, isLink, OpenDirectory } from './open-directory.ts';
 
 export interface ForeignPlace {
   readonly path: string;
-  /** The directory beneath it that names are relative to; absent: itself. */
+  /** The subdirectory that names are relative to. Default: itself. */
   readonly prefix?: string;
-  /** Data directories of the appliance's own. */
+  /** Data directories of the appliance. */
   readonly own?: readonly string[];
-  /** Whether links in the path were followed already. */
+  /** Whether links in the path were already followed. */
   readonly isResolved?: boolean;
-  /** Files that another thread of this process has locked, as `lockedFiles` has them. */
+  /** Files locked by another thread of this process, from `lockedFiles`. */
   readonly locked?: readonly string[];
-  /** A file in it that the administrator named, which may be mounted there by itself, as into a container. */
+  /** A file in it that the administrator named; it may itself be a mount, as in a container. */
   readonly file?: string | undefined;
 }
 
-/** The most files that are remembered. */
+/** Limit of remembered files. */
 const mostKnown = 100_000;
 
 export class ForeignRoot implements Guard {
@@ -32,13 +32,13 @@ export class ForeignRoot implements Guard {
   readonly #locked: readonly string[];
   readonly #file: string | undefined;
   #path: string | undefined;
-  /** The directory that was last found to be none of the appliance's own. */
+  /** The directory that last passed the check. */
   #checked: string | undefined;
-  /** Devices that have files of the appliance's own. */
+  /** Devices that hold files of the appliance. */
   #devices = new Set<bigint>();
-  /** Directories of the appliance's own at that time; a later one is in one of them. */
+  /** The appliance's directories at that time; a later one is inside one of them. */
   #directories = new Set<string>();
-  /** Files that had no name but the one here, and those that were made here. */
+  /** Files with no name but the one here, and files created here. */
   readonly #known = new Set<string>();
 
   constructor({ path, own = [], isResolved = false, locked = [], file }: ForeignPlace) {
@@ -55,7 +55,7 @@ export class ForeignRoot implements Guard {
     return { path: await this.#resolved(), own: this.#own, isResolved: true, locked, file: this.#file };
   }
 
-  /** Fails with code `ENOENT` where there is none. The caller closes it. */
+  /** Fails with code `ENOENT` if it does not exist. The caller closes it. */
   async open(): Promise<OpenDirectory> {
     const directory = await OpenDirectory.open(await this.#resolved());
     try {
@@ -71,7 +71,7 @@ export class ForeignRoot implements Guard {
     }
   }
 
-  /** Makes it, and those above it, durable. The caller closes it. */
+  /** Makes the directory and its parents, durably, if missing. The caller closes it. */
   async make(): Promise<OpenDirectory> {
     try {
       return await this.open();
@@ -88,8 +88,8 @@ export class ForeignRoot implements Guard {
   }
 
   /**
-   * Throws `refused` for a file of the appliance's own. One whose name here is removed at this very moment may pass and
-   * be read, which does no harm, unless it is a lock: those are compared by identity alone.
+   * Throws `refused` for a file of the appliance. A file whose name here is being removed may pass and be read, which
+   * does no harm, unless it is a lock: locks are compared by identity alone.
    */
   async needForeign(path: string, found: BigIntStats): Promise<void> {
     if ([...this.#locked, ...lockedFiles()].includes(identityOf(found))) throw isLocked(path);
@@ -101,9 +101,9 @@ export class ForeignRoot implements Guard {
     }
   }
 
-  /** Another mount may have given the directory above it a path apart from the data, so identities are compared. */
+  /** By identity, since another mount may give the directory above a path apart from the data. */
   async needForeignDirectory(path: string, found: BigIntStats): Promise<void> {
-    // One that was removed meanwhile may have left its inode number to this one.
+    // A directory removed meanwhile may have left its inode number to this one.
     if (this.#directories.has(identityOf(found))) await this.#check(path, identityOf(found));
   }
 
@@ -111,9 +111,9 @@ export class ForeignRoot implements Guard {
     return this.#file !== undefined && path === join(this.#path ?? this.#given, this.#file);
   }
 
-  /** Notes a file that no other directory has a name of. */
+  /** Remembers a file that has no name in another directory. */
   know(found: BigIntStats): void {
-    // Where the file system keeps no time of birth, a number that is used again could not be told from this one.
+    // Without a birth time, a reused inode number could not be told from this file.
     if (found.birthtimeNs <= 0n) return;
     if (this.#known.size >= mostKnown) this.#known.clear();
     this.#known.add(birthOf(found));
@@ -123,7 +123,7 @@ export class ForeignRoot implements Guard {
     return this.#known.has(birthOf(found));
   }
 
-  /** The path without links, fixed once there is a directory. */
+  /** The path without links, fixed once the directory exists. */
   async #resolved(): Promise<string> {
     if (this.#path !== undefined) return this.#path;
     const path = await realPath(this.#given);
@@ -159,7 +159,7 @@ export class ForeignRoot implements Guard {
   }
 }
 
-/** Enters a directory of `above`, which it closes, and makes it where it isn't there. */
+/** Enters a directory of `above`, creating it if missing; closes `above`. */
 export async function enterMade(above: OpenDirectory, name: string): Promise<OpenDirectory> {
   try {
     return await above.enter(name).catch(async (error: unknown) => {
@@ -176,7 +176,7 @@ export async function enterMade(above: OpenDirectory, name: string): Promise<Ope
   }
 }
 
-/** Tells a file also from a later one with the same inode number. */
+/** Distinguishes a file also from a later one with the same inode number. */
 function birthOf(found: BigIntStats): string {
   return `${identityOf(found)}:${found.birthtimeNs}`;
 }
@@ -185,7 +185,7 @@ function isWithin(path: string, directory: string): boolean {
   return path === directory || path.startsWith(directory === '/' ? directory : `${directory}/`);
 }
 
-/** The path without links; a part that doesn't exist yet is taken as it is. */
+/** The path without links; a part that does not exist yet stays as it is. */
 async function realPath(path: string): Promise<{ readonly path: string; readonly exists: boolean }> {
   try {
     return { path: await realpath(path), exists: true };
@@ -196,9 +196,12 @@ async function realPath(path: string): Promise<{ readonly path: string; readonly
   }
 }
 
-/** The directory and those in it, at any depth; `withFiles`: files as well. Entries that go meanwhile are left out. */
+/**
+ * The directory and those inside it, at any depth; `withFiles`: files as well. Entries that vanish meanwhile are left
+ * out.
+ */
 async function* treeOf(path: string, withFiles: boolean): AsyncGenerator<BigIntStats> {
-  // An administrator may have made the data directory a link; nothing in it is one.
+  // An administrator may have made the data directory a link; nothing inside it is one.
   const found = await stat(path, { bigint: true }).catch(() => undefined);
   if (!found) return;
   yield found;

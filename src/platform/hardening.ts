@@ -1,19 +1,19 @@
-// What a process does about itself because it holds keys: files for its user alone, core dumps without memory, no
-// debugger. What only the machine can do, `kms doctor` looks at.
+// Self-protection of a process that holds keys: files for its user alone, core dumps without memory, no debugger.
+// Measures that only the machine can take are checked by `kms doctor`.
 import { writeFile } from 'node:fs/promises';
 import { url as debuggerUrl } from 'node:inspector';
 import { KmsError } from '../errors.ts';
 
-/** Flags of Node that let somebody else look into the memory, or that write parts of it into files. */
+/** Flags of Node that expose the memory, or write parts of it to files. */
 const telling =
   /^--(inspect(-brk|-wait)?(=.*)?|heapsnapshot-signal=.+|heapsnapshot-near-heap-limit=[1-9].*|heap-prof|cpu-prof|report-on-\w+|abort-on-uncaught-exception)$/;
 
 let done = false;
 
 /**
- * As far as Node lets it: files for its user alone, core dumps without memory, no debugger. Locking memory and the
- * limits of the system are for the unit file to set and for `kms doctor` to look at. Throws `refused` where the process
- * is open to a debugger.
+ * Hardens the process as far as Node allows: files for its user alone, core dumps without memory, no debugger. Locking
+ * memory and system limits are up to the unit file, and checked by `kms doctor`. Throws `refused` if a debugger can
+ * attach.
  */
 export async function hardenProcess(
   flags: readonly string[] = process.execArgv,
@@ -28,8 +28,8 @@ export async function hardenProcess(
   if (done) return;
   done = true;
   process.umask(0o077);
-  // Node starts a debugger at this signal unless somebody else listens to it.
+  // Node starts a debugger at this signal unless there is another listener.
   process.on('SIGUSR1', () => {});
-  // No kind of memory goes into a core dump: core(5). Elsewhere than on Linux there is no such file.
+  // Excludes all memory from core dumps (core(5)). Only Linux has this file.
   await writeFile('/proc/self/coredump_filter', '0').catch(() => {});
 }

@@ -1,5 +1,5 @@
-// The exclusive hold on a data directory: a real lock of the operating system (taken through SQLite's file locking), so
-// that it ends with the process however that dies, and holds between containers that share the directory.
+// The exclusive hold on a data directory: a real lock of the operating system (through SQLite's file locking), so that
+// it ends with the process however that dies, and works between containers that share the directory.
 import { randomBytes } from 'node:crypto';
 import {
   type BigIntStats,
@@ -19,46 +19,40 @@ import { KmsError, systemCode } from '../errors.ts';
 import { notFile } from './node-files.ts';
 
 const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
-/** Nothing else may have the name by then. */
+/** For creating a file only if its name is free. */
 const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 export const lockFile = 'kms.lock';
-/** Who holds it, for the message alone. */
+/** The holder's process id, for the message alone. */
 export const pidFile = 'kms.pid';
 
 /**
- * A hold ends when it is released or the process does, not when whoever has it forgets it and its database is
- * collected.
+ * Keeps the locked databases from garbage collection: a hold ends when it is released or the process ends, not when its
+ * owner forgets it.
  */
 const heldHere = new Map<DatabaseSync, string>();
 
-/**
- * The files that this process has locked, by `identityOf`: closing one of them under any name ends the lock (POSIX).
- */
+/** Files that this process has locked, by `identityOf`: closing any descriptor of such a file ends the lock (POSIX). */
 export function lockedFiles(): readonly string[] {
   return [...heldHere.values()];
 }
 
-/** Tells a file from every other one that is there at the time. */
+/** Distinguishes a file from all others that exist at the time. */
 export function identityOf({ dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): string {
   return `${dev}:${ino}`;
 }
 
 export interface DirectoryLock {
-  /**
-   * Throws `unavailable` when the directory is not in its place any more: what stands there now is somebody else's to
-   * hold.
-   */
+  /** Throws `unavailable` if the directory is no longer at its path: a replacement is not held. */
   needInPlace(): void;
   isInPlace(): boolean;
-  /** Lets go; may be called twice. */
+  /** Releases the hold; may be called twice. */
   release(): void;
 }
 
 /**
- * Takes hold of the directory `root`. Throws `in-use` when another process has it. One that only looks says nothing
- * about itself, and changes no file. `name`: of the file that is locked, where it is held for something else. `open`:
- * opens a file with the lock on it.
+ * Takes hold of the directory `root`. Throws `in-use` if another process has it. With `onlyLooks` it leaves no process
+ * id and changes no file. `name`: the lock file for another purpose. `open`: opens a file with the lock on it.
  */
 export function lockDirectory(
   root: string,
@@ -66,7 +60,7 @@ export function lockDirectory(
 ): DirectoryLock {
   const path = join(root, name);
   const pidPath = join(root, pidFile);
-  // Made here for its mode. An existing one is not opened: closing it would end a lock of this very process (POSIX).
+  // Created here for its mode. An existing one is not opened: closing it would end this process's own lock (POSIX).
   needNoLink(path);
   if (!existsSync(path)) makeLock(path);
   let database: DatabaseSync;
@@ -79,7 +73,7 @@ export function lockDirectory(
   try {
     if (!onlyLooks) writePid(pidPath);
   } catch {
-    // The lock is held; only the other's message is poorer.
+    // The lock is held; only the other process's message is poorer.
   }
   const locked = statSync(path, { bigint: true, throwIfNoEntry: false });
   heldHere.set(database, locked ? identityOf(locked) : '');
@@ -97,7 +91,7 @@ export function lockDirectory(
       try {
         if (!onlyLooks && isInPlace()) rmSync(pidPath, { force: true });
       } catch {
-        // A disk that cannot be written to any more keeps the number; the lock ends all the same.
+        // On a read-only disk the id stays; the lock ends all the same.
       } finally {
         database.close();
       }
@@ -105,7 +99,7 @@ export function lockDirectory(
   };
 }
 
-/** Another process may make it at the same moment. */
+/** Another process may create it at the same moment. */
 function makeLock(path: string): void {
   try {
     closeSync(openSync(path, newFile, 0o600));
@@ -115,13 +109,13 @@ function makeLock(path: string): void {
   }
 }
 
-/** SQLite would follow it, and lock or make another file. */
+/** SQLite would follow a link, and lock or create another file. */
 function needNoLink(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found && !found.isFile()) throw notFile(path, found);
 }
 
-/** In place of what a process left that was killed, and never through a link. */
+/** Replaces the file of a killed process, and never writes through a link. */
 function writePid(path: string): void {
   rmSync(path, { force: true });
   const fd = openSync(path, newFile, 0o600);
@@ -135,7 +129,7 @@ function writePid(path: string): void {
 function openLocked(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: 0 });
   try {
-    // With a journal in memory no second file appears beside this one.
+    // With an in-memory journal no second file appears beside this one.
     database.exec('PRAGMA journal_mode = MEMORY');
     database.exec('PRAGMA locking_mode = EXCLUSIVE');
     database.exec('BEGIN EXCLUSIVE');
@@ -146,7 +140,7 @@ function openLocked(path: string): DatabaseSync {
   }
 }
 
-/** Whether a new file beside `path` can be locked: SQLite calls a lack of locks (ENOLCK) busy too. */
+/** Whether a new file beside `path` can be locked: SQLite reports missing lock support (ENOLCK) as busy too. */
 function canLock(path: string, open: (path: string) => DatabaseSync): boolean {
   const other = `${path}.${randomBytes(6).toString('hex')}`;
   try {
@@ -160,7 +154,7 @@ function canLock(path: string, open: (path: string) => DatabaseSync): boolean {
   }
 }
 
-/** Tells whether what has the name `path` is still the file that has it now. */
+/** Returns a check whether `path` is still the same file as now. */
 function sameFileAs(path: string): () => boolean {
   const look = () => statSync(path, { bigint: true, throwIfNoEntry: false });
   const mine = look();
@@ -181,7 +175,7 @@ function isBusy(cause: unknown): boolean {
   return (codeOf(cause) & 0xff) === 5;
 }
 
-/** SQLite's other codes for what became of a lock: SQLITE_PERM, and SQLITE_IOERR with RDLOCK, UNLOCK, LOCK. */
+/** SQLite's other codes for a failed lock: SQLITE_PERM, and SQLITE_IOERR with RDLOCK, UNLOCK, LOCK. */
 const lockless: ReadonlySet<number> = new Set([3, 2314, 2058, 3850]);
 
 function codeOf(cause: unknown): number {

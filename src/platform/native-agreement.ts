@@ -1,5 +1,5 @@
-// Key agreement as node:crypto has it (OpenSSL): what keys of rings are wrapped and unwrapped with. It stands apart
-// from the other primitives for commands, which want this alone and start without the rest.
+// Key agreement by node:crypto (OpenSSL), for wrapping and unwrapping keys of rings. Separate from the other
+// primitives, since commands need only this and start without the rest.
 
 import * as nodeCrypto from 'node:crypto';
 import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
@@ -10,11 +10,11 @@ import { systemRandom } from '../crypto/random.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../crypto/x-wing.ts';
 import { KmsError } from '../errors.ts';
 
-/** Since Node 24.7. */
+/** Available since Node 24.7. */
 const { encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
 
 export function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
-  // Node reads past what is left over.
+  // Node ignores excess bytes.
   if (bytes.length !== length) throw new KmsError('internal', `expected ${length} bytes of a key, got ${bytes.length}`);
   const der = Buffer.concat([prefix, bytes]);
   try {
@@ -24,7 +24,7 @@ export function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: nu
   }
 }
 
-/** The last bytes of the public half in its SPKI DER, which are the key itself. */
+/** The last bytes of the public key's SPKI DER, which are the key itself. */
 function publicBytes(key: KeyObject, length: number): Uint8Array {
   return plain(createPublicKey(key).export({ format: 'der', type: 'spki' }).subarray(-length));
 }
@@ -47,12 +47,12 @@ function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array
   }
 }
 
-/** The same bytes without what a Buffer does otherwise, such as a `slice` that copies nothing. */
+/** The same bytes as a plain array: a Buffer differs, as in a `slice` that copies nothing. */
 export function plain(bytes: Buffer): Uint8Array {
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-/** What keys of rings are wrapped and unwrapped with. */
+/** The primitives for wrapping and unwrapping keys of rings. */
 export const nodeAgreement: Partial<Primitives> = {
   x25519PublicKey: (privateKey) => publicBytes(privateKeyFrom(x25519Prefix, privateKey, 32), 32),
   x25519Shared,
@@ -72,11 +72,12 @@ export const nodeAgreement: Partial<Primitives> = {
 const counted = (length: number): Uint8Array => Uint8Array.from({ length }, (_, at) => at);
 
 /**
- * Of X-Wing, with X25519 in it: the public key of a seed, and what the seed makes of bytes that nobody encapsulated.
+ * Digest for X-Wing, including X25519: the public key of a seed, and the secret that the seed decapsulates from
+ * arbitrary bytes.
  */
 const knownAnswer = '0000f8db796bac7880de9468fc4f1ec5aa5dab816ba663c8897da56f699f02e8';
 
-/** Takes less than a millisecond where all of it is OpenSSL's; noble would take many when it is called first. */
+/** Takes less than a millisecond if OpenSSL does all of it; noble's first call would take many. */
 function isRight(): boolean {
   const seed = counted(32);
   const publicKey = xWingPublicKey(seed);
@@ -87,12 +88,12 @@ function isRight(): boolean {
   return toHex(sha256(concatBytes(publicKey, other))) === knownAnswer;
 }
 
-/** Once is enough for a process, also where the test failed. */
+/** Once per process, even if the test failed. */
 const tested = new WeakSet<Partial<Primitives>>();
 
 /**
- * For a command, which does little else: key agreement alone, and noble is not called to be tested. Where that is in
- * use already, or fails its test, nothing is changed.
+ * For a command, which does little else: only key agreement, without calling noble for the test. If agreement is
+ * already set, or fails its test, nothing changes.
  */
 export function startAgreement(offered: Partial<Primitives> = nodeAgreement): void {
   const before = native();
@@ -102,7 +103,7 @@ export function startAgreement(offered: Partial<Primitives> = nodeAgreement): vo
   try {
     if (isRight()) return;
   } catch {
-    // Then noble does it.
+    // noble does it then.
   }
   putIn(before);
 }

@@ -1,5 +1,5 @@
-// The primitives as node:crypto has them (OpenSSL), for the threads of a server: put in once both they and noble have
-// given the known answers. Of what this Node has not, nothing is put in, and noble does it.
+// The primitives by node:crypto (OpenSSL), for the threads of a server: in use once both they and noble pass the
+// known-answer tests. Primitives that this Node lacks stay with noble.
 import * as nodeCrypto from 'node:crypto';
 import {
   createCipheriv,
@@ -23,14 +23,14 @@ export type CryptoChoice = 'node' | 'noble';
 
 let inUse: CryptoInUse = { by: 'noble' };
 
-/** What this process does its primitives with. */
+/** The implementation that this process uses. */
 export function cryptoInUse(): CryptoInUse {
   return inUse;
 }
 
 const tagLength = 16;
 
-/** What stands before the 32 bytes of an Ed25519 seed in its PKCS #8 DER (RFC 8410 §7). */
+/** The DER before the 32 bytes of an Ed25519 seed in PKCS #8 (RFC 8410 §7). */
 const ed25519Prefix = Uint8Array.of(
   0x30,
   0x2e,
@@ -51,8 +51,8 @@ const ed25519Prefix = Uint8Array.of(
 );
 
 /**
- * Makes a key of bytes once for each array that is handed in, since that takes as long as a signature. An array that is
- * let go takes its key along.
+ * Caches the key object of each byte array, since making one takes as long as a signature. The key is collected with
+ * its array.
  */
 function kept(make: (bytes: Uint8Array) => KeyObject): (bytes: Uint8Array) => KeyObject {
   const keys = new WeakMap<Uint8Array, KeyObject>();
@@ -77,18 +77,18 @@ const p256Private = kept((key) => {
 });
 const p256Public = kept((publicKey) => spkiKey(p256ToSpki(publicKey)));
 
-/** Node's types tell the two apart where their names are known. */
+/** Node's types tell the two apart only by literal names. */
 type AeadName = 'chacha20-poly1305' | 'aes-256-gcm';
 
 /**
- * What OpenSSL is handed of short messages and their nonces: a small array has no buffer until somebody asks for it,
- * and the making of one costs a tenth of a whole message.
+ * Buffers in which OpenSSL gets short messages and nonces: a small typed array allocates its buffer on demand, which
+ * costs a tenth of a whole message.
  */
 const shortMessage = new Uint8Array(new ArrayBuffer(1024));
 const shortNonce = new Uint8Array(new ArrayBuffer(12));
 const withTag = { authTagLength: tagLength };
 
-/** Valid until the next call; to be wiped. */
+/** Valid until the next call; must be wiped. */
 function inBuffer(kept: Uint8Array, bytes: Uint8Array): Uint8Array {
   if (bytes.length > kept.length) return bytes;
   kept.set(bytes);
@@ -128,10 +128,10 @@ function openWith(name: AeadName): Primitives['openGcm'] {
   };
 }
 
-/** Since Node 20.12, the others since 24.7. */
+/** Available since Node 20.12 and 24.7. */
 const { hash, argon2Sync } = nodeCrypto as Partial<typeof nodeCrypto>;
 
-/** What stands around the 32 bytes of a P-256 key in DER (RFC 5915 §3), without its public key. */
+/** The DER around the 32 bytes of a P-256 key (RFC 5915 §3), without its public key. */
 const sec1Prefix = Uint8Array.of(0x30, 0x31, 0x02, 0x01, 0x01, 0x04, 0x20);
 const sec1Curve = Uint8Array.of(0xa0, 0x0a, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07);
 const ecdsaHashes = { 'sha2-224': 'sha224', 'sha2-256': 'sha256', 'sha2-384': 'sha384', 'sha2-512': 'sha512' } as const;
@@ -140,7 +140,7 @@ function spkiKey(spki: Uint8Array): KeyObject {
   return createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' });
 }
 
-/** A text with a character for each byte costs half of what a Buffer does. */
+/** A latin1 string costs half as much as a Buffer. */
 function bytesOf(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = text.charCodeAt(at);
@@ -176,17 +176,17 @@ const nodePrimitives: Partial<Primitives> = {
   }),
 };
 
-/** For a thread that does as the process does, which has tested it. */
+/** For a worker thread: follows the process's choice, which is already tested. */
 export function takeCrypto(choice: CryptoChoice): void {
   putIn(choice === 'node' ? nodePrimitives : {});
 }
 
 /**
- * Tests what is offered and puts it in, for this thread and those that are started from here on: all but signatures,
- * which stay with noble until the function that it answers has tested the rest. Of noble only what nothing else does is
- * tested at once, since its first calls take tens of milliseconds; the rest by that function, one primitive after the
- * other, while others have their turn. What fails is reported, and noble does all. Throws `internal` where noble itself
- * gives a wrong answer in something that is needed of it.
+ * Tests the offered primitives and uses them, in this thread and in those started later: all but signatures, which stay
+ * with noble until the returned function has tested the rest. At once, noble is tested only where nothing else can
+ * replace it, since its first calls take tens of milliseconds; the returned function tests the rest one by one,
+ * yielding to the event loop. A failure is reported, and noble does everything. Throws `internal` if noble itself is
+ * wrong where it is needed.
  */
 export function startCrypto(
   choice: CryptoChoice,
@@ -213,7 +213,7 @@ export function startCrypto(
   const { x25519PublicKey, x25519Shared, mlKemPublicKey, mlKemEncapsulate, mlKemDecapsulate, ...most } = others;
   take(most, 'quick', 'costly');
   if (cryptoInUse().by === 'noble') needNoble('costly');
-  // Where it is wrong, noble agrees on keys, and the test to come says so.
+  // If OpenSSL's key agreement fails its check, noble does it; the later self-test reports why.
   else startAgreement(others);
   const taken = native();
   return async () => {
@@ -224,7 +224,7 @@ export function startCrypto(
       wrongByNoble ??= test();
       putIn(taken);
       await setImmediate();
-      // Others were put in meanwhile.
+      // Other primitives were set meanwhile.
       if (native() !== taken) return;
     }
     if (wrongByNoble !== undefined) {

@@ -1,5 +1,5 @@
 // The file port over the operating system's files, below one root directory. Everything runs off the event loop; files
-// are made with mode 0600, directories with 0700.
+// are created with mode 0600, directories with 0700.
 import { type BigIntStats, constants, fstatSync, type Stats } from 'node:fs';
 import { type FileHandle, lchown, lstat, mkdir, open, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
@@ -10,8 +10,8 @@ import { NodeAppendFile } from './append-file.ts';
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK, O_NOFOLLOW } = constants;
 
 /**
- * The files below `root`. `ofItsOwner`: what root makes there belongs to whoever the directory belongs to, who could
- * not open it otherwise, as after a command that was typed while the service was stopped.
+ * The files below `root`. `ofItsOwner`: files that root creates there belong to the directory's owner, who could not
+ * open them otherwise, as after a command typed while the service was stopped.
  */
 export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
   const path = (name: string) => join(root, name);
@@ -36,7 +36,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
     async list(dir) {
       try {
         const entries = await readdir(path(dir), { withFileTypes: true });
-        // A pipe or the like is listed: whoever reads it is told what it is.
+        // A pipe or the like is listed: reading it gives an error that says so.
         return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
       } catch (error) {
         if (systemCode(error) === 'ENOENT') return [];
@@ -99,7 +99,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       const whole = resolve(path(dir));
       const first = await makeDirs(whole);
       if (first === undefined) return;
-      // Each new directory is an entry of the one above it.
+      // Each new directory is an entry of its parent, which needs the sync.
       for (let made = whole; made.length >= first.length; made = dirname(made)) {
         await give((uid, gid) => lchown(made, uid, gid));
         await syncPath(dirname(made));
@@ -112,16 +112,13 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
   };
 }
 
-/**
- * A pipe that somebody put in a file's place keeps nobody waiting, and a link is not followed. Throws `corrupt` for all
- * but a file.
- */
+/** Opens a file without blocking on a pipe or following a link. Throws `corrupt` for anything but a regular file. */
 export async function openFile(path: string, flags: number): Promise<FileHandle> {
   let handle: FileHandle;
   try {
     handle = await open(path, flags | O_NONBLOCK | O_NOFOLLOW, 0o600);
   } catch (error) {
-    // A socket, or a pipe without a reader.
+    // A socket, a link, or a pipe without a reader.
     if (['ENXIO', 'ELOOP'].includes(systemCode(error) ?? '')) throw notFile(path, await lstat(path));
     throw error;
   }
@@ -131,7 +128,7 @@ export async function openFile(path: string, flags: number): Promise<FileHandle>
   throw notFile(path, found);
 }
 
-/** What stands where a file should be, in words. */
+/** The error for a wrong kind of file, in words. */
 export function notFile(path: string, found: Stats | BigIntStats): KmsError {
   const kinds = [
     ['a directory', found.isDirectory()],
@@ -147,9 +144,8 @@ export function notFile(path: string, found: Stats | BigIntStats): KmsError {
 }
 
 /**
- * Makes the directory with mode 0700 and those above it, level by level: Node's own recursive mkdir never ends below a
- * file system that answers ENOENT to it, as /proc does. Answers the topmost one that it had to make, undefined when all
- * were there.
+ * Makes the directory with mode 0700, and its parents level by level: Node's recursive mkdir never ends on a file
+ * system that answers ENOENT to it, as /proc does. Returns the topmost one created, undefined if all existed.
  */
 export async function makeDirs(path: string): Promise<string | undefined> {
   const whole = resolve(path);
@@ -161,7 +157,7 @@ export async function makeDirs(path: string): Promise<string | undefined> {
     if (systemCode(error) !== 'ENOENT' || dirname(whole) === whole) throw error;
   }
   const above = await makeDirs(dirname(whole));
-  // What is above was there or is now: a second ENOENT is the file system's own.
+  // The parent exists now: a second ENOENT comes from the file system itself.
   await mkdir(whole, { mode: 0o700 }).catch((error) => {
     // Another process may have made it meanwhile.
     if (systemCode(error) !== 'EEXIST') throw error;
@@ -169,7 +165,7 @@ export async function makeDirs(path: string): Promise<string | undefined> {
   return above ?? whole;
 }
 
-/** A link in its place would lead elsewhere. */
+/** Does not follow a link of that name, which would lead elsewhere. */
 async function writeNew(
   path: string,
   bytes: Uint8Array | AsyncIterable<Uint8Array>,
@@ -185,7 +181,7 @@ async function writeNew(
   await writeAll(handle, bytes);
 }
 
-/** Durably; then the handle is closed. */
+/** Writes durably, then closes the handle. */
 export async function writeAll(handle: FileHandle, bytes: Uint8Array | AsyncIterable<Uint8Array>): Promise<void> {
   try {
     if (bytes instanceof Uint8Array) await handle.writeFile(bytes);
@@ -196,7 +192,7 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array | AsyncIter
   }
 }
 
-/** From `offset` on, fewer than `length` bytes at the end of the file. */
+/** Reads from `offset`; returns fewer than `length` bytes at the end of the file. */
 export async function readFully(handle: FileHandle, offset: number, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let filled = 0;
@@ -217,13 +213,13 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** A plain array: a Buffer may be a view of a pool that others use. */
+/** A plain array: a Buffer may be a view of a shared pool. */
 async function readWhole(handle: FileHandle): Promise<Uint8Array> {
   const { buffer, byteOffset, length } = await handle.readFile();
   return new Uint8Array(buffer, byteOffset, length);
 }
 
-/** Throws `corrupt` for more than `most` bytes, of which nothing is read then. */
+/** Throws `corrupt` for more than `most` bytes, without reading them. */
 export async function readBounded(handle: FileHandle, path: string, most: number): Promise<Uint8Array> {
   const { size } = await handle.stat();
   if (size <= most) return readFully(handle, 0, size);

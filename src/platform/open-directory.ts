@@ -1,7 +1,7 @@
-// OpenDirectory is a directory held by its descriptor, and what is done to the entries in it: openat, mkdirat, renameat
-// and unlinkat, which Node doesn't have, by way of /proc/self/fd. No entry is followed where it is a symbolic link, and
-// a file is opened by the descriptor that it was looked at through, so that nothing else can stand there by then. Once
-// it is guarded, nothing that is mounted on an entry is entered, looked at or opened either.
+// OpenDirectory is a directory held by its descriptor, with the operations on its entries: openat, mkdirat, renameat
+// and unlinkat, which Node lacks, by way of /proc/self/fd. Symbolic links are not followed, and a file is opened
+// through the descriptor by which it was checked, so that it cannot be swapped in between. A guarded directory refuses
+// anything mounted on an entry.
 import { type BigIntStats, closeSync, constants, fstat, open as openDescriptor, readFileSync } from 'node:fs';
 import { type FileHandle, lstat, mkdir, open, readdir, readlink, rename, rmdir, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,9 +11,9 @@ import { notFile } from './node-files.ts';
 
 const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants;
 /**
- * Names a file without opening it: no pipe is waited for, no device is touched, and closing it ends no lock of this
- * process, as closing any other descriptor of the file does (POSIX). Node has no name for it; the number is that of
- * Linux on x86-64 and arm64.
+ * Names a file without opening it: no blocking on a pipe, no access to a device, and closing it does not end a lock of
+ * this process, as closing any other descriptor of the file does (POSIX). Node does not name this flag; the value is
+ * Linux's on x86-64 and arm64.
  */
 const O_PATH = 0o10_000_000;
 
@@ -22,34 +22,34 @@ const look: (fd: number, options: { bigint: true }) => Promise<BigIntStats> = pr
 
 const byDescriptor = (fd: number): string => `/proc/self/fd/${fd}`;
 
-/** Throws for a file that is not to be opened; `again` looks at the same file once more. */
+/** Throws if the file must not be opened; `again` stats the same file once more. */
 type FileCheck = (found: BigIntStats, again: () => Promise<BigIntStats>) => Promise<void>;
 
 export interface Guard {
-  /** Throws for a directory that is not to be entered. */
+  /** Throws if the directory must not be entered. */
   needForeignDirectory(path: string, found: BigIntStats): Promise<void>;
   /** Whether something may be mounted on this path. */
   mayBeMount(path: string): boolean;
 }
 
 export class OpenDirectory {
-  /** Its absolute path when it was opened, for messages. */
+  /** Its absolute path at opening, for messages. */
   readonly path: string;
   readonly #fd: number;
   #guard: Guard | undefined;
 
-  /** `fd` is its own from then on. */
+  /** Takes ownership of `fd`. */
   constructor(path: string, fd: number) {
     this.path = path;
     this.#fd = fd;
   }
 
-  /** From then on it and those beneath it are all on one mount, and each is checked when it is entered. */
+  /** From now on it and its subdirectories must be on one mount, and each is checked when entered. */
   guardWith(guard: Guard): void {
     this.#guard = guard;
   }
 
-  /** Links in `path` are followed but at its end. Throws `refused` for a link there. */
+  /** Follows links in `path` except at its end. Throws `refused` for a link there. */
   static open(path: string): Promise<OpenDirectory> {
     return openDirectory(path, path);
   }
@@ -70,7 +70,7 @@ export class OpenDirectory {
     }
   }
 
-  /** The path at which it is now, without links. Throws `unavailable` without /proc. */
+  /** Its current path without links. Throws `unavailable` without /proc. */
   async realPath(): Promise<string> {
     try {
       return await readlink(byDescriptor(this.#fd));
@@ -86,7 +86,7 @@ export class OpenDirectory {
     return this.#named('', () => look(this.#fd, { bigint: true }));
   }
 
-  /** Looks at the entry itself, also at a link. */
+  /** Stats the entry itself, even a link. */
   async lookAt(name: string): Promise<BigIntStats> {
     const fd = await this.#openPath(name);
     try {
@@ -106,7 +106,7 @@ export class OpenDirectory {
     return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
   }
 
-  /** Opens the file that `check` let pass. Throws `refused` for a link, `corrupt` for all else but a file. */
+  /** Opens the file if `check` accepts it. Throws `refused` for a link, `corrupt` for anything but a regular file. */
   async openFile(name: string, flags: number, check: FileCheck): Promise<FileHandle> {
     const path = join(this.path, name);
     const fd = await this.#openPath(name);
@@ -121,18 +121,18 @@ export class OpenDirectory {
     }
   }
 
-  /** Makes a file (mode 0600). Fails with code `EEXIST` for whatever is there, also for a link that leads nowhere. */
+  /** Creates a file (mode 0600). Fails with code `EEXIST` if the name is taken, even by a dangling link. */
   openNew(name: string, flags = 0): Promise<FileHandle> {
     const allFlags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | flags;
     return this.#named(name, () => open(this.#entry(name), allFlags, 0o600));
   }
 
-  /** Makes a directory (mode 0700). Fails with code `EEXIST` for whatever is there. */
+  /** Makes a directory (mode 0700). Fails with code `EEXIST` if the name is taken. */
   async make(name: string): Promise<void> {
     await this.#named(name, () => mkdir(this.#entry(name), { mode: 0o700 }));
   }
 
-  /** Replaces what has the name `to`. */
+  /** Replaces an entry with the name `to`. */
   rename(from: string, to: string): Promise<void> {
     return this.#changing([to, from], () => rename(this.#entry(from), this.#entry(to)));
   }
@@ -160,7 +160,7 @@ export class OpenDirectory {
     return `${byDescriptor(this.#fd)}/${needName(name)}`;
   }
 
-  /** Names the entry itself. Throws `refused` for what is mounted on it. */
+  /** Opens the entry by name only. Throws `refused` if something is mounted on it. */
   async #openPath(name: string): Promise<number> {
     const fd = await this.#named(name, () => openPath(this.#entry(name), O_PATH | O_NOFOLLOW));
     try {
@@ -172,13 +172,13 @@ export class OpenDirectory {
     }
   }
 
-  /** An inode number doesn't do: a bind mount is on the same device, and a live file under it has one name. */
+  /** Comparing devices is not enough: a bind mount is on the same device, and a live file under it has one name. */
   #needSameMount(fd: number, path: string): void {
     if (!this.#guard || this.#guard.mayBeMount(path)) return;
     if (mountOf(fd, path) !== mountOf(this.#fd, this.path)) throw isMount(path);
   }
 
-  /** The system changes no entry that something is mounted on (EBUSY). */
+  /** The system refuses to change a mount point (EBUSY). */
   async #changing(names: readonly [string, ...string[]], step: () => Promise<void>): Promise<void> {
     try {
       await this.#named(names[0], step);
@@ -208,11 +208,11 @@ async function openDirectory(from: string, path: string): Promise<OpenDirectory>
   }
 }
 
-/** The number of the mount that an open file was reached on; it is no other's while the file is open. */
+/** The id of the mount that an open file was reached on; unique while the file is open. */
 function mountOf(fd: number, path: string): string {
   let cause: unknown;
   try {
-    // Nothing is waited for: the kernel answers from memory, whatever file system this is.
+    // Synchronous, since the kernel answers from memory whatever the file system.
     const found = /^mnt_id:\s*([0-9]+)$/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'latin1'))?.[1];
     if (found !== undefined) return found;
   } catch (error) {
@@ -224,13 +224,13 @@ function mountOf(fd: number, path: string): string {
   });
 }
 
-/** An entry's name leads nowhere else. */
+/** Ensures that the name is a plain entry, without slashes or dots. */
 function needName(name: string): string {
   if (name !== '' && name !== '.' && name !== '..' && !/[/\0]/.test(name)) return name;
   throw new KmsError('internal', `expected a name in a directory, got ${JSON.stringify(name)}`);
 }
 
-/** The system's errors name the path by which the file is known, not that of a descriptor. */
+/** Errors name the file's path, not that of a descriptor. */
 async function named<T>(path: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();

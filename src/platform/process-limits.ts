@@ -1,17 +1,17 @@
-// Limits that the process was started with (ulimit, systemd's Limit…=) and that would end it, or refuse its writes,
-// while it serves. The lowest of them end the runtime before anything of this program runs; docs/running.md says which.
+// Limits of the process (ulimit, systemd's Limit…=) that would end it or refuse its writes while it serves. The lowest
+// end the runtime before any of this program runs; docs/running.md lists them.
 import { readFileSync } from 'node:fs';
 import { KmsError } from '../errors.ts';
 
 interface ProcessLimits {
-  /** Files that may be open at once. */
+  /** Limit of open files. */
   readonly files: number;
-  /** Bytes of one file, and of address space. */
+  /** Limits of file size and address space, in bytes. */
   readonly fileSize: number;
   readonly addressSpace: number;
 }
 
-/** What an appliance with one tenant has open, and some clients. */
+/** Files that an appliance with one tenant has open, with some clients. */
 const leastFiles = 64;
 /** Each connection is an open file. */
 const fewFiles = 1024;
@@ -24,7 +24,7 @@ const labels: Readonly<Record<keyof ProcessLimits, string>> = {
   addressSpace: 'Max address space',
 };
 
-/** `text` is that of /proc/self/limits. What is unlimited, or not in it, is Infinity. */
+/** `text` is the content of /proc/self/limits. An unlimited or missing value is Infinity. */
 export function limitsIn(text: string): ProcessLimits {
   const of = (name: keyof ProcessLimits): number => {
     const [, soft] = new RegExp(`^${labels[name]}\\s+(\\d+|unlimited)\\s`, 'm').exec(text) ?? [];
@@ -33,7 +33,7 @@ export function limitsIn(text: string): ProcessLimits {
   return { files: of('files'), fileSize: of('fileSize'), addressSpace: of('addressSpace') };
 }
 
-/** What is to be said of them at the start of a server. Throws `refused` where it could not serve. */
+/** Warnings about the limits at a server's start. Throws `refused` if it could not serve. */
 export function judgeLimits({ files, fileSize, addressSpace }: ProcessLimits): readonly string[] {
   if (files < leastFiles) {
     throw new KmsError('refused', `at most ${files} files may be open, and a server needs ${leastFiles}`, {
@@ -56,18 +56,18 @@ export function judgeLimits({ files, fileSize, addressSpace }: ProcessLimits): r
   return warnings;
 }
 
-/** Connections of one listener if nothing but this program bounds them. */
+/** Connections per listener, unless the limit of open files is lower. */
 const usualConnections = 8192;
-/** Open files that are kept from the network: for the store, backups, the local socket, what is loaded on demand. */
+/** Open files kept from the network: for the store, backups, the local socket, libraries loaded on demand. */
 const reserve = { least: 48, most: 512 };
 
-/** Connections that each of so many listeners of the network may have. */
+/** Connections that each of the network's `listeners` may have. */
 export function connectionsFor({ files }: Pick<ProcessLimits, 'files'>, listeners: number): number {
   const kept = Math.max(reserve.least, Math.min(reserve.most, Math.floor(files / 4)));
   return Math.min(usualConnections, Math.floor((files - kept) / listeners));
 }
 
-/** Nothing where the system does not tell them. */
+/** All Infinity if the system does not tell. */
 export function processLimits(): ProcessLimits {
   let text = '';
   try {

@@ -1,6 +1,6 @@
-// The files that belong to the program itself: SQLite's WebAssembly, the code of its threads, the console, the API
-// description, and whose work is in it. They are assets of the single executable; in a checkout they are found or made
-// among the sources.
+// The program's own files: SQLite's WebAssembly, the code of its threads, the console, the API description and the
+// third-party attribution. They are assets of the single executable; in a checkout they are found in or built from the
+// sources.
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import sea from 'node:sea';
@@ -9,52 +9,45 @@ import { Worker } from 'node:worker_threads';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
-import { offerBlanks } from '../store/tables/migrations.ts';
 import { cryptoInUse } from './native-crypto.ts';
 import type { Job, WorkerData } from './threads/jobs.ts';
 
-/** Whether this is the executable that is handed out, and not a checkout. */
+/** Whether this is the released executable, not a checkout. */
 export function isSingleExecutable(): boolean {
   return sea.isSea();
 }
 
-let offered = false;
-
-/** The content of sql.js's sql-wasm.wasm. Stores that are opened with it begin with the blank databases there are. */
+/** The content of sql.js's sql-wasm.wasm. */
 export async function sqlWasm(): Promise<Uint8Array> {
-  if (sea.isSea()) {
-    const asset = (name: string): Uint8Array => new Uint8Array(sea.getRawAsset(name));
-    if (!offered) offerBlanks({ tenant: asset('tenant.sqlite'), system: asset('system.sqlite') });
-    offered = true;
-    return asset('sql-wasm.wasm');
-  }
+  if (sea.isSea()) return new Uint8Array(sea.getRawAsset('sql-wasm.wasm'));
   return readFile(createRequire(import.meta.url).resolve('sql.js/dist/sql-wasm.wasm'));
 }
 
 /**
- * Megabytes of each half of a thread's young memory. What it leaves alive is little, and with the 16 of the serving
- * thread a checkpoint keeps 26 MB more until its thread ends. Nobody waits for a look at segments, which takes hours.
+ * Size in megabytes of each semi-space of a thread's young generation. Little survives in it, and with the 16 MB of the
+ * serving thread a checkpoint would hold 26 MB more until its thread ends. Checks of segments take hours, for which no
+ * request waits.
  */
 const young = (work: Job): number => (work.kind === 'segments' ? 1 : 4);
-/** Megabytes of its old memory before V8 looks for garbage there the first time. */
+/** Megabytes of a thread's old generation before V8 first collects it. */
 const old = 8;
 
-/** Starts a thread with the code of worker.ts, which reads `work` and does its primitives as this process does. */
+/** Starts a thread with the code of worker.ts, which reads `work` and uses the same crypto as this process. */
 export function startWorker<J extends Job>(work: J): Worker {
-  // A thread reads flags when it begins, which may be after another one was asked for: they are the same for all. The
-  // serving thread's own size would go before the limits of each.
+  // Flags are global and read when a thread starts, perhaps after the next one was requested, so they are the same for
+  // all. The serving thread's semi-space size would override each thread's limits.
   setFlagsFromString('--max-semi-space-size=0');
   setFlagsFromString(`--initial-old-space-size=${old}`);
   const options = {
     workerData: { work, crypto: cryptoInUse().by } satisfies WorkerData,
-    // V8 takes a third of it for each half, and one for large objects.
+    // V8 gives a third to each semi-space, and a third to large objects.
     resourceLimits: { maxYoungGenerationSizeMb: 3 * young(work) },
   };
   if (sea.isSea()) return new Worker(sea.getAsset('worker.js', 'utf8'), { ...options, eval: true });
   return new Worker(new URL('../appliance/worker.ts', import.meta.url), options);
 }
 
-/** Read once, when first asked for, and named by what is in them. */
+/** Read once, on demand, and named by a hash of the content. */
 export function consoleFiles(): () => Promise<ConsoleFiles> {
   let files: Promise<ConsoleFiles> | undefined;
   return () => {
@@ -77,25 +70,25 @@ function named(stem: string, ending: string, contentType: string, text: string):
   return { name: `${stem}-${toHex(sha256(content)).slice(0, 16)}.${ending}`, contentType, content };
 }
 
-/** The texts of the console's files. */
+/** Texts of the console's files. */
 interface ConsoleSources {
   readonly script: string;
   readonly style: string;
   readonly icon: string;
 }
 
-/** In a checkout they are made from the sources at each start, without a build. */
+/** In a checkout they are built from the sources at each start. */
 async function consoleSources(): Promise<ConsoleSources> {
   if (sea.isSea()) {
     const text = (name: string): string => sea.getAsset(name, 'utf8');
     return { script: text('console.js'), style: text('console.css'), icon: text('icon.svg') };
   }
   const bundler: unknown = await import(new URL('../../build/console.ts', import.meta.url).href);
-  // The build is no part of what is bundled, so it is known by its shape alone.
+  // Cast: the build is not part of the bundle, so only its shape is known.
   return (bundler as { bundleConsole(): Promise<ConsoleSources> }).bundleConsole();
 }
 
-/** Read once, when first asked for. */
+/** Read once, on demand. */
 export function descriptionFiles(): () => Promise<DescriptionFiles> {
   let files: Promise<DescriptionFiles> | undefined;
   return () => {
@@ -117,9 +110,9 @@ async function readDescription(): Promise<DescriptionFiles> {
   };
 }
 
-/** The texts of the API description's files. */
+/** Texts of the API description's files. */
 interface DescriptionSources {
-  /** OpenAPI 3.1, JSON. */
+  /** OpenAPI 3.1 in JSON. */
   readonly document: string;
   /** HTML. */
   readonly page: string;
@@ -130,7 +123,7 @@ interface DescriptionSources {
   readonly icon: string;
 }
 
-/** In a checkout they are made from the sources, without a build. */
+/** In a checkout they are built from the sources. */
 async function descriptionSources(): Promise<DescriptionSources> {
   if (sea.isSea()) {
     const text = (name: string): string => sea.getAsset(name, 'utf8');
@@ -144,24 +137,24 @@ async function descriptionSources(): Promise<DescriptionSources> {
     };
   }
   const maker: unknown = await import(new URL('../../build/description.ts', import.meta.url).href);
-  // The build is no part of what is bundled, so it is known by its shape alone.
+  // Cast: the build is not part of the bundle, so only its shape is known.
   return (maker as { makeDescription(): Promise<DescriptionSources> }).makeDescription();
 }
 
-/** Whose work is in the executable. */
+/** Third-party attribution (licences, SBOM). */
 interface Attribution {
-  /** JSON: name, version, license and its text of everything that is somebody else's. */
+  /** JSON: name, version, licence and its text of every third-party part. */
   readonly thirdParties: string;
   /** CycloneDX JSON. */
   readonly sbom: string;
 }
 
-/** In a checkout it is told from what a build would take in. */
+/** In a checkout it is derived from the sources of a build. */
 export async function attribution(): Promise<Attribution> {
   if (sea.isSea()) {
     return { thirdParties: sea.getAsset('third-parties.json', 'utf8'), sbom: sea.getAsset('sbom.json', 'utf8') };
   }
   const bundler: unknown = await import(new URL('../../build/bundle.ts', import.meta.url).href);
-  // The build is no part of what is bundled, so it is known by its shape alone.
+  // Cast: the build is not part of the bundle, so only its shape is known.
   return (bundler as { attributionOfSources(): Promise<Attribution> }).attributionOfSources();
 }

@@ -1,5 +1,5 @@
-// A certificate for closed networks: signed by its own key, for the names and addresses given, to be trusted by whoever
-// is handed it.
+// A self-signed certificate for closed networks, for the given names and addresses; clients trust it because they are
+// given it.
 import 'reflect-metadata';
 import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
@@ -8,10 +8,10 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 
 interface SelfSigned {
-  /** PEM. */
+  /** In PEM. */
   readonly cert: string;
   readonly key: string;
-  /** SHA-256, as browsers and openssl show it. */
+  /** SHA-256, in the form of browsers and openssl. */
   readonly fingerprint: string;
   readonly notAfter: Date;
 }
@@ -19,19 +19,19 @@ interface SelfSigned {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const day = 24 * 60 * 60 * 1000;
 
-/** `hosts` are names, also with `*.` in front, and addresses. Throws `usage` for anything else. */
+/** `hosts` are names, perhaps with a leading `*.`, and addresses. Throws `usage` for anything else. */
 export async function selfSigned(hosts: readonly string[], days: number, now: Date): Promise<SelfSigned> {
   const names = hosts.map(alternativeName);
   const [first] = hosts;
   if (first === undefined) throw new KmsError('usage', 'a certificate needs a host name or an address');
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  // Clocks differ.
+  // A day of tolerance for clocks that differ.
   const notBefore = new Date(now.getTime() - day);
   const notAfter = new Date(now.getTime() + days * day);
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
-    // Positive and at most 20 bytes: RFC 5280 §4.1.2.2.
+    // Positive and at most 20 bytes (RFC 5280 §4.1.2.2).
     serialNumber: `01${toHex(systemRandom(15))}`,
-    // At most 64 characters; who checks looks at the alternative names.
+    // At most 64 characters; clients check the alternative names.
     name: [{ CN: [first.slice(0, 64)] }],
     notBefore,
     notAfter,
@@ -43,7 +43,7 @@ export async function selfSigned(hosts: readonly string[], days: number, now: Da
       new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth]),
       new x509.SubjectAlternativeNameExtension(names),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-      // By which a client that trusts the certificate before this one, too, tells which of the two signed it.
+      // Lets a client that also trusts an earlier certificate tell which of the two signed.
       await x509.AuthorityKeyIdentifierExtension.create(keys.publicKey),
     ],
   });

@@ -1,6 +1,6 @@
-// Watches the room on the disk. When it gets short, writes are refused while reading goes on, each request recorded, in
-// the end out of a reserve: an append, or a small file, that finds the disk full is tried again once the reserve gave
-// something back. Once there is room again the reserve is made anew and writes are taken, without a restart.
+// SpaceGuard watches the disk space. When it runs short, writes are refused while reads go on and are recorded, in the
+// end out of a reserve: an append or a small file that finds the disk full is retried once the reserve has given some
+// back. When space is back, the reserve is filled and writes are accepted again, without a restart.
 import { KmsError } from '../errors.ts';
 import { type AppendFile, type Files, isFull } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -8,12 +8,10 @@ import { type DiskSpace, diskSpace, freePercent, inUnits, Reserve } from './disk
 import type { ApplianceEvent } from './events.ts';
 
 export interface SpaceSettings {
-  /** Bytes of the reserve, and bytes that must be free for writes; both less on a small disk. */
+  /** Size of the reserve, and free bytes required for writes; both less on a small disk. */
   readonly reserve?: number;
   readonly floor?: number;
-  /**
-   * Milliseconds between two looks at the disk; without it there is one look, at the beginning, and no reserve is made.
-   */
+  /** Milliseconds between two checks of the disk. Absent: one check at the start, and no reserve is made. */
   readonly every?: number;
   readonly look?: () => Promise<DiskSpace>;
 }
@@ -22,19 +20,19 @@ export interface SpaceStatus {
   readonly freeBytes: number;
   readonly totalBytes: number;
   readonly freePercent: number;
-  /** What is left of the reserve. */
+  /** Current size of the reserve. */
   readonly reserveBytes: number;
-  /** Why writes are refused; absent while they are not. */
+  /** Why writes are refused; absent if they are not. */
   readonly reason?: string;
 }
 
 const usualReserve = 16 * 1024 * 1024;
 const usualFloor = 16 * 1024 * 1024;
-/** Of the whole disk, for small ones. */
+/** On a small disk, reserve and floor are limited to one part in this many of it. */
 const share = 16;
-/** Fewer files than this left to make is as bad as no bytes. */
+/** Fewer creatable files than this is as bad as no bytes. */
 const fewFiles = 16;
-/** How many bytes the reserve gives back at least when an append finds the disk full. */
+/** Least bytes that the reserve gives back when an append finds the disk full. */
 const leastStep = 64 * 1024;
 const warnings = [20, 10, 5] as const;
 
@@ -45,7 +43,7 @@ export class SpaceGuard {
   readonly #onEvent: (event: ApplianceEvent) => void;
   #space: DiskSpace | undefined;
   #refusal: KmsError | undefined;
-  /** The last level that was warned of. */
+  /** The last threshold warned about. */
   #warned = Number.POSITIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
   readonly #queue = new SerialQueue();
@@ -74,7 +72,7 @@ export class SpaceGuard {
     return guard;
   }
 
-  /** Why a write is refused now; undefined when it is not. */
+  /** Why a write is refused now; undefined if it is not. */
   get refusal(): KmsError | undefined {
     return this.#refusal;
   }
@@ -92,7 +90,7 @@ export class SpaceGuard {
     };
   }
 
-  /** An append found the disk full. Answers whether the reserve gave something back, so that it may try again. */
+  /** Called when an append finds the disk full. Returns whether the reserve gave some back, so that it may retry. */
   full(bytes: number): Promise<boolean> {
     return this.#queue.run(async () => {
       this.#refuse('there is no space left on the disk');
@@ -107,14 +105,14 @@ export class SpaceGuard {
     });
   }
 
-  /** Throws unless a file of that size can be made without taking the room that records need. */
+  /** Throws unless a file of this size leaves the space that records need. */
   async needFreeSpace(bytes: number): Promise<void> {
     const { free } = await this.#look();
     if (free >= bytes + this.#floor / 4) return;
     throw new KmsError('unavailable', `it needs ${inUnits(bytes)} on the disk, and ${inUnits(free)} are free`);
   }
 
-  /** Looks at the disk and does what follows from it. */
+  /** Checks the disk, and refuses or allows writes accordingly. */
   look(): Promise<void> {
     return this.#queue.run(() => this.#judge(true));
   }
@@ -124,7 +122,7 @@ export class SpaceGuard {
     await this.#queue.idle();
   }
 
-  /** Bytes that the reserve should have. Whoever makes none leaves it as it is. */
+  /** Target size of the reserve in bytes; without `every` the current size. */
   get #target(): number {
     if (this.#settings.every === undefined) return this.#reserve.size;
     return this.#atMostShare(this.#settings.reserve ?? usualReserve);
@@ -143,13 +141,13 @@ export class SpaceGuard {
     try {
       space = await this.#look();
     } catch {
-      // A disk that cannot be asked shows at the next append whether it has room.
+      // If the disk cannot be checked, the next append will show whether there is space.
       return;
     }
     this.#space = space;
     this.#warn(space);
     const missing = Math.max(0, this.#target - this.#reserve.size);
-    // Twice there and back for each byte would be a nuisance.
+    // Hysteresis, so that a few bytes do not toggle it back and forth.
     const needed = missing + this.#floor * (this.#refusal ? 1.25 : 1);
     if (space.freeFiles !== undefined && space.freeFiles < fewFiles) {
       this.#refuse(`the disk is full: ${space.freeFiles} more files can be made on it`);
@@ -169,7 +167,7 @@ export class SpaceGuard {
       this.#allow();
     } catch (cause) {
       if (isFull(cause)) this.#refuse('the disk is full: the reserve cannot be made');
-      // Another failure than a full disk says nothing against writing.
+      // Only a full disk is a reason to refuse writes.
       else if (this.#refusal) this.#allow();
     }
   }
@@ -200,7 +198,7 @@ export class SpaceGuard {
   }
 }
 
-/** Told how many bytes found no room; answers whether to try again. */
+/** Gets the bytes that found no space; returns whether to retry. */
 type OnFull = (bytes: number) => Promise<boolean>;
 
 export function guardedFiles(files: Files, onFull: OnFull): Files {
@@ -233,7 +231,7 @@ export function guardedFiles(files: Files, onFull: OnFull): Files {
 class GuardedAppendFile implements AppendFile {
   readonly #file: AppendFile;
   readonly #onFull: OnFull;
-  /** Bytes that are durable, and what was appended behind them. */
+  /** Durable bytes, and the pieces appended behind them. */
   #synced: number;
   #pieces: Uint8Array[] = [];
 
@@ -279,7 +277,7 @@ class GuardedAppendFile implements AppendFile {
     return this.#file.close();
   }
 
-  /** Everything behind what is durable is written anew, so that nothing rests on what a failed write left. */
+  /** Rewrites everything behind the durable part, so that nothing builds on a failed write. */
   async #again(failure: unknown): Promise<void> {
     for (let error = failure; ; ) {
       const length = this.#pieces.reduce((sum, piece) => sum + piece.length, 0);

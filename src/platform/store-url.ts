@@ -1,5 +1,5 @@
-// The address of a shared store, `postgres://user@host:port/db?…`, in the words that PostgreSQL's own programs take, as
-// far as they are safe: whoever answers on another machine proves by a certificate that it is the one meant.
+// The address of a shared store, `postgres://user@host:port/db?…`, in the syntax of PostgreSQL's own programs as far as
+// that is safe: a server on another machine must prove its identity by a certificate.
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { createSecureContext, type SecureContext } from 'node:tls';
@@ -13,15 +13,15 @@ import { refuseExposed, refusePipe } from './data-dir.ts';
 
 export interface StoreSource {
   readonly url: string;
-  /** Whether the URL was typed as an argument, which every user of the machine can see in a list of processes. */
+  /** Whether the URL was a command-line argument, which every user of the machine can see in the process list. */
   readonly isListed: boolean;
   readonly passwordFile?: string | undefined;
   env(name: Asked): string | undefined;
-  /** Told what of the files that the URL names is not used. */
+  /** Gets warnings about unused contents of the files that the URL names. */
   readonly warn?: ((message: string) => void) | undefined;
 }
 
-/** Variables of the environment, as PostgreSQL's own programs know them. */
+/** Environment variables of PostgreSQL's own programs. */
 const variables = ['PGUSER', 'PGPASSWORD', 'PGPASSFILE'] as const;
 type Asked = (typeof variables)[number];
 
@@ -42,7 +42,7 @@ export function sourceOf({ env, ...source }: SourceData): StoreSource {
 const option = '--store';
 const example =
   'such as postgres://kms@db.example.org/kms; one of : / ? # @ % in a name or a password is written as %XX';
-/** Where Debian's PostgreSQL has its sockets, as its own programs look for them. */
+/** Debian's socket directory, the default of its PostgreSQL programs. */
 const usualSockets = '/var/run/postgresql';
 const usualPort = 5432;
 
@@ -57,7 +57,7 @@ interface ParsedUrl {
   readonly given: ReadonlyMap<Parameter, string>;
 }
 
-/** Throws `usage` for what is no such address, and for one that gives its password away. */
+/** Throws `usage` for a malformed address, and for one that exposes its password. */
 export function checkedUrl({ url, isListed }: Pick<StoreSource, 'url' | 'isListed'>): ParsedUrl {
   const parsed = parseUrl(url);
   if (parsed.password !== undefined && isListed) {
@@ -68,7 +68,7 @@ export function checkedUrl({ url, isListed }: Pick<StoreSource, 'url' | 'isListe
   return parsed;
 }
 
-/** Throws as `checkedUrl` does, and where a file that it names cannot be used. */
+/** Throws as `checkedUrl` does, and if a file that it names cannot be used. */
 export async function postgresConfig(source: StoreSource): Promise<PostgresConfig> {
   const { passwordFile, env } = source;
   const { user, password, hosts, database, given } = checkedUrl(source);
@@ -76,7 +76,7 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   const who = user ?? env('PGUSER') ?? ownName();
   const name = database ?? who;
   const files = tlsFiles(given, source.warn);
-  // Now, so that a file that is missing or open to others is told of at once.
+  // Read now, so that a missing or exposed file is reported at once.
   if (places.some(({ tls }) => tls)) await files();
   const passwordOf = async (place: PostgresHost): Promise<string | undefined> => {
     if (passwordFile !== undefined) return readPassword(passwordFile);
@@ -89,7 +89,7 @@ export async function postgresConfig(source: StoreSource): Promise<PostgresConfi
   return { hosts: places, user: who, database: name, password: passwordOf, tls: files };
 }
 
-/** Throws `usage` where the system has no entry for the user, as in many containers. */
+/** Throws `usage` if the system has no entry for the user, as in many containers. */
 function ownName(): string {
   try {
     return userInfo().username;
@@ -98,7 +98,7 @@ function ownName(): string {
   }
 }
 
-/** For logs and messages: the address without a password, and without what TLS takes. */
+/** For logs and messages: the address without password and TLS parameters. */
 export function storeName(url: string): string {
   const { user, hosts, database } = parseUrl(url);
   const who = user === undefined ? '' : `${encodeURIComponent(user)}@`;
@@ -117,7 +117,7 @@ export function storeName(url: string): string {
 
 function parseUrl(url: string): ParsedUrl {
   const found = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^/?#]*))?(?:\?([^#]*))?$/.exec(url);
-  // What was given is never repeated: of a password that was not written as it should be, part may be anywhere.
+  // The input is never repeated: parts of a wrongly escaped password may be anywhere in it.
   if (!found) throw wrong('expected an address of PostgreSQL', example);
   const [, who = '', authority = '', database = '', query = ''] = found;
   const [user = '', password] = splitOnce(who, ':').map(decoded);
@@ -178,7 +178,7 @@ function portOf(text: string | undefined): number {
   throw wrong('expected a port from 1 to 65535', example);
 }
 
-/** Whoever is on this machine alone is spoken to in clear, unless it is asked for otherwise. */
+/** Connections within this machine are in clear unless TLS is requested. */
 function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly PostgresHost[] {
   if (mode !== undefined && mode !== 'verify-full' && mode !== 'disable') {
     throw new KmsError('refused', `${option}: with that sslmode whoever answers would be taken for the database`, {
@@ -196,7 +196,7 @@ function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly
   });
 }
 
-/** The files as they are when it is asked; a context costs some 20 ms, so that one is kept while they are the same. */
+/** Reads the files at each call; a context costs some 20 ms, so it is reused while they are unchanged. */
 function tlsFiles(
   given: ParsedUrl['given'],
   warn: StoreSource['warn'],
@@ -230,14 +230,14 @@ function tlsFiles(
   };
 }
 
-/** Its first line. */
+/** The first line of the file. */
 async function readPassword(path: string): Promise<string> {
   const password = secretOf(await readPrivate(path, 'a password', 'change it'), path);
   if (password !== '') return password;
   throw new KmsError('refused', `${path}: expected a password, the file is empty`, { hint: 'write it there' });
 }
 
-/** Of lines `host:port:database:user:password`, as libpq's `.pgpass` has them: the first that fits. */
+/** The first match among lines `host:port:database:user:password`, as in libpq's `.pgpass`. */
 async function findPassword(
   path: string,
   { host, port }: PostgresHost,
@@ -248,7 +248,7 @@ async function findPassword(
   const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
   for (const line of lines) {
     if (line.startsWith('#')) continue;
-    // A colon or a backslash in a field stands behind a backslash.
+    // A backslash escapes a colon or a backslash in a field.
     const fields = (line.match(/(?:\\.|[^:\\])*(?::|$)/g) ?? []).slice(0, 5);
     const [password = '', ...names] = fields.map((field) => field.replace(/:$/, '').replace(/\\(.)/g, '$1')).reverse();
     if (fields.length === 5 && names.reverse().every((name, at) => name === '*' || name === wanted[at]))
@@ -276,7 +276,7 @@ async function readWhole(path: string, what: string): Promise<Uint8Array> {
   }
 }
 
-/** Before and behind the first of it. */
+/** The parts before and after the first separator. */
 function splitOnce(text: string, separator: string): string[] {
   const at = text.indexOf(separator);
   return at < 0 ? [text] : [text.slice(0, at), text.slice(at + separator.length)];

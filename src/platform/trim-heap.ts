@@ -1,7 +1,7 @@
-// Memory that the C library keeps: glibc gives whole pages that are free between others back when it is told to look
-// for them, and no sooner. At full speed that is 90 of 120 MB.
+// Returning memory that the C library keeps: glibc releases free pages between used ones only on request. At full speed
+// that is 90 of 120 MB.
 
-/** What is used of Node's `node:ffi`, which its types do not know yet. */
+/** The part of Node's `node:ffi` used here; its types do not know it yet. */
 interface ForeignFunctions {
   dlopen(
     library: string,
@@ -12,12 +12,12 @@ interface ForeignFunctions {
 let mallocTrim: ((pad: bigint) => number) | undefined;
 
 /**
- * malloc_trim(3), of all threads: 1 to 10 ms, in which they may wait for memory. Does nothing where there is no such
- * call, or no way to make it.
+ * Calls malloc_trim(3) for all threads: 1 to 10 ms, in which allocations may wait. Does nothing if the call or the FFI
+ * is missing.
  */
 export function trimHeap(): void {
   try {
-    // Cast: see there.
+    // Cast: Node's types do not know this module yet.
     const foreign = process.getBuiltinModule('node:ffi') as unknown as ForeignFunctions | undefined;
     mallocTrim ??= foreign?.dlopen('libc.so.6', { malloc_trim: { arguments: ['uint64'], return: 'int32' } }).functions
       .malloc_trim;

@@ -1,6 +1,6 @@
-// A custodian's secret as text: the line of a key file, the code of a recovery kit, a share of several, each with a
-// checksum by which a damaged or mistyped one is told from a wrong one; or as other tools give 32 bytes. Formats:
-// docs/seal-format.md.
+// A custodian's secret as text: the line of a key file, the code of a recovery kit, or one share of several, each with
+// a checksum that tells a damaged or mistyped secret from a wrong one. Also reads 32 bytes in the encodings of other
+// tools. Formats: docs/seal-format.md.
 
 import { fromBase32, toBase32 } from '../crypto/base32.ts';
 import {
@@ -17,19 +17,19 @@ import {
 import { sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 
-/** Bytes in the secret of a custodian. */
+/** Length of a custodian's secret in bytes. */
 export const secretLength = 32;
 
 const keyFileFormat = 'kms-master-key-1';
 const keyFileShape = /^kms-master-key-1 ([A-Za-z0-9_-]{43})\.([0-9a-f]{8})(?:\r?\n)?$/;
 
-/** One line. */
+/** A key file's single line. */
 export function formatKeyFile(secret: Uint8Array): string {
   const line = `${keyFileFormat} ${toBase64Url(secret)}`;
   return `${line}.${keyFileChecksum(line)}\n`;
 }
 
-/** The secret in the text of a key file. `name` is how errors call the file. */
+/** The secret in the text of a key file. `name` is the file's name in errors. */
 export function parseKeyFile(text: string, name: string): Uint8Array {
   const [, encoded, sum] = keyFileShape.exec(text) ?? [];
   if (encoded === undefined || sum === undefined) {
@@ -52,17 +52,17 @@ function keyFileChecksum(line: string): string {
 }
 
 const recoveryFormat = 'kms-recovery-1';
-/** Anywhere in a text, so that the whole kit can be given as it is. */
+/** Found anywhere in a text, so that the whole kit can be given. */
 const recoveryShape = /\bkms-recovery-1-([0-9a-z]{4}(?:[-\s]{1,8}[0-9a-z]{4}){13})(?![0-9a-z])/i;
-/** Bytes, of what is typed from paper. */
+/** Bytes in the checksum of texts typed from paper. */
 const checksumLength = 3;
 
-/** In characters that can be read from paper and typed. */
+/** A code in characters that can be read from paper and typed. */
 export function formatRecoveryCode(secret: Uint8Array): string {
   return `${recoveryFormat}-${toBase32(concatBytes(secret, typedChecksum(recoveryFormat, secret)))}`;
 }
 
-/** The secret in a kit, or in its code alone. `name` is how errors call the text. */
+/** The secret in a kit, or in its code alone. `name` is the text's name in errors. */
 export function parseRecoveryCode(text: string, name: string): Uint8Array {
   const [, code = ''] = recoveryShape.exec(text) ?? [];
   const bytes = fromBase32(code, secretLength + checksumLength);
@@ -79,9 +79,9 @@ function typedChecksum(head: string, bytes: Uint8Array): Uint8Array {
   return sha256(concatBytes(utf8(`${head}-`), bytes)).subarray(0, checksumLength);
 }
 
-/** A share of the custodian `shares`, as people keep and type it. */
+/** A share of the custodian `shares`, in the form that its holder keeps and types. */
 export interface Share {
-  /** 8 hex digits that the shares of one split have in common. */
+  /** 8 hex digits shared by all shares of one split. */
   readonly set: string;
   readonly threshold: number;
   readonly index: number;
@@ -96,11 +96,9 @@ export function formatShare(share: Share): string {
   return `${head}-${toBase32(concatBytes(share.bytes, typedChecksum(head, share.bytes)))}`;
 }
 
-/**
- * Throws `invalid`; the message names the share where the text says which one it is, and repeats nothing else of it.
- */
+/** Throws `invalid`; the message names the share if the text tells which one it is, and repeats nothing else of it. */
 export function parseShare(text: string): Share {
-  // White space and line ends come from mails and paper.
+  // White space and line breaks come from mails and paper.
   const [, set = '', threshold, index, code = ''] = shareShape.exec(text.toLowerCase().replace(/\s/g, '')) ?? [];
   if (code === '') {
     throw new KmsError('invalid', `expected a share, a text that starts with ${shareFormat}-, got something else`, {
@@ -124,13 +122,13 @@ function shareHead({ set, threshold, index }: Omit<Share, 'bytes'>): string {
 }
 
 /**
- * A secret out of a key file, an environment variable, a credential, a command or a recovery kit: in a format of ours,
- * or 32 bytes in hex, base64 or as they are. Throws `corrupt` for text of our formats that is damaged, and for anything
- * else that is no secret.
+ * The secret from a key file, an environment variable, a credential, a command or a recovery kit: in one of our
+ * formats, or 32 bytes in hex, base64 or raw. Throws `corrupt` for a damaged text of our formats, and for anything else
+ * that is no secret.
  */
 export function parseSecret(bytes: Uint8Array, name: string): Uint8Array {
   const text = fromUtf8(bytes);
-  // Bytes of a generator; 32 characters of text are more likely a password.
+  // Random bytes; 32 characters of text are more likely a password.
   const isText = text !== undefined && /^[\x20-\x7e\r\n\t]*$/.test(text);
   if (bytes.length === secretLength && !isText) return bytes.slice();
   if (text === undefined) throw noSecret(name);

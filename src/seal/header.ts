@@ -1,5 +1,5 @@
-// The text of the seal file: its shape, read strictly and written one way only, so that each text has one meaning. What
-// is wrapped in it, and whether its MAC fits, is for seal.ts. Format: docs/seal-format.md.
+// The text of the seal file: its shape, parsed strictly and written in only one way, so that each text has one meaning.
+// The wrapped keys and the MAC are checked in seal.ts. Format: docs/seal-format.md.
 import { fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { xWingPublicKeyLength } from '../crypto/x-wing.ts';
 import { KmsError } from '../errors.ts';
@@ -10,9 +10,8 @@ import { proofLength, type Slot, type SlotParam, slotId, wrappedLength } from '.
 import { readingKeysLength, tenantKeyLength } from './tenant-keys.ts';
 
 const format = 'kms-seal';
-/** The only one that is read. */
-export const version = 3;
-/** What wrapping adds: nonce and tag. */
+export const version = 1;
+/** Bytes that wrapping adds: nonce and tag. */
 const wrapping = 24 + 16;
 const wrappedKey = tenantKeyLength + wrapping;
 const wrappedReadingKeys = readingKeysLength + wrapping;
@@ -22,17 +21,17 @@ export interface SealHeader {
   readonly applianceId: string;
   /** The commitment to the master key. */
   readonly master: string;
-  /** The wrapped chain keys of master keys before this one, by their commitments. */
+  /** The wrapped chain keys of earlier master keys, by their commitments. */
   readonly former: ReadonlyMap<string, Uint8Array>;
   readonly slots: readonly (Slot & { readonly wrapped: Uint8Array })[];
   /**
-   * Wrapped store keys by directory, then by epoch: the whole key, or of a retired epoch what reading takes, told apart
+   * Wrapped store keys by directory, then by epoch: the whole key, or the reading keys of a retired epoch, told apart
    * by length.
    */
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
 
-/** What the MAC covers. */
+/** The text that the MAC covers. */
 export function headerText(header: SealHeader): string {
   return JSON.stringify(headerFields(header));
 }
@@ -41,7 +40,7 @@ export function formatHeader(header: SealHeader, mac: Uint8Array): Uint8Array {
   return utf8(`${JSON.stringify({ ...headerFields(header), mac: toBase64Url(mac) }, null, 2)}\n`);
 }
 
-/** Reads the bytes of a seal file; throws `corrupt` for anything but what `formatHeader` writes. */
+/** Parses the bytes of a seal file; throws `corrupt` for anything but the output of `formatHeader`. */
 export function parseHeader(bytes: Uint8Array, name: string): { header: SealHeader; mac: Uint8Array } {
   const damaged = (what: string): KmsError =>
     new KmsError('corrupt', `${name}: the seal file is damaged: ${what}`, {
@@ -57,8 +56,9 @@ export function parseHeader(bytes: Uint8Array, name: string): { header: SealHead
   }
   if (!isJsonObject(fields) || fields.format !== format) throw damaged(`expected the format "${format}"`);
   if (typeof fields.version === 'number' && fields.version !== version) {
-    const hint = fields.version > version ? 'it was written by a newer kms: run that one' : 'no released kms wrote it';
-    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, { hint });
+    throw new KmsError('corrupt', `${name}: expected seal version ${version}, found ${fields.version}`, {
+      hint: 'it was written by a newer kms: run that one',
+    });
   }
   const header = readFields(fields);
   const mac = bytesOf(fields.mac, 32);
@@ -118,7 +118,7 @@ function readSlot(value: unknown): SealHeader['slots'][number] | undefined {
   const proof = bytesOf(value.proof, proofLength);
   const wrapped = bytesOf(value.wrapped, wrappedLength);
   if (!kind || !publicKey || !proof || !wrapped || !isHex(value.master, commitmentLength)) return;
-  // Damage to either is told from a wrong key.
+  // Checked so that damage to either is told from a wrong key.
   const id = slotId(publicKey);
   if (value.id !== id) return;
   const params: Record<string, SlotParam> = {};

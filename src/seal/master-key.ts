@@ -1,5 +1,5 @@
-// What is derived from a master key: the commitment by which everybody names it, and the chain key, by which a later
-// master key shows that it came from this one. Format: docs/seal-format.md.
+// Values derived from a master key, among them the commitment that identifies it and the chain key, with which a later
+// master key proves its descent from this one. Format: docs/seal-format.md.
 import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, hmacSha256, sha256 } from '../crypto/hash.ts';
 
@@ -7,19 +7,19 @@ import { hkdfSha256, hmacSha256, sha256 } from '../crypto/hash.ts';
 export const commitmentLength = 64;
 
 /**
- * The key that only those know who held this master key, or one that came from it: each seal keeps it, wrapped, for as
- * long as a custodian's proof is about this master key. Nothing is encrypted with it.
+ * The key known only to holders of this master key or of one descended from it: each seal keeps it, wrapped, as long as
+ * a custodian's proof refers to this master key. Nothing is encrypted with it.
  */
 export function chainKeyOf(masterKey: Uint8Array): Uint8Array {
   return hkdfSha256(masterKey, 'kms/master/v1/chain', 32);
 }
 
-/** 64 hex digits that commit to a chain key, and so to the master key that it is of. */
+/** 64 hex digits that commit to a chain key, and so to its master key. */
 export function commitmentTo(chainKey: Uint8Array): string {
   return toHex(sha256(concatBytes(utf8('kms/master/v1/commitment'), chainKey)));
 }
 
-/** The 16 digits of a commitment that people compare. */
+/** The first 16 digits of a commitment, for comparison by eye. */
 export function fingerprintOf(commitment: string): string {
   return commitment.slice(0, 16);
 }

@@ -1,5 +1,5 @@
-// The opened seal: the master key and, under it, the key of every store. A value: what changes it answers a new one,
-// whose bytes the caller makes durable before using it. Opening touches nothing.
+// The opened seal: the master key and, under it, the key of every store. It is an immutable value: a change returns a
+// new one, whose bytes the caller makes durable before using it. Opening writes nothing.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
@@ -18,50 +18,49 @@ import {
 } from './slot.ts';
 import { readingKeysOf, type TenantKeys, tenantKeyLength, tenantKeys } from './tenant-keys.ts';
 
-/** A tenant key that there is or was. */
+/** A present or past tenant key. */
 export interface KeyEpoch {
   readonly epoch: number;
-  /** Retired: files can no longer be opened with it, only read what left the appliance. */
+  /** Retired: the key no longer opens files, and only reads data that left the appliance. */
   readonly retired: boolean;
 }
 
 export interface Seal {
   readonly applianceId: string;
-  /** The commitment to the master key, which the proofs of new slots are about. */
+  /** The commitment to the master key, which the proofs of new slots refer to. */
   readonly master: string;
   /** The fingerprint of the master key. */
   readonly fingerprint: string;
   readonly slots: readonly Slot[];
   /** The directories of the stores that have keys. */
   readonly stores: readonly string[];
-  /** The keys of the store in `dir`; each call makes an object of its own. */
+  /** The keys of the store in `dir`; each call makes a new object. */
   keysFor(dir: string): TenantKeys;
-  /** The epochs of the store in `dir`, the oldest first. */
+  /** The epochs of the store in `dir`, oldest first. */
   epochsOf(dir: string): readonly KeyEpoch[];
   /** This seal with a new random key for the store in `dir`. */
   withStore(dir: string): Seal;
-  /** This seal without the keys of the store in `dir`, which nobody can read from then on. */
+  /** This seal without the keys of the store in `dir`, whose data can no longer be read. */
   withoutStore(dir: string): Seal;
-  /** This seal with one more random key for the store in `dir`, of the next epoch. */
+  /** This seal with another random key for the store in `dir`, of the next epoch. */
   withNextEpoch(dir: string): Seal;
-  /** This seal with nothing but the keys for reading of that epoch, which must not be the newest. */
+  /** This seal with only the reading keys of that epoch, which must not be the newest. */
   withRetiredEpoch(dir: string, epoch: number): Seal;
-  /** This seal with one more custodian. Throws `conflict` for one that it has, or of a former master key. */
+  /**
+   * This seal with another custodian. Throws `conflict` if it already has that custodian, or if the slot is of an
+   * earlier master key.
+   */
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */
   withoutSlot(id: string): Seal;
   /**
    * This seal under a new random master key, with the same custodians and store keys. The custodian that opened it gets
-   * a proof of the new one; to the others, whose secrets are elsewhere, the chain key of the former one shows where it
-   * came from.
+   * a proof of the new key; for the others, whose secrets are not here, the former key's chain key proves the descent.
    */
   withNewMaster(): Seal;
-  /** The seal file. */
+  /** The bytes of the seal file. */
   toBytes(): Uint8Array;
-  /**
-   * Another seal file of this appliance, opened with the master key that this one holds. `name` is how errors call the
-   * file.
-   */
+  /** Opens another seal file of this appliance with the same master key. `name` is the file's name in errors. */
   openOther(bytes: Uint8Array, name: string): Seal;
   /** Overwrites the keys held, best effort. */
   wipe(): void;
@@ -73,10 +72,10 @@ const lastEpoch = 0xffff;
 interface State {
   readonly applianceId: string;
   readonly masterKey: Uint8Array;
-  /** The chain keys of master keys before this one that proofs are about, by their commitments. */
+  /** The chain keys of earlier master keys that proofs refer to, by their commitments. */
   readonly former: ReadonlyMap<string, Uint8Array>;
   readonly slots: readonly Slot[];
-  /** The keys of the proofs of custodians whose secrets were here, by slot. */
+  /** The proof keys of custodians whose secrets were given, by slot. */
   readonly proofKeys: ReadonlyMap<string, Uint8Array>;
   readonly keys: ReadonlyMap<string, ReadonlyMap<number, Uint8Array>>;
 }
@@ -90,7 +89,7 @@ export function sealFor(custodians: readonly [Custodian, ...Custodian[]], random
   return sealOf({ applianceId, masterKey, former: new Map(), slots, proofKeys: new Map(), keys: new Map() }, random);
 }
 
-/** Opens the bytes of a seal file with a custodian's secret. `name` is how errors call the file. */
+/** Opens the bytes of a seal file with a custodian's secret. `name` is the file's name in errors. */
 export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, name = 'kms.seal'): Seal {
   const { header, mac } = parseHeader(bytes, name);
   const id = slotIdOf(secret);
@@ -108,7 +107,7 @@ export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, 
   if (!masterKey) throw damaged(name);
   const proofKey = proofKeyOf(secret);
   const state = openWith(masterKey, new Map([[id, proofKey]]), { header, mac }, name);
-  // It is no damage either: who made it had a master key of their own.
+  // No mere damage: the file was made with a foreign master key.
   const isKnown = slot.master === header.master || state.former.has(slot.master);
   if (!isKnown || !equalBytes(slot.proof, proofOf(slot, header.applianceId, proofKey))) {
     sealOf(state, random).wipe();
@@ -117,7 +116,7 @@ export function openSeal(bytes: Uint8Array, secret: Uint8Array, random: Random, 
   return sealOf(renewed(state), random);
 }
 
-/** Throws `corrupt` unless all of the seal is what who holds this master key made. */
+/** Throws `corrupt` unless the whole seal was made by a holder of this master key. */
 function openWith(
   masterKey: Uint8Array,
   proofKeys: State['proofKeys'],
@@ -128,7 +127,7 @@ function openWith(
   if (!equalBytes(mac, sealMac(masterKey, headerText(header)))) throw damaged(name);
   if (master !== commitmentTo(chainKeyOf(masterKey))) throw damaged(name);
   const wrapKey = wrapKeyOf(masterKey);
-  // The MAC of the whole fits, so that what does not open here is no damage.
+  // The MAC of the whole file fits, so a key that does not open is no mere damage.
   const unwrap = (wrapped: Uint8Array, place: Uint8Array): Uint8Array => {
     const key = openXChaCha(wrapKey, wrapped.subarray(0, 24), wrapped.subarray(24), place);
     if (!key) throw foreign(name);
@@ -153,7 +152,7 @@ function openWith(
 }
 
 /**
- * With proofs of the present master key wherever the key to make them is at hand, and the chain keys that the other
+ * Renews the proofs for the present master key where the proof key is held, and keeps the chain keys that the other
  * proofs still need.
  */
 function renewed(state: State): State {
@@ -272,7 +271,7 @@ function sealOf(state: State, random: Random): Seal {
   };
 }
 
-/** Everything wrapped once more: the master key for all slots, and under it each store's keys and the chain keys. */
+/** Wraps everything again: the master key for all slots, and under it each store's keys and the chain keys. */
 function headerOf({ applianceId, masterKey, former, slots, keys }: State, random: Random): SealHeader {
   const wrapKey = wrapKeyOf(masterKey);
   const wrap = (key: Uint8Array, place: Uint8Array): Uint8Array => {
@@ -293,7 +292,7 @@ function headerOf({ applianceId, masterKey, former, slots, keys }: State, random
   };
 }
 
-/** Associated data of what is wrapped of a store: its whole key, or that of reading alone. */
+/** Associated data of a store's wrapped keys: the whole key, or only the reading keys. */
 function place(applianceId: string, dir: string, epoch: number, length: number): Uint8Array {
   const kind = length === tenantKeyLength ? 'store-key' : 'store-reading-keys';
   return utf8(`kms/${kind}/v1/${applianceId}/${dir}/${epoch}`);
@@ -303,7 +302,10 @@ function chainPlace(applianceId: string, commitment: string): Uint8Array {
   return utf8(`kms/chain-key/v1/${applianceId}/${commitment}`);
 }
 
-/** The secret opens it, and yet the custodian was never given this master key, nor one that it came from. */
+/**
+ * The error if the secret opens the seal although its custodian was never given this master key, or one that it
+ * descends from.
+ */
 function foreign(name: string): KmsError {
   const what =
     'it is not the appliance that this custodian was made for: somebody made another one to their public key';

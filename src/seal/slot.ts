@@ -1,42 +1,42 @@
-// A slot of the seal: the master key, wrapped so that one custodian's secret opens it. The wrapping is to a public key
-// (HPKE with X-Wing, which a quantum computer does not break), so that a new master key is wrapped for every custodian
-// without asking one of them. Anybody can wrap a key of their own to that public key: the slot's proof, a MAC under a
-// key from the secret, is what shows the custodian that the master key is one that they were given.
+// A slot of the seal: the master key, wrapped so that one custodian's secret opens it. It is wrapped to a public key
+// (HPKE with X-Wing, which a quantum computer does not break), so that a new master key can be wrapped for every
+// custodian without asking any of them. Anyone could wrap a key of their own to that public key: the slot's proof, a
+// MAC under a key derived from the secret, shows the custodian that the master key is one that they were given.
 import { concatBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hkdfSha256, hmacSha256, sha256 } from '../crypto/hash.ts';
 import { hpkeOpen, hpkeSeal } from '../crypto/hpke.ts';
 import { xWingEncLength, xWingKem, xWingPublicKey } from '../crypto/x-wing.ts';
 import type { CustodianKind } from '../model/custodian-kinds.ts';
 
-/** Gives bytes from a secure generator. */
+/** Returns bytes from a secure generator. */
 export type Random = (length: number) => Uint8Array;
 
 export type SlotParam = string | number | readonly string[];
 
-/** A custodian as their slot names them. */
+/** A custodian as described in a slot. */
 interface Holder {
-  /** 16 hex digits, and what people compare: the fingerprint of the public key. */
+  /** 16 hex digits for comparison by eye: the fingerprint of the public key. */
   readonly id: string;
   readonly kind: CustodianKind;
-  /** What the kind needs to make the secret again; nothing secret. */
+  /** Parameters for recreating the secret, by kind; not secret. */
   readonly params: Readonly<Record<string, SlotParam>>;
   readonly publicKey: Uint8Array;
 }
 
-/** A custodian who is to get a slot, made from their secret. */
+/** A custodian to be given a slot, made from their secret. */
 export interface Custodian extends Holder {
-  /** Makes and checks the proof of the slot; as secret as the secret itself. */
+  /** Makes and checks the slot's proof; as secret as the secret itself. */
   readonly proofKey: Uint8Array;
 }
 
 export interface Slot extends Holder {
-  /** The commitment to the master key that the proof is about: that of the seal, or one that it came from. */
+  /** The commitment to the master key in the proof: the seal's, or one that it descends from. */
   readonly master: string;
   readonly proof: Uint8Array;
 }
 
-const info = utf8('kms/slot/v3');
-/** Bytes that `wrapForSlot` makes: what HPKE sends along, the master key and a tag. */
+const info = utf8('kms/slot/v1');
+/** Length of the result of `wrapForSlot`: HPKE's encapsulated key, the master key and a tag. */
 export const wrappedLength = xWingEncLength + 32 + 16;
 export const proofLength = 32;
 
@@ -56,20 +56,20 @@ export function slotIdOf(secret: Uint8Array): string {
 }
 
 export function slotId(publicKey: Uint8Array): string {
-  return fingerprint('kms/slot/v3/fingerprint', publicKey);
+  return fingerprint('kms/slot/v1/fingerprint', publicKey);
 }
 
-/** 16 hex digits that name a key without telling anything of it. */
+/** 16 hex digits that identify a key without revealing anything about it. */
 function fingerprint(label: string, key: Uint8Array): string {
   return toHex(sha256(concatBytes(utf8(label), key)).subarray(0, 8));
 }
 
-/** The key of a custodian's proofs. */
+/** The key for a custodian's proofs. */
 export function proofKeyOf(secret: Uint8Array): Uint8Array {
-  return hkdfSha256(secret, 'kms/slot/v3/proof', 32);
+  return hkdfSha256(secret, 'kms/slot/v1/proof', 32);
 }
 
-/** It covers all that a slot says, but for what is wrapped: that is a key of this commitment or none. */
+/** Covers everything in a slot except the wrapped bytes, which hold either the key of this commitment or none. */
 export function proofOf(
   { id, kind, params, publicKey, master }: Omit<Slot, 'proof'>,
   applianceId: string,
@@ -79,7 +79,7 @@ export function proofOf(
   return hmacSha256(proofKey)(utf8(JSON.stringify(covered)));
 }
 
-/** The bytes `enc ‖ ciphertext`. */
+/** Returns the bytes `enc ‖ ciphertext`. */
 export function wrapForSlot(
   { id, publicKey }: Holder,
   applianceId: string,
@@ -90,7 +90,7 @@ export function wrapForSlot(
   return concatBytes(enc, ciphertext);
 }
 
-/** The master key, or nothing when the secret is another one or the bytes were changed. */
+/** The master key; undefined if the secret is another one or the bytes were changed. */
 export function unwrapSlot(
   { id }: Holder,
   applianceId: string,
@@ -104,7 +104,7 @@ export function unwrapSlot(
 
 /** 32 bytes, X-Wing's private key. */
 function seedOf(secret: Uint8Array): Uint8Array {
-  return hkdfSha256(secret, 'kms/slot/v3/mlkem768-x25519', 32);
+  return hkdfSha256(secret, 'kms/slot/v1/mlkem768-x25519', 32);
 }
 
 function aad(applianceId: string, slotId: string): Uint8Array {

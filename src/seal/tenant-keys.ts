@@ -1,14 +1,16 @@
-// The keys of one tenant, all derived from its tenant key: one label each, so that no key serves two purposes. Of an
-// epoch that was retired, only the keys that read what left the appliance are left.
+// The keys of one tenant, all derived from its tenant key with one label each, so that no key serves two purposes. Of a
+// retired epoch only the keys that read data outside the appliance are left.
 
 import { concatBytes } from '../crypto/bytes.ts';
 import { hkdfSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 
-/** Keys of what clients and auditors hold: hashes, headers, cursors, signatures. They stay readable for ever. */
+/**
+ * Keys for data held by clients and auditors: hashes, headers, cursors, signatures. That data stays readable for ever.
+ */
 const readingLabels = ['hash', 'header', 'cursor', 'asset-signing', 'activity-head'] as const;
 
-/** What a key is for. The label is part of the derivation and never changes once released. */
+/** The purpose of a key. The label is part of the derivation and never changes once released. */
 export type KeyLabel =
   | 'log'
   | 'snapshot'
@@ -26,39 +28,39 @@ export const tenantKeyLength = 32;
 export const readingKeysLength = readingLabels.length * tenantKeyLength;
 
 export interface TenantKeys {
-  /** Counts the tenant keys that there have been; new bytes are made under this one. Fits 16 bits. */
+  /** The number of the current tenant key, which new data is sealed under. Fits 16 bits. */
   readonly epoch: number;
-  /** All that are held, retired ones too, the oldest first. */
+  /** All epochs held, retired ones included, oldest first. */
   readonly epochs: readonly number[];
   /**
-   * The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers don't change or
+   * The 32-byte key for `label` in `epoch` (default: the current one). Owned by this object: callers must not change or
    * wipe it. Throws `not-found` for an epoch that is not held, `sealed` after a wipe.
    */
   key(label: KeyLabel, epoch?: number): Uint8Array;
   /**
-   * What `open` opens with one of the keys; undefined where it does not. It is kept, with others that were asked for of
-   * late, until the wipe: `what` names it, with all that it is bound to. Owned by this object, which overwrites the one
-   * asked for longest ago: callers don't change it, and use it at once or ask again.
+   * The result of `open`, cached until the wipe under the name `what`, which must include all that the result is bound
+   * to; undefined if `open` fails. Owned by this object, which overwrites the least recently used results: callers must
+   * not change it, and use it at once or ask again.
    */
   opened(what: string, open: () => Uint8Array | undefined): Uint8Array | undefined;
   /** Overwrites all key bytes, best effort. */
   wipe(): void;
 }
 
-/** Opened keys that are kept. */
+/** Maximum of opened keys in the cache. */
 const mostOpened = 500;
 
-/** What stays of a tenant key when its epoch is retired: the keys for reading, one behind the other. */
+/** The remainder of a tenant key when its epoch is retired: the reading keys, concatenated. */
 export function readingKeysOf(tenantKey: Uint8Array): Uint8Array {
   return concatBytes(...readingLabels.map((label) => derive(tenantKey, label)));
 }
 
-/** Makes the keys from what is held by epoch: tenant keys (32 bytes), or the keys for reading of retired epochs. */
+/** Makes the keys from the bytes held by epoch: tenant keys (32 bytes), or the reading keys of retired epochs. */
 export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys {
   const epochs = [...byEpoch.keys()].sort((a, b) => a - b);
   const epoch = epochs.at(-1) ?? 0;
   const derived = new Map<string, Uint8Array>();
-  /** The one asked for longest ago first. */
+  /** Least recently used first. */
   const open = new Map<string, Uint8Array>();
   let wiped = false;
   return {
@@ -110,8 +112,7 @@ function readingKey(held: Uint8Array, label: KeyLabel): Uint8Array | undefined {
 
 export interface LiveKeys extends TenantKeys {
   /**
-   * From here on `next` is what is used. What was handed out before stays good until the wipe, since files are being
-   * written with it.
+   * From now on uses `next`. Keys handed out before stay valid until the wipe, since files are being written with them.
    */
   replace(next: TenantKeys): void;
 }

@@ -1,5 +1,5 @@
-// Room for answers on their way out: one budget for all that wait to be read, in which a list has to find room before
-// it is made, and in which those who read slowly make room for those who wait for it.
+// Memory for answers that clients have not read yet: one budget for all, in which a list reserves room before it is
+// made, and in which slow readers are cut off for requests that wait.
 import type { ServerResponse } from 'node:http';
 import { KmsError } from '../errors.ts';
 import type { AnswerRoom, Holder } from '../http/request.ts';
@@ -7,24 +7,22 @@ import type { AnswerRoom, Holder } from '../http/request.ts';
 const MiB = 1024 * 1024;
 
 export interface AnswerLimits {
-  /**
-   * Bytes of answers that wait to be read, and that lists in the making may come to: in all, of a tenant, of a caller.
-   */
+  /** Bytes of unread answers, including lists being made: in all, of a tenant, of a caller. */
   readonly unread: number;
   readonly ofOneTenant: number;
   readonly ofOneCaller: number;
-  /** Requests that wait for room, likewise, and milliseconds that each may. */
+  /** Requests waiting for room: in all, of a tenant, of a caller; then the milliseconds that each may wait. */
   readonly queued: number;
   readonly queuedOfOneTenant: number;
   readonly queuedOfOneCaller: number;
   readonly patience: number;
   /**
-   * When others want the room, whoever has read nothing for so many milliseconds is cut off, and whoever has read
-   * less than so many bytes a second after as many.
+   * While the room is needed, a client that has read nothing for `grace` milliseconds is disconnected, and so is one
+   * that has read less than `slowest` bytes a second after that time.
    */
   readonly grace: number;
   readonly slowest: number;
-  /** Milliseconds between two looks at those, while somebody waits. */
+  /** Milliseconds between two checks for slow readers, while a request waits. */
   readonly lookEvery: number;
 }
 
@@ -41,7 +39,7 @@ export const usualAnswerLimits: AnswerLimits = {
   lookEvery: 1000,
 };
 
-/** Numbers in all, of each tenant, and of each caller, that others bound. */
+/** Counts in all, by tenant and by caller, each with a bound. */
 class Shares {
   all = 0;
   readonly #of = new Map<string, number>();
@@ -72,7 +70,7 @@ interface Waiter extends Wanting {
   readonly refuse: (error: KmsError) => void;
 }
 
-/** Counts the bytes that wait to be read. */
+/** Counts the bytes of unread answers. */
 export class AnswerBudget {
   readonly #limits: AnswerLimits;
   readonly #bytes = new Shares();
@@ -89,7 +87,7 @@ export class AnswerBudget {
     return this.#bytes.all;
   }
 
-  /** Whether there is room for so many more; they are counted then. */
+  /** Counts this many more bytes, if there is room; says whether there was. */
   take(bytes: number, holder: Holder): boolean {
     const { unread, ofOneTenant, ofOneCaller } = this.#limits;
     if (!this.#bytes.fits(bytes, holder, unread, ofOneTenant, ofOneCaller)) return false;
@@ -97,13 +95,13 @@ export class AnswerBudget {
     return true;
   }
 
-  /** Refuses so many, for whom others have to make room: who comes again may find it. */
+  /** Refuses the bytes, and disconnects slow readers for them: a retry may find room. */
   refuse(bytes: number, holder: Holder): never {
     this.#makeRoom([{ bytes, holder }]);
     throw noRoom();
   }
 
-  /** Waits for room, in the order of coming. `broken` rejects where nobody waits for the answer any more. */
+  /** Waits for room, first come, first served. Rejects when `broken` aborts, as the client is gone. */
   wait(bytes: number, holder: Holder, broken: AbortSignal): Promise<void> {
     const { queued, queuedOfOneTenant, queuedOfOneCaller, patience, lookEvery } = this.#limits;
     if (!this.#waiting.fits(1, holder, queued, queuedOfOneTenant, queuedOfOneCaller)) return Promise.reject(noRoom());
@@ -117,7 +115,7 @@ export class AnswerBudget {
     });
   }
 
-  /** Counts what is there already; fewer where `bytes` is negative. */
+  /** Counts bytes without asking for room; gives them back if `bytes` is negative. */
   add(bytes: number, holder: Holder): void {
     this.#bytes.add(bytes, holder);
     if (bytes < 0) this.#letIn();
@@ -131,7 +129,7 @@ export class AnswerBudget {
     this.#rooms.delete(room);
   }
 
-  /** Whether it was still there. */
+  /** Whether it was still waiting. */
   #leave(waiter: Waiter): boolean {
     if (!this.#queue.delete(waiter)) return false;
     this.#waiting.add(-1, waiter.holder);
@@ -159,7 +157,7 @@ export class AnswerBudget {
     this.#looking = undefined;
   }
 
-  /** Cuts off who is slow and stands in the way of somebody who waits, or comes. */
+  /** Disconnects slow readers whose room a waiting or new request needs. */
   #makeRoom(waiting: readonly Wanting[]): void {
     const { unread, grace, slowest } = this.#limits;
     const tenants = new Set(waiting.map(({ holder }) => holder.tenant));
@@ -179,7 +177,7 @@ export class ResponseRoom implements AnswerRoom {
   #taken = 0;
   #isMade = false;
   #isClosed = false;
-  /** When it began to be sent, how long it was, and when a part of it was read last. */
+  /** When sending began, the length then, and when the client last read a part. */
   #begun: { readonly at: number; readonly length: number; lastRead: number } | undefined;
 
   constructor(outgoing: ServerResponse, budget: AnswerBudget) {
@@ -187,7 +185,7 @@ export class ResponseRoom implements AnswerRoom {
     this.#budget = budget;
   }
 
-  /** Once room was taken. */
+  /** Undefined until room is taken. */
   get holder(): Holder | undefined {
     return this.#holder;
   }
@@ -213,7 +211,7 @@ export class ResponseRoom implements AnswerRoom {
   #hold(bytes: number, holder: Holder): void {
     this.#holder = holder;
     this.#taken += bytes;
-    // Room that was given back before was for something else.
+    // Room that was given back before was for another answer.
     this.#begun = undefined;
     this.#budget.opened(this);
     const closed = (): void => {
@@ -224,7 +222,7 @@ export class ResponseRoom implements AnswerRoom {
     else this.#outgoing.once('close', closed);
   }
 
-  /** The answer is there, or there will be none. Until then it is worked on, also when nobody waits for it any more. */
+  /** The answer is complete, or there will be none. Until then the work goes on, even if the client is gone. */
   made(): void {
     this.#isMade = true;
     this.#letGo();
@@ -264,7 +262,7 @@ export class ResponseRoom implements AnswerRoom {
   }
 }
 
-/** Seconds. */
+/** In seconds. */
 const soon = 5;
 
 function noRoom(): KmsError {

@@ -1,13 +1,13 @@
-// A request of a socket as the app takes it. The target is normalised as URLs are (WHATWG) where it is not plain; it is
-// taken no wider than by the adapter that sends answers in pieces, which looks at it once all is done and recorded.
+// ApiRequest of a Node request. A target that is not plain is normalised as a URL (WHATWG). Nothing is accepted that
+// the library for streamed answers would refuse, since it parses the target only once all is done and recorded.
 import type { IncomingMessage } from 'node:http';
 import type { ApiRequest } from '../http/request.ts';
 
-/** A Host that stands for itself. */
+/** A Host that needs no parsing. */
 const plainHost = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
-/** A path that does: nothing in it is escaped, and neither `.` nor `..` leads away. */
+/** A path that needs no parsing: no escapes, and no segment `.` or `..`. */
 const plainPath = /^(?:\/[\w-][\w.-]*)+$/;
-/** Characters that URLs keep as they are. */
+/** Characters that URLs leave unescaped. */
 const keptCharacters = /^\/[!#$&-;=?-[\]_a-z~]*$/;
 const dotSegment = /\/\.\.?(?:[/?#]|$)/;
 
@@ -28,7 +28,7 @@ function partsOf(url: URL | null): RequestTarget | undefined {
   return url ? { path: url.pathname, search: url.search } : undefined;
 }
 
-/** A backslash in a path is a slash to some programs. */
+/** Some programs read a backslash in a path as a slash. */
 function hasBackslash(url: string): boolean {
   const backslash = url.indexOf('\\');
   if (backslash < 0) return false;

@@ -1,6 +1,6 @@
-// The budget of bytes that bodies share, on their way in and while they are worked on, and a request's body under it:
-// read when the app asks for it, and let go of where the answer goes out without it, so that the client gets that
-// answer however much it still sends.
+// The memory budget of request bodies, while they are received and worked on, and a request's body under it: read when
+// the app asks for it, and discarded if the answer needs none of it, so that the client gets that answer however much
+// it still sends.
 import { IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
@@ -11,13 +11,13 @@ import type { BodySource } from '../http/request.ts';
 const MiB = 1024 * 1024;
 
 export interface BodyLimits {
-  /** Bytes of bodies, from which on those are refused whose sender needs no credential. */
+  /** Total bytes of bodies beyond which those that need no credential are refused. */
   readonly waiting: number;
-  /** From which on every other one is. */
+  /** Total bytes beyond which all others are refused too. */
   readonly waitingAtMost: number;
-  /** Of one credential. */
+  /** Bytes held for one credential. */
   readonly ofOneHolder: number;
-  /** What is read of a body that nobody wants: bytes, and milliseconds. */
+  /** Limits of an unwanted body that is read and discarded: bytes, and milliseconds. */
   readonly unwanted: number;
   readonly unwantedFor: number;
 }
@@ -30,10 +30,10 @@ export const usualBodyLimits: BodyLimits = {
   unwantedFor: 10_000,
 };
 
-/** A body that was declared no longer is let go of on a connection that goes on. */
+/** The connection is kept after discarding a body if its declared length is at most this. */
 const keptConnection = MiB;
 
-/** Counts the bytes of bodies that come in more than one piece, until their requests are answered. */
+/** Counts the bytes of bodies that come in several pieces, until their requests are answered. */
 export class BodyBudget {
   readonly limits: BodyLimits;
   readonly #holders = new Map<string, number>();
@@ -47,7 +47,7 @@ export class BodyBudget {
     return this.#waiting;
   }
 
-  /** Whether there is room for so many more; they are counted then. */
+  /** Counts this many more bytes, if there is room; says whether there was. */
   take(bytes: number, holder: string | undefined): boolean {
     const { waiting, waitingAtMost, ofOneHolder } = this.limits;
     const held = holder === undefined ? 0 : (this.#holders.get(holder) ?? 0) + bytes;
@@ -68,28 +68,28 @@ export class BodyBudget {
 }
 
 /**
- * A request whose body is gathered until somebody reads it, and handed over whole where all of it is there by then, as
- * it is of most: the buffer, the flow, the end and the closing of a Readable take more time than all else that is done
- * with it, and keep some hundred bytes for a piece of one. Whoever reads it as a stream gets it so.
+ * A request that gathers its body until it is read, and hands it over at once if it is complete by then, as most are. A
+ * Readable's buffering, flow and end take more time than the rest of the request, and some hundred bytes even for a
+ * one-piece body. Reading it as a stream works too.
  */
 export class Incoming extends IncomingMessage {
   #gathered: Uint8Array | undefined;
-  /** How much of that is the body's. */
+  /** Bytes of `#gathered` that are the body's. */
   #length = 0;
-  /** Pieces that it was gathered from. */
+  /** Number of pieces gathered. */
   #pieces = 0;
   #isTaken = false;
-  /** No more is to come. */
+  /** The body has ended. */
   #isOver = false;
-  /** While the request waits for its turn. */
+  /** Set while the request waits for its turn. */
   #onPiece: ((bytes: number) => void) | undefined;
 
-  /** How many more pieces came than whoever reads it as a stream will see. */
+  /** Pieces hidden by the gathering from a reader of the stream. */
   get joined(): number {
     return Math.max(0, this.#pieces - 1);
   }
 
-  /** The body, once; undefined where not all of it was gathered, or it is read as a stream. */
+  /** The whole body, once; undefined if it is not complete, or is read as a stream. */
   takeWhole(): Uint8Array | undefined {
     const gathered = this.#gathered;
     if (!gathered || this.#length !== Number(this.headers['content-length'])) return undefined;
@@ -97,18 +97,18 @@ export class Incoming extends IncomingMessage {
     return gathered.length === this.#length ? gathered : gathered.subarray(0, this.#length);
   }
 
-  /** From now on the request waits for its turn, and `onPiece` is told of what is kept of it; undefined: no more. */
+  /** From now on the request waits for its turn, and `onPiece` gets the bytes kept for it; undefined ends this. */
   wait(onPiece: ((bytes: number) => void) | undefined): void {
     this.#onPiece = onPiece;
   }
 
-  /** Nobody reads what was gathered. */
+  /** Discards the gathered bytes. */
   letGo(): void {
     if (this.#gathered) this.#isTaken = true;
     this.#gathered = undefined;
   }
 
-  /** Node's parser calls it with each piece, and with null at the end. Answers whether there is room for more. */
+  /** Called by Node's parser with each piece, and with null at the end. Returns whether there is room for more. */
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
     if (this.#isTaken) return true;
     if (!this.#gathered && (!chunk || this.readableFlowing !== null)) return super.push(chunk, encoding);
@@ -123,7 +123,7 @@ export class Incoming extends IncomingMessage {
     this.#pieces++;
     this.#onPiece?.(chunk.length);
     if (!this.#gathered) {
-      // A piece is a view of all that was read at once, which would be kept as long as the request waits.
+      // Copy: a piece is a view of all bytes of one read, which would be kept as long as the request waits.
       this.#gathered = this.#onPiece ? new Uint8Array(chunk) : chunk;
       return;
     }
@@ -139,7 +139,7 @@ export class Incoming extends IncomingMessage {
     super._read(size);
     const gathered = this.#gathered;
     if (!gathered) return;
-    // Node looks once more at a request that was answered, which nobody reads.
+    // Node reads once more from an answered request, whose body is not wanted.
     if (this.readableFlowing === null) return void this.letGo();
     this.#gathered = undefined;
     super.push(gathered.subarray(0, this.#length));
@@ -147,7 +147,8 @@ export class Incoming extends IncomingMessage {
   }
 
   static {
-    // Node lets go of a request that has ended. It is an accessor there too, which Node's types say is a property.
+    // Node's HTTP server drops a request once it has ended. An accessor on the prototype too, though Node's types
+    // declare a property.
     const { get } = Object.getOwnPropertyDescriptor(Readable.prototype, 'readableEnded') ?? {};
     Object.defineProperty(Incoming.prototype, 'readableEnded', {
       get(this: Incoming) {
@@ -161,11 +162,11 @@ export class RequestBody implements BodySource {
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   readonly #budget: BodyBudget;
-  /** Bytes; undefined for one in chunks, whose length shows at its end. */
+  /** Bytes; undefined for a chunked body, whose length shows at its end. */
   readonly #declared: number | undefined;
-  /** What was counted of the body, as long as the request is worked on. */
+  /** Bytes counted for the body while the request is worked on. */
   #worked: { readonly bytes: number; readonly holder: string | undefined } | undefined;
-  /** The client waits to be told that its body is wanted (RFC 9110 §10.1.1). */
+  /** The client waits for 100 Continue before it sends the body (RFC 9110 §10.1.1). */
   #isHeldBack: boolean;
   #isLetGo = false;
 
@@ -185,7 +186,7 @@ export class RequestBody implements BodySource {
     if (this.#isHeldBack) this.#outgoing.writeContinue();
     this.#isHeldBack = false;
     const whole = incoming instanceof Incoming && Number(declared) <= limit ? incoming.takeWhole() : undefined;
-    // What is worked on together takes its steps together: each waits here.
+    // A promise all the same: requests that are worked on together go one step at a time.
     if (whole) return Promise.resolve(whole);
     return new Promise((resolve, reject) => {
       let bytes = nothing;
@@ -194,7 +195,7 @@ export class RequestBody implements BodySource {
       let counted = 0;
       let isDone = false;
 
-      // Listeners stay, since to take them off costs as much as to put them on: what comes later is nobody's.
+      // The listeners stay, since removing them costs as much as adding them; they ignore later events.
       const end = (): void => {
         isDone = true;
         budget.give(counted, holder);
@@ -228,12 +229,12 @@ export class RequestBody implements BodySource {
           this.letGo();
           return;
         }
-        // Most come in one piece, which waits for nothing.
+        // Most bodies come in one piece, which needs no copy.
         if (after === declared && length === 0) bytes = chunk;
         else {
           const room = bytes.length;
           const wanted = after <= room ? room : Math.min(declared ?? limit, Math.max(after, room * 2, leastRoom));
-          // One array that grows: pieces of a byte each would take many times their length.
+          // One growing array: a list of one-byte pieces would take many times their length.
           if (wanted > room) {
             if (!budget.take(wanted - room, holder)) {
               end();
@@ -255,21 +256,21 @@ export class RequestBody implements BodySource {
       if (incoming.readableEnded) return onEnd();
       if (incoming.destroyed) return onBroken();
       incoming.on('data', onData).on('close', onBroken);
-      // The HTTP parser holds a body to the length that it was declared with.
+      // With a declared length, the HTTP parser holds the body to it.
       if (!declared) incoming.on('end', onEnd);
     });
   }
 
-  /** To be called once the request is worked on no more. */
+  /** Call this once the request is no longer worked on. */
   done(): void {
     if (this.#worked) this.#budget.give(this.#worked.bytes, this.#worked.holder);
     this.#worked = undefined;
   }
 
   /**
-   * To be called at once when no more is wanted, before the head of the answer is written. What is still to come is
-   * read and thrown away, up to a bound: a connection that is closed with bytes unread is reset, and the answer may be
-   * lost with it (RFC 9112 §9.6).
+   * Call this as soon as no more of the body is wanted, before the head of the answer is written. The rest is read and
+   * discarded, up to a bound: closing a connection with unread bytes resets it, and the answer may be lost (RFC 9112
+   * §9.6).
    */
   letGo(): void {
     const incoming = this.#incoming;
@@ -277,7 +278,7 @@ export class RequestBody implements BodySource {
     if (incoming instanceof Incoming && incoming.complete) incoming.letGo();
     if (incoming.complete || incoming.destroyed || this.#declared === 0 || this.#isLetGo) return;
     this.#isLetGo = true;
-    // A client that was not told to send may or may not: the connection cannot go on.
+    // A client that got no 100 Continue may or may not send its body, so the connection cannot be kept.
     if (this.#isHeldBack || this.#declared === undefined || this.#declared > keptConnection) {
       outgoing.setHeader('Connection', 'close');
     }
@@ -296,14 +297,14 @@ export class RequestBody implements BodySource {
       clearTimeout(timer);
       closeFully();
     });
-    // At its end a stream of Node's closes by itself.
+    // Node closes a stream by itself when it has ended.
     incoming.resume();
   }
 }
 
 /**
- * From now on the end of the last answer closes one direction only; the function that comes back closes the other, and
- * both after it.
+ * From now on the end of the last answer closes only the sending side. The returned function closes the other side, at
+ * once or when that answer has ended.
  */
 function closeInTwoSteps(socket: Socket): () => void {
   let isHalfClosed = false;
@@ -312,7 +313,7 @@ function closeInTwoSteps(socket: Socket): () => void {
     socket.end();
   };
   return () => {
-    // What the prototype has counts again.
+    // Restores the method of the prototype.
     Reflect.deleteProperty(socket, 'destroySoon');
     if (isHalfClosed) socket.destroySoon();
   };
@@ -322,13 +323,13 @@ const leastRoom = 4096;
 const nothing: Uint8Array = new Uint8Array(0);
 
 /**
- * So many small pieces a body may come in, and so many are thrown away: a chunk of one byte costs a thousand times what
- * the byte does.
+ * Limits on the number of small pieces of a body that is read, and of one that is discarded: a chunk of one byte costs
+ * a thousand times as much as the byte.
  */
 const fewPieces = 4096;
 const manyPieces = 16_384;
 
-/** Seconds. */
+/** In seconds. */
 const soon = 5;
 
 function tooManyWait(): KmsError {

@@ -1,17 +1,17 @@
-// What a server answers to bytes that are no HTTP, and to HTTP that it has no use for: in the shape that its clients
-// know, and the connection ends.
+// Answers to bytes that are not HTTP, and to HTTP that no path can serve: in the format of the server's clients, after
+// which most connections are closed.
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { systemCode } from '../errors.ts';
 import { readAuthority } from '../model/hosts.ts';
 
-/** What the clients of a server understand. */
+/** The conventions of a server's clients. */
 export interface Dialect {
-  /** The methods that its paths take. */
+  /** The methods that its paths accept. */
   readonly methods: string;
-  /** Whether LIST is one of them, which Node does not read: it stands for GET with `list=true`. */
+  /** Whether it accepts LIST, which Node's parser does not know: it stands for GET with `list=true`. */
   readonly lists?: boolean;
-  /** The body that says what is wrong. */
+  /** Makes the error body. */
   problem(message: string): object;
 }
 
@@ -31,7 +31,7 @@ export const tangDialect: Dialect = { ...ownDialect, methods: 'GET, POST' };
 export interface Refusal {
   readonly status: number;
   readonly message: string;
-  /** Whether it is about methods: those that there are stand behind it. */
+  /** Whether the list of accepted methods is appended. */
   readonly isAboutMethod?: boolean;
 }
 
@@ -54,7 +54,7 @@ const otherHost: Refusal = {
   message: 'the target of the request names another host than the header Host',
 };
 
-/** Headers that say who asks, whom, and for what: two of one would be two requests to two programs. */
+/** Headers that name the caller, the target or the purpose: with two of one, two programs could read two requests. */
 const single = [
   ...['Host', 'Authorization', 'Content-Type', 'Origin', 'Sec-Fetch-Site', 'Kms-Tenant', 'Kms-Console'],
   ...['X-Vault-Token', 'X-Vault-Namespace', 'X-Vault-Wrap-TTL'],
@@ -62,12 +62,15 @@ const single = [
 const singleByName = new Map(single.map((name, index) => [name.toLowerCase(), { name, bit: 1 << index }]));
 const singleLengths = new Set(single.map(({ length }) => length));
 
-/** Why the app is not asked; undefined where it is. */
+/** Why the request is refused before the app; undefined if it is not. */
 export function headerRefusal(incoming: IncomingMessage): Refusal | undefined {
   return hostRefusal(incoming) ?? repeatRefusal(incoming) ?? expectationRefusal(incoming) ?? codingRefusal(incoming);
 }
 
-/** Why a target with a host in it is refused (RFC 9112 §3.2.2): proxies differ in which of the two they go by. */
+/**
+ * Why a target that names a host is refused (RFC 9112 §3.2.2): proxies differ in whether they follow it or the Host
+ * header.
+ */
 export function targetRefusal({ url = '', headers }: IncomingMessage): Refusal | undefined {
   const first = url.charAt(0);
   if (first === '/' || first === '*' || headers.host === undefined) return undefined;
@@ -75,27 +78,27 @@ export function targetRefusal({ url = '', headers }: IncomingMessage): Refusal |
   return named !== undefined && named === readAuthority(headers.host)?.host ? undefined : otherHost;
 }
 
-/** HTTP/1.0 knows no expectations (RFC 9110 §10.1.1). */
+/** Expectations do not exist in HTTP/1.0 (RFC 9110 §10.1.1). */
 function expectationRefusal({ headers: { expect }, httpVersionMinor }: IncomingMessage): Refusal | undefined {
   return expect === undefined || httpVersionMinor === 0 || continues.test(expect) ? undefined : expectation;
 }
 
-/** As Node looks for it. */
+/** The same pattern as Node's. */
 const continues = /(?:^|\W)100-continue(?:$|\W)/i;
 
-/** What is not chunked last is refused by the parser too (RFC 9112 §6.1). */
+/** The parser too refuses a body whose last coding is not chunked (RFC 9112 §6.1). */
 function codingRefusal({ headers }: IncomingMessage): Refusal | undefined {
   const coding = headers['transfer-encoding'];
   return coding === undefined || coding.trim().toLowerCase() === 'chunked' ? undefined : coded;
 }
 
-/** A tenant is found by its Host, so there must be one. */
+/** The Host decides the tenant, so it is required. */
 function hostRefusal({ headers: { host } }: IncomingMessage): Refusal | undefined {
   if (!host) return noHost;
   return readAuthority(host) ? undefined : wrongHost;
 }
 
-/** Node takes the first of some, and joins others. */
+/** Node takes the first value of some headers, and joins those of others. */
 function repeatRefusal({ rawHeaders }: IncomingMessage): Refusal | undefined {
   let seen = 0;
   for (let n = 0; n < rawHeaders.length; n += 2) {
@@ -108,7 +111,7 @@ function repeatRefusal({ rawHeaders }: IncomingMessage): Refusal | undefined {
   return undefined;
 }
 
-/** Of what Node's parser could not read. */
+/** The refusal for an error of Node's parser. */
 export function parserRefusal(error: Error): Refusal {
   switch (systemCode(error)) {
     case 'HPE_HEADER_OVERFLOW':
@@ -122,7 +125,7 @@ export function parserRefusal(error: Error): Refusal {
   }
 }
 
-/** The bytes that the parser was given when it failed; undefined where it failed for want of them. */
+/** The bytes that the parser failed on; undefined if it failed because none came. */
 export function packetOf(error: Error): Buffer | undefined {
   return 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : undefined;
 }
@@ -130,14 +133,14 @@ export function packetOf(error: Error): Buffer | undefined {
 const inMethod = /[!#$%&'*+.^_`|~0-9A-Za-z-]/;
 const requestLine = new RegExp(`^${inMethod.source}+ [!-~]+ HTTP/1\\.[01]\\r?\\n`);
 
-/** Where in those bytes it failed. */
+/** The offset in those bytes at which it failed. */
 export function failedAt(error: Error): number {
   return 'bytesParsed' in error && typeof error.bytesParsed === 'number' ? error.bytesParsed : 0;
 }
 
 /**
- * Whether the parser failed within the method of what is a request else (RFC 9112 §3). The method may begin right
- * behind a body, or in a packet before.
+ * Whether the parser failed within the method of an otherwise well-formed request line (RFC 9112 §3). The method may
+ * begin right after a body, or in an earlier packet.
  */
 function beginsRequest(error: Error): boolean {
   const packet = (packetOf(error) ?? Buffer.alloc(0)).toString('latin1');
@@ -150,7 +153,7 @@ function textOf({ message, isAboutMethod }: Refusal, { methods, problem }: Diale
   return JSON.stringify(problem(isAboutMethod ? `${message}: ${methods}` : message));
 }
 
-/** Refuses a request that cannot be taken, on a connection that goes on. */
+/** Refuses an unreadable request; the connection goes on. */
 export function refuseUnreadable(outgoing: ServerResponse, dialect: Dialect): void {
   const body = textOf(unreadable, dialect);
   outgoing.writeHead(unreadable.status, {
@@ -160,7 +163,7 @@ export function refuseUnreadable(outgoing: ServerResponse, dialect: Dialect): vo
   outgoing.end(body);
 }
 
-/** Milliseconds that a client has to read what is told on the socket itself, and what stands before it. */
+/** Milliseconds that a client has to read a refusal on the socket, and the answers ahead of it. */
 const patience = 60_000;
 
 export function refuseOnSocket(socket: Duplex, refusal: Refusal, dialect: Dialect): void {
@@ -177,7 +180,7 @@ export function refuseOnSocket(socket: Duplex, refusal: Refusal, dialect: Dialec
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** A socket on which nothing more is read is gone after a minute, whatever its client does. */
+/** Cuts a socket from which nothing more is read after a minute, whatever its client does. */
 export function endInTime(socket: Duplex): void {
   const cut = setTimeout(() => socket.destroy(), patience);
   cut.unref();

@@ -1,5 +1,5 @@
-// Node's HTTP servers around the app: limits against slow and oversized clients, what a reverse proxy says of the
-// client, and an end that lets requests under way finish.
+// Node's HTTP servers around the app: limits against slow and oversized clients, the headers of a reverse proxy, and a
+// shutdown that lets requests under way finish.
 
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
@@ -33,19 +33,19 @@ import { afterAnswers, aheadBudget, atOnce, type Handle, oneByOne, together } fr
 import { Listing, listingOf } from './list-method.ts';
 import { sendText } from './short-answer.ts';
 
-/** Against clients that are slow, or too many. Times are milliseconds. */
+/** Limits against slow or too many clients. Times are in milliseconds. */
 export interface HttpLimits {
   readonly maxHeaderSize: number;
-  /** Until the headers, and the whole request, must be in; until the handshake of TLS is over, as long as headers. */
+  /** For receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
-  /** Between two requests of a connection. */
+  /** Between two requests on a connection. */
   readonly keepAliveTimeout: number;
-  /** How often connections are looked at. */
+  /** Interval at which connections are checked. */
   readonly connectionsCheckingInterval: number;
   /**
-   * Without a byte in either direction: a client that stopped reading its answer. Longer than any request takes to be
-   * answered.
+   * Without a byte in either direction, as from a client that stopped reading its answer. Longer than any request
+   * takes.
    */
   readonly silence: number;
   readonly maxConnections: number;
@@ -66,26 +66,26 @@ export interface Certificate {
   readonly key: Buffer;
 }
 
-/** Browsers come back with HTTPS alone for a year. */
+/** Browsers use only HTTPS for a year. */
 const strictTransport = 'max-age=31536000';
 
-/** How long requests under way may take once the server ends, in milliseconds. */
+/** Milliseconds that requests under way may take after the shutdown begins. */
 const usualGrace = 15_000;
 
-/** Where a request came from: everything that the request itself does not say. */
+/** Origin of a request: the properties that its bytes do not tell. */
 export type RequestOrigin = Pick<ApiRequest, 'local' | 'remoteAddress' | 'surface' | 'tangClients'>;
 
 interface ServerOptions {
   readonly tls?: Certificate | undefined;
   readonly limits?: Partial<HttpLimits>;
-  /** For the bodies that wait, where it is not this server's own. */
+  /** Budget of request bodies. Default: one for this server alone. */
   readonly bodies?: BodyBudget;
-  /** The same for the answers that wait. */
+  /** Budget of unread answers. Default: one for this server alone. */
   readonly answers?: AnswerBudget;
-  /** And for the requests that are sent ahead of their turn. */
+  /** Budget of pipelined requests. Default: one for this server alone. */
   readonly ahead?: BodyBudget;
   origin(incoming: IncomingMessage): RequestOrigin;
-  /** Looks at a request before the app does. */
+  /** Called with each request before anything else reads it. */
   prepare?(incoming: IncomingMessage): void;
   /** Wording of refusals for requests that never reach the app. Default: the app's. */
   readonly dialect?: Dialect;
@@ -125,18 +125,18 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
     if (incoming.httpVersion === '1.0' && incoming.headers.host === undefined) nameHost(incoming);
     if (!isForApp(incoming, outgoing, dialect, letGo, target)) return;
     if (tls) outgoing.setHeader('Strict-Transport-Security', strictTransport);
-    // A connection that breaks off meanwhile knows its address no more.
+    // Read now: once the connection breaks off, its address is unknown.
     peerAddress(incoming.socket);
     atItsTime(() => begin(incoming, outgoing));
   };
-  // Over TLS a request and the end of its connection may come as one, and the end would be looked at first.
+  // Over TLS a request and the end of its connection may come together, and the end would be handled first.
   const inTurn = oneByOne(handle, tls ? atOnce : together, ahead);
   const handshakeTimeout = limits.headersTimeout;
   const server = tls
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
     : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
-  // A client that waits to be told to send its body is told when the body is asked for.
+  // 100 Continue is sent when the body is asked for.
   server.on('checkContinue', inTurn);
   server.on('checkExpectation', inTurn);
   server.setTimeout(silence);
@@ -164,8 +164,8 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
   }
   const isHead = incoming.method === 'HEAD';
   if (whole === undefined && !isHead) {
-    // Whatever breaks here, as a library that a process without free descriptors can't load, is this connection's end
-    // alone.
+    // Any failure here, such as a library that cannot be loaded for want of file descriptors, ends this connection
+    // only.
     sendInPieces(incoming, outgoing, { outcome, state }).catch(() => {
       void stream?.cancel().catch(() => {});
       outgoing.destroy();
@@ -180,8 +180,8 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
 }
 
 /**
- * The library that sends a stream as it is read. It and what is behind Node's `Response` take a start some 30 ms:
- * loaded for the first answer that needs them.
+ * The library that streams an answer. Loading it and Node's `Response` takes some 30 ms, so it is left to the first
+ * answer that needs them.
  */
 let adapter: typeof getRequestListener | undefined;
 
@@ -191,12 +191,12 @@ async function sendInPieces(incoming: IncomingMessage, outgoing: ServerResponse,
   await listener(incoming, outgoing);
 }
 
-/** Takes another certificate for the connections to come. `server` is one that was made with TLS. */
+/** Uses another certificate for new connections. `server` must have been made with TLS. */
 export function replaceCertificate(server: Server, certificate: Certificate): void {
   if (server instanceof TlsServer) server.setSecureContext(secure(certificate));
 }
 
-/** AEAD with forward secrecy alone: the first three are those of TLS 1.3, the others of TLS 1.2. */
+/** Only AEAD with forward secrecy: the first three are of TLS 1.3, the others of TLS 1.2. */
 const ciphers = [
   'TLS_AES_256_GCM_SHA384',
   'TLS_CHACHA20_POLY1305_SHA256',
@@ -223,9 +223,7 @@ export function listen(server: Server, options: NodeListenOptions): Promise<void
   });
 }
 
-/**
- * The connections of a server. Node forgets those that it hands over, as for CONNECT, and waits for them all the same.
- */
+/** Open connections by server. Node forgets those that it hands over, as for CONNECT, yet waits for them to close. */
 const connections = new WeakMap<Server, Set<Duplex>>();
 
 function remember(server: Server): (socket: Duplex) => void {
@@ -238,8 +236,8 @@ function remember(server: Server): (socket: Duplex) => void {
 }
 
 /**
- * Stops accepting and waits for the requests under way, whose answers say that the connection ends; those that outlast
- * the grace are cut off.
+ * Stops accepting and waits for the requests under way, whose answers ask the client to close; any that outlast the
+ * grace are cut off.
  */
 export async function endServer(server: Server, { grace = usualGrace }: { grace?: number } = {}): Promise<void> {
   if (!server.listening) return;
@@ -254,8 +252,8 @@ export async function endServer(server: Server, { grace = usualGrace }: { grace?
 }
 
 /**
- * The client's address: behind a proxy the last one in X-Forwarded-For, which the nearest proxy wrote; the proxy's own
- * where it wrote none that is one.
+ * The client's address: behind a proxy the last one in X-Forwarded-For, which the nearest proxy wrote; the peer's own
+ * if that is missing or malformed.
  */
 export function clientAddress(incoming: IncomingMessage, behindProxy: boolean): string | undefined {
   const forwarded = behindProxy ? lastOf(incoming.headers['x-forwarded-for']) : undefined;
@@ -268,7 +266,7 @@ function forwardedAddress(text: string): string | undefined {
   return plainAddress(bracketed ?? plain ?? text);
 }
 
-/** Known once for a connection: it stays the same text for all its requests. */
+/** Cached by connection, so that all its requests share one string. */
 const peers = new WeakMap<Socket, string>();
 
 function peerAddress(socket: Socket): string | undefined {
@@ -280,8 +278,8 @@ function peerAddress(socket: Socket): string | undefined {
 }
 
 /**
- * A request of HTTP/1.0 need not say whom it is for (RFC 9112 §3.2), and probes of load balancers do not: it is for the
- * address that it came to.
+ * A request of HTTP/1.0 need not send a Host (RFC 9112 §3.2), and load balancers' probes do not: the address that it
+ * came to is used.
  */
 function nameHost({ headers, rawHeaders, socket }: IncomingMessage): void {
   const address = plainAddress(socket.localAddress ?? '') ?? 'localhost';
@@ -289,7 +287,7 @@ function nameHost({ headers, rawHeaders, socket }: IncomingMessage): void {
   rawHeaders.push('Host', headers.host);
 }
 
-/** Puts X-Forwarded-Host in the place of Host, since a request's tenant goes by that. */
+/** Replaces Host with X-Forwarded-Host, since the Host decides the tenant. */
 export function takeForwardedHost(incoming: IncomingMessage): void {
   const host = lastOf(incoming.headers['x-forwarded-host']);
   if (host !== undefined) setHost(incoming, host);
@@ -307,14 +305,14 @@ function lastOf(header: string | string[] | undefined): string | undefined {
   return last ? last : undefined;
 }
 
-/** Sees to the body of a request that is answered without it, before the answer. */
+/** Discards the body of a request that is answered without it; called before the answer. */
 type LetGo = (incoming: IncomingMessage, outgoing: ServerResponse) => void;
 
-/** Answers what Node would refuse without a word, or with none that a program can read. */
+/** Answers where Node would send nothing, or nothing that a program can read. */
 function refuseBelowApp(server: Server, dialect: Dialect): void {
   const listings = new WeakMap<Duplex, Listing>();
-  // Without a handshake there is nobody to answer: an answer would wait for it, and hold the connection and the
-  // server's end up for ever. Ahead of Node's own listener, which makes a `clientError` of it.
+  // Without a handshake nothing can be sent: an answer would wait for it, and keep the connection and the shutdown
+  // waiting for ever. Before Node's own listener, which turns this into a `clientError`.
   server.prependListener('tlsClientError', (_error, socket: Duplex) => socket.destroy());
   server.on('clientError', (error, socket) => {
     const listing = listings.get(socket);
@@ -326,7 +324,7 @@ function refuseBelowApp(server: Server, dialect: Dialect): void {
     listings.set(socket, made);
     afterAnswers(socket, () => server.emit(server instanceof TlsServer ? 'secureConnection' : 'connection', made));
   });
-  // Node no longer looks after the socket, nor tells the answers that still go out on it when to go on.
+  // Node no longer handles this socket, nor tells the answers still being sent when it has drained.
   server.on('connect', ({ socket }, tunnelled) => {
     tunnelled.on('error', () => {});
     endInTime(socket);
@@ -335,13 +333,13 @@ function refuseBelowApp(server: Server, dialect: Dialect): void {
   });
 }
 
-/** Node's types leave out where it keeps that. */
+/** Node's types leave this property out. */
 function answerOn(socket: Socket): ServerResponse | undefined {
   const answer: unknown = Reflect.get(socket, '_httpMessage');
   return answer instanceof ServerResponse ? answer : undefined;
 }
 
-/** Whether the request is one for the app; one that is not is answered. */
+/** Whether the request is for the app; if not, it is answered here. */
 function isForApp(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
@@ -352,7 +350,7 @@ function isForApp(
   const refusal = target ?? headerRefusal(incoming);
   const isAboutServer = incoming.url === '*' && incoming.method === 'OPTIONS';
   if (!refusal && !isAboutServer) {
-    // In the form in which the app, and the adapter before it, compare hosts.
+    // In the form in which the app and the streaming library compare hosts.
     const host = readAuthority(incoming.headers.host ?? '')?.text;
     if (host !== undefined && host !== incoming.headers.host) setHost(incoming, host);
     return true;

@@ -1,39 +1,40 @@
-// Memory goes back to the system when the process has little to do: what the collector and the C library keep for the
-// next burst of requests, half of what a busy server has, is of no use until one comes.
+// Idle memory is given back to the system when the process has little to do: the garbage that the collector and the C
+// library keep for the next burst, half of a busy server's memory.
 import { trimHeap } from '../platform/trim-heap.ts';
 
-/** Milliseconds between looks at how much was done. */
+/** Milliseconds between checks of the load. */
 const lookEvery = 5_000;
-/** Milliseconds after which a start and its tests are over, and for how long nobody may have asked then. */
+/** Milliseconds until a start and its self-tests are over, and how long the process must then be quiet. */
 const startTakes = 1_500;
 const quiet = 150;
-/** Of one core, meanwhile: less is little. */
+/** Share of one core below which the process counts as idle. */
 const little = 0.02;
-/** Microseconds of all threads' processor time since memory last went back: with less than this none has gathered. */
+/** Microseconds of processor time of all threads since the last time: with less than this, no garbage has gathered. */
 const worthIt = 300_000;
-/** Milliseconds between beginnings to give back: a thread may work for hours beside a process that has little to do. */
+/** Least milliseconds between two rounds: a thread may work for hours beside an idle serving thread. */
 const apart = 60_000;
-/** The collector makes young memory small only when it sees that little is asked of it, which is not the first time. */
+/**
+ * Collections in a round: V8 shrinks the young generation only once it sees low demand, which is not the first time.
+ */
 const times = 4;
-/** Milliseconds behind a collection, within which its helpers have freed what it found. */
+/** Milliseconds after a collection by which its helper threads have freed the memory. */
 const freed = 100;
 
 interface IdleWorld {
   /** Processor time of the serving thread so far, in microseconds. */
   readonly used: () => number;
-  /** The same of all threads. */
+  /** Processor time of all threads, likewise. */
   readonly worked: () => number;
   /**
-   * Collects all that can be, `thoroughly` several times over in one pause; undefined where the runtime lets nobody ask
-   * for that.
+   * Collects garbage; `thoroughly` repeats it several times in one pause. Undefined if the runtime does not expose it.
    */
   readonly collect: ((thoroughly?: boolean) => void) | undefined;
-  /** Gives back what the C library keeps of what was freed. */
+  /** Returns freed memory that the C library keeps. */
   readonly trim: () => void;
   readonly every?: number;
 }
 
-/** When nobody asks: nobody is served meanwhile, 21 to 95 ms, by how busy the machine is; thoroughly, 30 to 170. */
+/** Blocks the event loop for 21 to 95 ms, depending on the load of the machine; thoroughly, 30 to 170. */
 function collectAll(): IdleWorld['collect'] {
   const { gc } = globalThis;
   return gc && ((thoroughly = false) => void gc({ type: 'major', flavor: thoroughly ? 'last-resort' : 'regular' }));
@@ -41,7 +42,7 @@ function collectAll(): IdleWorld['collect'] {
 
 const sum = ({ user, system }: NodeJS.CpuUsage): number => user + system;
 
-/** From now on; answers what ends it. */
+/** Starts giving memory back; the returned function stops it. */
 export function giveMemoryBack({
   used = () => sum(process.threadCpuUsage()),
   worked = () => sum(process.cpuUsage()),
@@ -51,7 +52,7 @@ export function giveMemoryBack({
 }: Partial<IdleWorld> = {}): () => void {
   if (!collect) return () => {};
   let before = used();
-  // What a start leaves is worth it, however little time it took, if it is still there.
+  // The garbage of the start is always worth a round, however little time it took.
   let after = Number.NEGATIVE_INFINITY;
   let due = 0;
   let untilNext = 0;
@@ -74,7 +75,7 @@ export function giveMemoryBack({
     due--;
   }, every);
   timer.unref();
-  // V8 by itself leaves what a start left for half a minute.
+  // V8 on its own keeps the garbage of the start for half a minute.
   let first = setTimeout(() => {
     const settled = used();
     first = setTimeout(() => {

@@ -1,32 +1,32 @@
-// The requests of a connection in their order: one is looked at when those before it have their answers, what waits for
-// that is counted, and what cannot be read behind them is refused after them. And when those of all connections are
-// worked on.
+// Pipelined requests of a connection, in their order: each is handled once those before it are answered, waiting ones
+// are counted, and unreadable bytes after them are refused last. It also batches the requests of all connections by
+// turn of the event loop.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { BodyBudget, Incoming, usualBodyLimits } from './body-budget.ts';
 
-/** Bytes of what was sent ahead of its turn, of one connection and of all. Beyond them connections end. */
+/** Bytes of pipelined requests, of one connection and of all. Connections that exceed them are cut. */
 const aheadOfOne = 1024 * 1024;
 const aheadOfAll = 64 * aheadOfOne;
 
-/** As how many bytes a request counts besides what was sent, and each name and value in its head. */
+/** Overhead charged per request and per header name or value, in bytes. */
 const ofRequest = 3072;
 const ofText = 24;
 
-/** What a request takes without its body: 2 kB with few headers, 44 with 900. */
+/** Memory of a request without its body: 2 kB with few headers, 44 kB with 900. */
 function sizeOfHead({ url = '', rawHeaders }: IncomingMessage): number {
   return rawHeaders.reduce((bytes, text) => bytes + ofText + text.length, ofRequest + url.length);
 }
 
-/** For the requests that are sent ahead of their turn, by connections. */
+/** The budget of pipelined requests, by connection. */
 export function aheadBudget(): BodyBudget {
   return new BodyBudget({ ...usualBodyLimits, waitingAtMost: aheadOfAll, ofOneHolder: aheadOfOne });
 }
 
-/** The answer to the newest request of a connection. */
+/** The latest response of each connection. */
 const newest = new WeakMap<Duplex, ServerResponse>();
 
-/** What a connection sent ahead, under a budget. */
+/** Bytes that a connection has pipelined, under a budget. */
 class Ahead {
   static #made = 0;
   readonly #connection = String(Ahead.#made++);
@@ -40,7 +40,7 @@ class Ahead {
     socket.once('close', () => this.give(this.#bytes));
   }
 
-  /** Of a connection that is over nothing is taken: nobody would give it back. */
+  /** Take nothing for a closed socket: its `close` handler has run and will not give it back. */
   take(bytes: number): boolean {
     const isTaken = !this.#socket.destroyed && this.#budget.take(bytes, this.#connection);
     if (isTaken) this.#bytes += bytes;
@@ -55,15 +55,15 @@ class Ahead {
 }
 
 /**
- * A request that was sent before the one ahead of it was answered (RFC 9112 §9.3.2) is looked at when that answer has
- * gone out: else a connection could have any number of answers made and read none.
+ * A pipelined request (RFC 9112 §9.3.2) is handled once the answer before it has been sent: otherwise a connection
+ * could have any number of answers made and read none.
  */
 export function oneByOne(handle: Handle, begin: Begin, budget: BodyBudget): RequestListener {
   const connections = new WeakMap<Duplex, Ahead>();
   return (incoming, outgoing) => {
     const { socket } = incoming;
     newest.set(socket, outgoing);
-    // Node gives a response its socket when those before it have gone out.
+    // Node assigns the socket to a response once those before it have been sent.
     if (outgoing.socket) return handle(incoming, outgoing, begin);
     const ahead = connections.get(socket) ?? new Ahead(socket, budget);
     connections.set(socket, ahead);
@@ -82,20 +82,20 @@ export function oneByOne(handle: Handle, begin: Begin, budget: BodyBudget): Requ
   };
 }
 
-/** When a request is worked on. */
+/** Decides when a request is worked on. */
 type Begin = (go: () => void) => void;
 
 export type Handle = (incoming: IncomingMessage, outgoing: ServerResponse, begin: Begin) => void;
 
 export const atOnce: Begin = (go) => go();
 
-/** Requests that came in this turn of the event loop, in their order. */
+/** Requests received in this turn of the event loop, in order. */
 const come: (() => void)[] = [];
 
 /**
- * What came in one turn of the event loop is worked on together once all of it is read: one step for each, then the
- * next. Where each is read, parsed and worked on before the next is looked at, an encrypt takes up to twice as much
- * processor time, most likely since each step has to come into the processor's caches anew (docs/performance.md).
+ * Requests received in one turn of the event loop are worked on together once all are read: one step for each, then the
+ * next. If each was read, parsed and worked on in turn, an encrypt would take up to twice as much processor time, most
+ * likely because each step has to be loaded into the processor's caches again (docs/performance.md).
  */
 export function together(go: () => void): void {
   if (come.push(go) === 1) setImmediate(goOn);
@@ -106,9 +106,8 @@ function goOn(): void {
 }
 
 /**
- * What is wrong behind whole requests does not cost them their answers: it is told once those have gone out. Of a
- * request that breaks off there is no answer to wait for, but of those ahead of it; one that has begun stays the only
- * one.
+ * Refuses bad bytes behind whole requests only after those are answered. A request that breaks off midway gets the
+ * refusal once the answers ahead of it are sent, unless its own answer has begun: that stays the only one.
  */
 export function afterAnswers(socket: Duplex, refuse: () => void): void {
   const last = newest.get(socket);

@@ -1,28 +1,28 @@
-// LIST, the method by which clients of Vault list: Node's parser does not read it. What stands for it is GET with
-// `list=true`, so that is what the parser is given, in a connection of its own that ends with the answer.
+// LIST, the method by which Vault clients list: Node's parser does not know it. It stands for GET with `list=true`, so
+// the parser gets that, on a connection of its own that ends with the answer.
 import { Duplex } from 'node:stream';
 import { systemCode } from '../errors.ts';
 import { failedAt, packetOf } from './http-refusals.ts';
 
-/** Bytes that such a connection may still bring once its LIST was found: the rest of its headers. */
+/** Bytes that the connection may still receive after the LIST was found: the rest of its headers. */
 const mostBehind = 64 * 1024;
 
-/** Bytes of a first line: as many as all headers may have. */
+/** Longest request line in bytes: the same as all headers. */
 const longestLine = 16 * 1024;
 const versionEnd = /^HTTP\/1\.[01]\r\n$/;
 
-/** What came of a request to list, at which the parser failed; undefined where it failed at another. */
+/** The bytes from the LIST on at which the parser failed; undefined if it failed on something else. */
 export function listingOf(error: Error): Buffer | undefined {
   const packet = packetOf(error);
   if (!packet || systemCode(error) !== 'HPE_INVALID_METHOD') return undefined;
-  // The parser knows LINK, so it fails at the third letter. Requests that are answered may stand ahead of it.
+  // The parser knows LINK, so it fails at the third letter. Requests already answered may stand before it.
   const start = failedAt(error) - 2;
   if (start < 0 || packet.toString('latin1', start, start + 5) !== 'LIST ') return undefined;
   const came = Buffer.from(packet.subarray(start));
   return came.includes('\n') && asGet(came) === undefined ? undefined : came;
 }
 
-/** With the GET that stands for it as its first line; undefined where that line is none. */
+/** The bytes with a GET as the request line; undefined if the first line is not a LIST. */
 function asGet(came: Buffer): Buffer | undefined {
   const end = came.indexOf('\n') + 1;
   const [method, given = '', version = '', ...more] = came.toString('latin1', 0, Math.min(end, longestLine)).split(' ');
@@ -36,10 +36,10 @@ function asGet(came: Buffer): Buffer | undefined {
   return Buffer.concat([head, came.subarray(end)]);
 }
 
-/** A connection that goes on where another one's parser failed. Node's server takes any stream for one. */
+/** A connection that goes on where another's parser failed. Node's server accepts any stream as one. */
 export class Listing extends Duplex {
   readonly #under: Duplex;
-  /** Until its first line is whole; a client may send that in pieces. */
+  /** The bytes until the first line is complete; a client may send it in pieces. */
   #came: Buffer | undefined = Buffer.alloc(0);
   #behind = 0;
 
@@ -50,13 +50,13 @@ export class Listing extends Duplex {
     this.#take(first);
   }
 
-  /** Whom the connection comes from. */
+  /** The client's address. */
   get remoteAddress(): string | undefined {
     const address: unknown = Reflect.get(this.#under, 'remoteAddress');
     return typeof address === 'string' ? address : undefined;
   }
 
-  /** More of it came. Undefined: it took too long. */
+  /** Takes further bytes. Undefined: they took too long. */
   more(packet: Buffer | undefined): void {
     this.#behind += packet?.length ?? 0;
     if (packet && this.#behind <= mostBehind) this.#take(packet);
@@ -67,11 +67,11 @@ export class Listing extends Duplex {
     if (!this.#came) return void this.push(bytes);
     const came = Buffer.concat([this.#came, bytes]);
     this.#came = came.includes('\n') ? undefined : came;
-    // What is no such line after all is for the parser to refuse.
+    // The parser refuses a first line that is not a LIST after all.
     if (!this.#came) this.push(asGet(came) ?? came);
   }
 
-  /** What sockets have, and Node's server calls after the last answer. */
+  /** A method of sockets that Node's server calls after the last answer. */
   destroySoon(): void {
     this.end(() => this.destroy());
   }

@@ -1,5 +1,5 @@
-// Where the server listens: what the options may say, what is too dangerous to do, and taking the port on the network
-// and the socket in the data directory.
+// The listening addresses: reading the options, refusing dangerous ones, and taking the network port and the socket in
+// the data directory.
 import { chmod, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { isIPv6 } from 'node:net';
@@ -12,13 +12,13 @@ import { type Certificate, listen } from './http-server.ts';
 import type { Logger } from './log.ts';
 
 export interface ListenOptions {
-  /** `HOST:PORT`; an IPv6 address stands in brackets; port 0 lets the system choose. */
+  /** `HOST:PORT`; an IPv6 address in brackets; port 0 lets the system choose. */
   readonly listen?: string;
-  /** Where clients reach the appliance, when that is not the address it listens on. */
+  /** The address that clients use, if it is not the one listened on. */
   readonly url?: string;
   readonly tlsCert?: string;
   readonly tlsKey?: string;
-  /** TLS ends in front of this process, and what the proxy says of the client (X-Forwarded-*) is true. */
+  /** TLS ends at a proxy in front of this process, and the proxy's X-Forwarded-* headers are trusted. */
   readonly behindProxy?: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface Listening {
   readonly port: number;
   readonly tls: Certificate | undefined;
   readonly behindProxy: boolean;
-  /** Where it listens, once the port is known. */
+  /** The address listened on, given the port. */
   addressOf(port: number): string;
-  /** The address for clients: that one, unless they reach it under another. */
+  /** The address for clients, given the port: the one listened on, unless `url` is set. */
   urlOf(port: number): string;
 }
 
@@ -70,7 +70,7 @@ function parseUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The files as they are now; undefined where no TLS is wanted. Throws for what is no certificate with its key. */
+/** Reads the certificate and key files; undefined if TLS is off. Throws if they are not a certificate with its key. */
 export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certificate | undefined> {
   if (tlsCert === undefined && tlsKey === undefined) return undefined;
   if (tlsCert === undefined || tlsKey === undefined) {
@@ -79,11 +79,11 @@ export async function readTls({ tlsCert, tlsKey }: ListenOptions): Promise<Certi
   return readPair(tlsCert, tlsKey);
 }
 
-/** It is served with all the same: some clients pin it, and the clock may be what is wrong. */
+/** Serves with it all the same: some clients pin it, and the clock may be wrong. */
 export function warnOfCertificate({ cert }: Certificate, { tlsCert }: ListenOptions, logger: Logger): void {
   const wrong = whyNotValid(validityOf(cert), Date.now());
   if (wrong !== undefined) logger.warn({ file: tlsCert }, `no client takes the certificate: ${wrong}`);
-  // Comparing it with all authorities takes longer than the rest of a start.
+  // Later, since comparing it with all authorities takes longer than the rest of the start.
   setTimeout(() => warnOfChain(cert.toString(), tlsCert, logger), 1000).unref();
 }
 
@@ -132,7 +132,7 @@ function listenError(error: unknown, address: string): unknown {
   }
 }
 
-/** Only its owner may open it. With the lock held, a file that is there already is what a killed server left. */
+/** Only the owner may open it. With the lock held, an existing file is left over from a killed server. */
 export async function openSocket(server: Server, data: string, logger: Logger): Promise<void> {
   const path = inDir(data, socketFile);
   // sun_path holds 108 bytes.
@@ -148,7 +148,7 @@ export async function openSocket(server: Server, data: string, logger: Logger): 
     await listen(server, { path });
   } catch (error) {
     if (!socketless.has(systemCode(error) ?? '')) throw systemError(error, path);
-    // FUSE may have made a file of that name all the same.
+    // FUSE may have created a file of that name all the same.
     await rm(path, { force: true });
     logger.warn(
       { path },
@@ -159,7 +159,7 @@ export async function openSocket(server: Server, data: string, logger: Logger): 
   await chmod(path, 0o600);
 }
 
-/** Answers of file systems that hold files and directories alone, such as vfat. */
+/** Error codes of file systems without sockets, such as vfat. */
 const socketless: ReadonlySet<string> = new Set(['EPERM', 'EINVAL', 'EIO', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 export function portOf(server: Server): number {

@@ -1,4 +1,5 @@
-// The server's own log: JSON lines on stderr. What may hold a secret never gets here; `redact` is the second net.
+// The server's own log: JSON lines on stderr. Possible secrets are never passed to it; `redact` is the second line of
+// defence.
 import { constants, openSync, write, writeSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { isatty } from 'node:tty';
@@ -10,12 +11,14 @@ export type { Logger };
 
 const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 
-/** Names of fields whose values are never written, at the top and one level down. */
+/** Names of fields whose values are never written, at the top level and one below. */
 const secretFields = ['authorization', 'key', 'privateKey', 'password', 'token', 'accessToken', 'secret'];
 
 interface ServerLog {
   readonly logger: Logger;
-  /** Writes out what is still held back, for a second at most: a reader that has stopped reading keeps no server up. */
+  /**
+   * Writes the remaining lines, for a second at most: a reader that has stopped reading must not delay the shutdown.
+   */
   end(): Promise<void>;
 }
 
@@ -43,8 +46,8 @@ function describeError(error: unknown): unknown {
 }
 
 /**
- * A terminal that was told to stop (Ctrl-S) holds whoever writes to it, and the end of a process that has such a write
- * under way. Opened once more it says instead that it is full, as a pipe does.
+ * A paused terminal (Ctrl-S) blocks each write, and the end of a process with such a write under way. Opened again
+ * without blocking, it reports that it is full, as a pipe does.
  */
 function sameTerminal(file: number): number {
   try {
@@ -54,16 +57,16 @@ function sameTerminal(file: number): number {
   }
 }
 
-/** Characters from which lines are written without waiting for more: one write a request would cost as much as it. */
+/** Characters held before a write: one write per request would cost as much as the request. */
 const enough = 8 * 1024;
 const mostHeld = 4 * 1024 * 1024;
-/** Milliseconds. */
+/** In milliseconds. */
 const interval = 100;
 const untilRoom = 10;
 const lineFeed = 0x0a;
 const lastWait = 1000;
 
-/** What JSON leaves as it is and a terminal obeys: DEL, C1, what changes the direction of text, separators of lines. */
+/** Characters that JSON leaves unescaped but a terminal obeys: DEL, C1, direction of text, line separators. */
 const controls = /[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 interface Written {
@@ -72,16 +75,16 @@ interface Written {
 }
 
 /**
- * Lines to a file, terminal or pipe, written beside the event loop. What finds no room, since its reader is slow or the
- * disk full, or no reader at all, is counted and left out. pino's own destination repeats for ever, at the process's
- * end, a write that is refused.
+ * Writes lines to a file, terminal or pipe, without blocking the event loop. Lines that find no room (a slow reader, a
+ * full disk, no reader) are counted and dropped. pino's own destination, when the process ends, repeats a refused write
+ * for ever.
  */
 class Lines {
   readonly #file: number;
   readonly #timer: NodeJS.Timeout;
   #held = '';
   #lost = 0;
-  /** The writing of what is no longer held. */
+  /** The write under way. */
   #writing: Promise<void> | undefined;
 
   constructor(file: number) {
@@ -90,7 +93,7 @@ class Lines {
     process.on('exit', this.#atExit);
   }
 
-  /** Whoever reads the log at a terminal sees the same JSON with no control in it. */
+  /** Escapes control characters, so that a terminal shows the same JSON without obeying them. */
   write(text: string): void {
     const line = text.replace(controls, (each) => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`);
     if (this.#held.length + line.length > mostHeld) {
@@ -110,20 +113,20 @@ class Lines {
     process.off('exit', this.#atExit);
   }
 
-  /** Whether there is more. */
+  /** Whether there is more to write. */
   async #step(): Promise<boolean> {
     this.#flush();
     await this.#writing;
     return this.#held !== '';
   }
 
-  /** However the process ends. Nothing can be put behind a write that is under way. */
+  /** Runs however the process ends. Nothing can be written behind a write that is under way. */
   readonly #atExit = (): void => {
     if (this.#writing !== undefined || this.#held === '') return;
     try {
       writeSync(this.#file, this.#held);
     } catch {
-      // Nobody reads.
+      // The reader is gone.
     }
   };
 
@@ -133,7 +136,7 @@ class Lines {
     this.#held = '';
     this.#writing = this.#write(lines).then((written) => {
       this.#lost += lines.subarray(written).toString('latin1').split('\n').length - 1;
-      // What comes next is not to go on in the middle of a line.
+      // The next line must not continue a cut one.
       if (written > 0 && lines[written - 1] !== lineFeed) this.#held = `\n${this.#held}`;
       this.#writing = undefined;
       if (this.#held.length >= enough) this.#flush();
@@ -153,7 +156,7 @@ class Lines {
     return `${line}\n`;
   }
 
-  /** How many of them could be. */
+  /** The number of bytes written. */
   async #write(bytes: Uint8Array): Promise<number> {
     for (let at = 0; ; ) {
       if (at === bytes.length) return at;
@@ -162,7 +165,7 @@ class Lines {
       });
       if (!error) at += written;
       else if (error.code !== 'EAGAIN') return at;
-      // Room comes with the reader.
+      // Waits for the reader to make room.
       else await setTimeout(untilRoom, undefined, { ref: false });
     }
   }

@@ -1,5 +1,5 @@
-// An appliance on the network and on the local socket. The port is taken first, so that a port in use is found before
-// anything is made; requests that come early wait until the appliance is open.
+// An appliance on the network and on the local socket. The port is taken first, so that a conflict shows before
+// anything is created; early requests wait until the appliance is open.
 
 import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
@@ -47,50 +47,50 @@ import { Reloader, type Reread } from './reload.ts';
 
 /** Configuration of a server and its appliance. Each service gets its own part as one object. */
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
-  /** `HOST:PORT` for software that speaks Vault transit; absent = nowhere. */
+  /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
   readonly transitListen?: string | undefined;
-  /** `HOST:PORT` for clients of Tang; absent = nowhere. */
+  /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
-  /** Of the first tenant, when the directory is initialised. */
+  /** Hosts of the first tenant, if the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
   readonly logLevel?: string | undefined;
-  /** Who does the primitives that cost something; `node` where that is not said. */
+  /** Implementation of the expensive primitives. Default: `node`. */
   readonly crypto?: CryptoChoice | undefined;
 }
 
-/** The data directory is initialised first when it is missing, empty or unfinished. */
+/** A data directory that is missing, empty or unfinished is initialised first. */
 export interface ServeOptions
   extends ServeConfig,
     Pick<ApplianceOptions, 'sources' | 'space' | 'segments' | 'held' | 'onWaiting' | 'stopping' | 'uptime'> {
-  /** Against slow clients, where the usual ones do not fit. */
+  /** Limits against slow clients. Default: the usual ones. */
   readonly limits?: Partial<HttpLimits> | undefined;
-  /** Called at once when the directory was initialised: what it is given is shown nowhere else. */
+  /** Called at once if the directory was initialised, with values that are shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
 }
 
 export interface Serving {
-  /** Where it listens. */
+  /** The address listened on. */
   readonly address: string;
-  /** Where clients reach it. */
+  /** The address that clients use. */
   readonly url: string;
-  /** Where it listens for software that speaks Vault transit; undefined where it does not. */
+  /** Address for software that speaks Vault transit; undefined without one. */
   readonly transitAddress: string | undefined;
-  /** Where it listens for clients of Tang; undefined where it does not. */
+  /** Address for clients of Tang; undefined without one. */
   readonly tangAddress: string | undefined;
-  /** Throws `sealed` while it is. */
+  /** Throws `sealed` while it is sealed. */
   readonly appliance: OpenAppliance;
   /**
-   * Where the first administrator makes their user; undefined where there is a user already, and where it is not clear
-   * in which tenant.
+   * The page on which the first administrator creates their user; undefined if there is a user already, or it is not
+   * clear in which tenant.
    */
   readonly setUpUrl: string | undefined;
-  /** Why it is sealed at the start; undefined when it is not. */
+  /** Why it is sealed at the start; undefined if it is open. */
   readonly sealed: KmsError | undefined;
-  /** An upgrade tries it, and holds clients off until it has; undefined where none is under way. */
+  /** The refusal for clients while an upgrade tries this server; undefined if none is under way. */
   readonly held: KmsError | undefined;
   /**
-   * Reads the certificate and its key again, for connections to come; answers whether there is one. What cannot be used
-   * changes nothing.
+   * Reads the certificate and key again, for new connections; returns whether TLS is in use. An unusable pair changes
+   * nothing.
    */
   reloadTls(): Promise<boolean>;
   /**
@@ -98,7 +98,7 @@ export interface Serving {
    * either cannot be read nothing changes. The log says what was done. Returns false if nothing was applied.
    */
   reload(read: () => Promise<Reread>): Promise<boolean>;
-  /** Stops accepting, finishes what is under way, makes everything durable and lets go of the directory. */
+  /** Stops accepting, finishes requests under way, makes everything durable and releases the directory. */
   close(): Promise<void>;
 }
 
@@ -113,21 +113,21 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 }
 
 /**
- * A standby on the network and on its socket, which becomes the appliance's server where it is. Once it took over it is
- * that from the start.
+ * A standby on the network and on its socket, which becomes the appliance's server there when it takes over. After a
+ * takeover it starts as the server.
  */
 interface StandingBy extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
-  /** Whether it took over before, and serves already. */
+  /** Whether it took over earlier and already serves. */
   readonly serves: boolean;
-  /** Resolves once it took over and serves. Rejects where it took over, and could not be opened. */
+  /** Resolves once it has taken over and serves. Rejects if it took over but could not be opened. */
   readonly tookOver: Promise<Serving>;
 }
 
-/** `from`: what it follows. */
+/** @param from the shipped directory that it follows. */
 export async function standBy({ from, ...options }: ServeOptions & { readonly from: string }): Promise<StandingBy> {
   const server = await openServer(options);
   const { promise, resolve, reject } = Promise.withResolvers<Serving>();
-  // Whoever waits for it is told; nobody may.
+  // The caller may not await it: no unhandled rejection then.
   promise.catch(() => {});
   let standby: Standby | undefined;
   const close = async (): Promise<void> => {
@@ -161,12 +161,12 @@ function keysOf({ keyFile, sources }: ServeOptions): KeySources {
   return { ...sources, ...(keyFile !== undefined && { keyFile }) };
 }
 
-/** The sockets, and what is to answer on them. */
+/** The sockets, and the choice of handler for them. */
 interface OpenServer extends Pick<Serving, 'address' | 'url' | 'reloadTls' | 'close'> {
   readonly onEvent: (event: ApplianceEvent) => void;
-  /** Opens the appliance, which answers from then on. */
+  /** Opens the appliance, which handles requests from then on. */
   begin(): Promise<Serving>;
-  /** Has this answer until then. */
+  /** Lets `answer` handle requests until then. */
   standBy(answer: Answer): Promise<void>;
 }
 
@@ -186,7 +186,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const { networks, address, url } = listeners;
   const socket = httpServer(gate.handle, {
     origin: () => ({ local: true }),
-    // A command of the administrator may take as long as it takes.
+    // A command of the administrator may take as long as it needs.
     limits: { silence: 0 },
   });
   let appliance: HeldAppliance | undefined;
@@ -198,13 +198,13 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     clearTimeout(later);
     hold?.end();
     appliance?.giveUp();
-    // Closing takes the socket's name away, which may be another server's by now.
+    // Closing removes the socket's file, which may be another server's by now.
     const ended = networks.map((network) => endServer(network));
     if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);
     else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();
     await endLog();
-    // V8's helper may wait for that, and the end of the process for the helper (appliance/threads/ending.ts).
+    // V8's helper may wait for a collection, and the end of the process for the helper (platform/threads/ending.ts).
     globalThis.gc?.();
   });
   const reloader = new Reloader({ networks, logger, tang: listeners.tang }, options);
@@ -224,7 +224,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     };
     const started = await HeldAppliance.hold({ ...options, ...own }, { serves: true });
     appliance = started;
-    // From here on an upgrade that begins has this server ended first; one that began meanwhile does not know of it.
+    // From here on a new upgrade ends this server first; one that began meanwhile does not know of it.
     if (!hold) await needNoUpgrade(data);
     const sealed = await started.start();
     if (!socket.listening) await openSocket(socket, data, logger);
@@ -327,14 +327,14 @@ async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | u
   return typeof url === 'string' ? url : undefined;
 }
 
-/** The same certificate and proxy; no address that clients of the API reach. */
+/** The same certificate and proxy, but not the URL of the API's clients. */
 function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
   return { ...options, listen: options.transitListen ?? '' };
 }
 
 /**
- * In clear, whatever the address: what crosses the wire is worth nothing to whoever reads or changes it, and a machine
- * that starts has no certificate to check. Who asks is whom the connection comes from, proxy or not.
+ * Plain HTTP, whatever the address: the content is useless to anyone who reads or changes it, and a booting machine has
+ * no certificate to check. The client is the connection's peer, behind a proxy too.
  */
 async function tangListening({ tangListen, tangAllow }: ServeOptions) {
   if (tangListen === undefined) {
@@ -345,7 +345,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
   return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
 }
 
-/** What the network's listeners have together; the local socket has its own, whatever comes from the network. */
+/** Budgets shared by the network's listeners; the local socket has its own, unaffected by them. */
 interface SharedLimits extends Pick<ServeOptions, 'limits'> {
   readonly bodies: BodyBudget;
   readonly answers: AnswerBudget;
@@ -368,7 +368,7 @@ function networkServer(
   });
 }
 
-/** By the names of surfaces. */
+/** By surface name. */
 const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {
@@ -383,7 +383,7 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** What changes nothing that could be lost, and what lets the appliance be opened. */
+/** Paths that change nothing that could be lost, or that let the appliance be unsealed. */
 const harmless: ReadonlySet<string> = new Set(['/healthz', '/system/seal-status', '/system/unseal', '/local/status']);
 
 /** The upgrade itself comes through the local socket. */
@@ -395,10 +395,10 @@ function unavailable(message: string, headers: Outcome['headers'] = {}): Reply {
   return { outcome: { status: 503, body: { message }, headers } };
 }
 
-/** Holds requests that come before the appliance is open until it is, or could not be. */
+/** Holds early requests until the appliance is open, or has failed to open. */
 class Gate {
   #hold: Hold | undefined;
-  /** Resolves once it is known what answers. */
+  /** Resolves once there is a handler, or a reason for a refusal. */
   readonly #decided = Promise.withResolvers<void>();
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
@@ -421,7 +421,7 @@ class Gate {
     return this.#appliance ? this.#appliance.requests.handle(request) : this.#answerLater(request);
   };
 
-  /** Requests are answered so until it opens, and not held: it may take long. */
+  /** Refuses requests with this reason until it opens, instead of holding them: that may take long. */
   wait(reason: string): void {
     this.#reason = reason;
     this.#decided.resolve();

@@ -1,16 +1,15 @@
-// A short answer, sent as one text: status line, headers and body. Node puts a head together header by header, and
-// looks at every name and value again, which takes a twentieth of what an encrypt does; what most answers share is put
-// together here once.
+// A short answer, sent as one string: status line, headers and body. Node assembles a head header by header and
+// validates each again, which takes a twentieth of an encrypt; the part that most answers share is assembled here once.
 import type { ServerResponse } from 'node:http';
 import { headersOf, headLinesOf, type Outcome } from '../http/respond.ts';
 
-/** What Node keeps of a head that was put together, undefined until one was, and whether it went out. */
+/** Node's own fields for an assembled head, and whether it was sent. */
 interface Headed {
   _header?: string | null;
   _headerSent?: boolean;
 }
 
-/** Of the second that it was asked for last. */
+/** Cached `Date` header of the current second. */
 let date = { second: 0, text: '' };
 
 function dateNow(): string {
@@ -21,7 +20,8 @@ function dateNow(): string {
 
 /**
  * Sends `text` as the outcome's body.
- * @param keptFor milliseconds that the connection is kept for another request.
+ *
+ * @param keptFor milliseconds that the connection is kept open for another request.
  */
 export function sendText(
   outgoing: ServerResponse,
@@ -37,7 +37,7 @@ export function sendText(
   if (isUsual && socket?.writable && req.method !== 'HEAD') {
     const lines = `${headLinesOf(state)}Content-Length: ${length}\r\nDate: ${dateNow()}\r\n`;
     const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keptFor / 1000)}\r\n`;
-    // Cast: Node's types leave out what is its own.
+    // Cast: Node's types leave out its internal fields.
     const headed = outgoing as Headed;
     headed._header = `HTTP/1.1 200 OK\r\n${lines}${kept}\r\n`;
     headed._headerSent = true;
@@ -49,7 +49,7 @@ export function sendText(
   }
 }
 
-/** Of its own, such as that the connection ends with it. */
+/** Whether no header was set on the response itself, such as `Connection: close`. */
 function hasNoHeaders(outgoing: ServerResponse): boolean {
   return outgoing.getHeaderNames().length === 0;
 }

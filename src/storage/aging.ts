@@ -1,8 +1,8 @@
-// Aging is the time by which things are old enough to be erased for ever: activity that retention lets go of, and rings
-// and tenants that were deleted a while ago. It is the machine's clock, unless that jumps ahead: then it goes on as
-// fast as programs run, until they have run so long with the clock ahead that a mistake would have been noticed. So a
-// clock that is years ahead for a moment, or at a start, erases nothing. Back it goes with the clock at once: less is
-// old then.
+// Aging is the clock by which data is old enough to be erased for ever: activity past its retention, and rings and
+// tenants deleted a while ago. It follows the machine's clock unless that jumps ahead: then it advances with the
+// running time of programs, until they have run long enough with the clock ahead that a mistake would have been
+// noticed. So a clock that is years ahead for a moment, or at a start, erases nothing. If the machine's clock goes
+// back, it follows at once: that only makes data younger.
 import type { OpenStatus } from '../api/local/status.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';
@@ -14,28 +14,28 @@ interface AgingDeps {
   readonly system: SystemStore;
   readonly tenants: Pick<Tenants, 'all'>;
   readonly world: Pick<World, 'now'>;
-  /** Milliseconds of a clock that nobody sets, from any beginning. */
+  /** Milliseconds of a monotonic clock with any starting point. */
   readonly uptime: () => number;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
-  /** Whether nothing that can wait may be written. */
+  /** Whether writes that can wait must wait. */
   readonly mustWait: () => boolean;
 }
 
-/** Kept in the settings, in milliseconds. */
+/** Stored in the settings, in milliseconds. */
 interface Age {
   readonly version: 1;
-  /** When it was looked at last. */
+  /** The age clock at the last look. */
   readonly time: number;
-  /** For how long programs have run while the clock was ahead of that. */
+  /** Running time of programs while the machine's clock was ahead of that. */
   readonly ahead: number;
 }
 
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
-/** How far the clock may be ahead of where it was last seen, such as after a night without the machine. */
+/** Maximum by which the clock may be ahead of its last known time, such as after a night without the machine. */
 const slack = day;
-/** How long programs have to run with a clock that is further ahead. */
+/** Running time after which a clock that is further ahead is believed. */
 const trial = 7 * day;
 const setting = 'age';
 
@@ -55,12 +55,12 @@ export class Aging {
     this.#uptime = deps.uptime();
   }
 
-  /** Looks at the clock now and then, so that it is known for how long programs have run with it. */
+  /** Looks at the clock regularly, so that the running time with it is known. */
   start(): void {
     this.#timer = setInterval(() => void this.now().catch(() => {}), hour).unref();
   }
 
-  /** That the clock is doubted now, and for how much longer; undefined while it is believed. */
+  /** Whether and for how much longer the clock is doubted; undefined while it is believed. */
   async doubt(): Promise<OpenStatus['clock']> {
     const { time, ahead } = this.#look(await this.#known());
     if (!this.#isDoubted) return undefined;
@@ -73,7 +73,7 @@ export class Aging {
     await this.now().catch(() => {});
   }
 
-  /** Epoch milliseconds. Throws what the stores throw. */
+  /** Epoch milliseconds. Throws the stores' errors. */
   async now(): Promise<number> {
     const age = this.#look(await this.#known());
     if (!this.#deps.mustWait() && this.#isNews(age)) {
@@ -83,7 +83,7 @@ export class Aging {
     return age.time;
   }
 
-  /** That the clock is doubted is kept at once: what is recorded from then on has its time. */
+  /** A new doubt is stored at once, since records from then on carry the doubted time. */
   #isNews({ time, ahead }: Age): boolean {
     const saved = this.#saved ?? { time: this.#startedAt, ahead: 0 };
     const isMoved = Math.abs(time - saved.time) >= 10 * minute || Math.abs(ahead - saved.ahead) >= minute;
@@ -140,7 +140,7 @@ export class Aging {
     return { version: 1, time: await this.#lastSeen(), ahead: 0 };
   }
 
-  /** Where no program looked before: when the newest record of activity was made that is from before this start. */
+  /** The start value without a stored one: the time of the newest activity record from before this start. */
   async #lastSeen(): Promise<number> {
     let latest: number | undefined;
     for (const { record, handle } of this.#deps.tenants.all) {
@@ -153,7 +153,7 @@ export class Aging {
         latest ??= 0;
       }
     }
-    // Where nothing was ever done nothing is old.
+    // An appliance without records has nothing to expire.
     return latest ?? this.#startedAt;
   }
 }

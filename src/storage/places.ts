@@ -1,6 +1,6 @@
-// Places says up to which record the activity of each tenant has arrived at a target. It is kept in the appliance's own
-// store, as a setting for each target: so it is sealed, copied and restored with the logs that it is about, and after a
-// restore no record of what was restored is left out.
+// Places says up to which record each tenant's activity has arrived at a target. It is kept in the appliance's own
+// store, as a setting for each target: so it is sealed, copied and restored with the logs, and after a restore no
+// restored record is skipped.
 //
 //   setting "activity-to <name of the target>" = {"version":1,"places":{"<id of a tenant>":<sequence number>}}
 import { KmsError } from '../errors.ts';
@@ -29,8 +29,8 @@ export class Places {
   }
 
   /**
-   * Those of a target by its name. One that was never streamed to begins at the present end of every tenant's log, or
-   * at its start; tenants that came later begin at their start in any case.
+   * The positions for a target, by its name. A new target begins at the current end of every tenant's log, or at its
+   * start; later tenants always begin at their start.
    */
   static async open(deps: PlacesDeps, target: string, from: 'end' | 'start'): Promise<Places> {
     const { system, tenants } = deps;
@@ -46,14 +46,14 @@ export class Places {
       from === 'start' ? 0 : handle.store.status().activityCount,
     ];
     const places = new Places(deps, name, new Map(tenants.all.map(end)));
-    // Before the next record: a crash must not move the beginning. Where it cannot be written, as on a full disk, the
-    // stream says so and tries again.
+    // Before the next record, so that a crash does not move the beginning. If it cannot be written, as on a full disk,
+    // the stream reports that and tries again.
     places.#isChanged = true;
     await places.save().catch(() => {});
     return places;
   }
 
-  /** The last record that has arrived; 0 before the first. */
+  /** The last record that has arrived; 0 if there is none. */
   of(tenant: string): number {
     return this.#places.get(tenant) ?? 0;
   }
@@ -82,9 +82,8 @@ export class Places {
 }
 
 /**
- * Where logs were put back from a copy: no place stays behind the end of the log that it is about, or the records that
- * come would be taken for ones that have arrived. `ends` are those of tenants by their ids; of the tenants in `lost`
- * everything is sent again.
+ * Sets positions back after logs were restored from a copy: none may be beyond the end of its log, or new records would
+ * count as already arrived. `ends` are the logs' ends by tenant id; for the tenants in `lost` everything is sent again.
  */
 export async function returnPlaces(
   system: SystemStore,

@@ -1,5 +1,6 @@
-// Every store of an appliance, read into memory and compared with how far it was, before the first file changes: what
-// stops a start stops it here. What was found older goes on only where the administrator said so.
+// Reads every store of an appliance into memory and compares it with the rollback guard's notes, before the first file
+// changes: anything that prevents a start prevents it here. A store found older is only served if the administrator
+// accepted that.
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -17,13 +18,13 @@ import type { Tenants } from './served-tenants.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
 import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
-/** A store that is less than what was noted of it. */
+/** A store with less than was noted of it. */
 interface OlderStore {
   /** `system`, or the tenant's directory. */
   readonly dir: string;
-  /** As people call it. */
+  /** The name for people. */
   readonly name: string;
-  /** What was found, in words. */
+  /** A description of what was found. */
   readonly what: string;
   readonly from: number;
   readonly to: number;
@@ -31,16 +32,18 @@ interface OlderStore {
 
 export interface ReadStores {
   readonly system: ReadStore<SystemTables>;
-  /** By directory, those of deleted tenants left out unless older ones of them were accepted. */
+  /** By directory, without deleted tenants unless an older store of theirs was accepted. */
   readonly tenants: ReadonlyMap<string, ReadStore<Tables>>;
-  /** What is older and goes on all the same. */
+  /** The older stores that were accepted. */
   readonly accepted: readonly OlderStore[];
-  /** Names that were to be accepted, of which nothing is older. */
+  /** Accepted names for which no store is older. */
   readonly needless: readonly string[];
-  /** What was noted of the tenants in the appliance's own store, and of all stores in the file where there is one. */
+  /**
+   * The tenants' marks in the appliance's own store, and the marks of all stores in the witness file, if there is one.
+   */
   readonly marks: Noted;
   readonly witness: Noted | undefined;
-  /** Lets go of what was not opened. */
+  /** Releases the stores that were not opened. */
   discard(): Promise<void>;
 }
 
@@ -53,14 +56,14 @@ interface TenantRow extends Row {
   deleted_at: number | null;
 }
 
-/** What is noted of the tenants; a store that an earlier program wrote has no such table. */
+/** Query for the tenants' marks; a store whose creation was interrupted has no tables. */
 export const marksQuery = (schema: number): string =>
-  schema < 3
+  schema === 0
     ? `SELECT '' AS dir, 0 AS sequence, '[]' AS runs, 0 AS noted_at WHERE 0`
     : 'SELECT dir, sequence, runs, noted_at FROM marks';
 
 /**
- * `accept` names tenants, and `system` for the appliance's own store. `known` is what this process knew of the stores
+ * `accept` names tenants, and `system` for the appliance's own store. `known` holds the marks that this process knew
  * before it was sealed. Changes nothing.
  */
 export async function readStores(
@@ -96,7 +99,7 @@ export async function readStores(
       const from = Math.max(...all.map(({ sequence }) => sequence));
       if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
     };
-    // A node that joins has none yet.
+    // A joining node has no witness file yet.
     if (!witness && marks.size > 0 && !world.shared) {
       const { sequence } = system.mark;
       older.push({
@@ -146,7 +149,7 @@ function needKnown(wanted: Iterable<string>, named: readonly TenantRow[], record
   }
 }
 
-/** One line about all of them. */
+/** One error line about all of them. */
 function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict', lost = lostFiles): KmsError {
   const whose = ({ dir, name, what }: OlderStore): string =>
     dir === systemDir
@@ -165,7 +168,7 @@ const lostByDatabase =
   'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
   'again; find the newer one, or restore a backup';
 
-/** Throws `conflict` where the store of a tenant that comes back is less than what was noted of it. */
+/** Throws `conflict` if the store of a returning tenant has less than was noted of it. */
 export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: string }, marks: Noted): void {
   const noted = marks.get(dir);
   const what = noted && olderThanNoted({ ...store.mark, log: store.log }, [noted]);
@@ -182,9 +185,8 @@ interface Accepting {
 }
 
 /**
- * Records what goes on although it is older, in the log of whose it is and in the appliance's own, and begins a new
- * epoch: whoever remembers the appliance as it was learns that this was on purpose, as after a restore. What was noted
- * before counts no more.
+ * Records each accepted older store in its own log and in the appliance's, and begins a new epoch: clients that
+ * remember the later state learn that this was on purpose, as after a restore. Earlier marks no longer count.
  */
 export async function acceptOlder({ system, tenants, read, world }: Accepting): Promise<void> {
   if (read.accepted.length === 0) return;
@@ -201,7 +203,7 @@ export async function acceptOlder({ system, tenants, read, world }: Accepting): 
   const marks = new Map<string, NotedMark>();
   for (const { dir, name, from, to } of read.accepted) {
     const props = { tenant: name, from, to };
-    // The whole appliance's concerns every tenant.
+    // An older system store concerns every tenant.
     for (const [each, store] of served) {
       if (each === dir || dir === systemDir) await store.transaction((tx) => tx.record(record(props)));
     }
@@ -231,7 +233,7 @@ export function reportAccepted(
   }
 }
 
-/** Of a deleted tenant, which is not served. */
+/** Records in the store of a deleted tenant, which is not served. */
 async function recordedAtRest(
   read: ReadStore<Tables> | undefined,
   activity: ActivityInput,

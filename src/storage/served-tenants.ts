@@ -1,6 +1,6 @@
-// The tenants that are served, each with its keys and its opened store, found by host or by name; and what the operator
-// may say of one: its name, its hosts in the one form in which they are compared with what clients ask for, its limits,
-// whose logins need a second factor. Everything else is refused with the field's name.
+// The tenants in service, each with its keys and its opened store, found by host or by name. Also validates the
+// operator's changes to a tenant: name, hosts in the one form in which they are compared with requests, limits, and
+// flags that need a second factor; other values are refused with the field's name.
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
@@ -17,13 +17,13 @@ import type { TenantRecord } from '../store/tables/tenants.ts';
 
 export interface ServedTenant {
   readonly record: TenantRecord;
-  /** One for as long as its store is open: what it tells is as the record is now, for requests under way, too. */
+  /** One object for as long as the store is open. It reflects changes of the record even for requests under way. */
   readonly handle: TenantHandle;
-  /** The record was changed. */
+  /** Takes over a changed record. */
   become(record: TenantRecord): void;
 }
 
-/** `baseUrl` is where the appliance itself is reached; asked anew for each use. */
+/** `baseUrl` returns the address of the appliance itself; called for each use. */
 export function servedTenant(
   first: TenantRecord,
   keys: Tenant['keys'],
@@ -65,12 +65,12 @@ export function servedTenant(
   };
 }
 
-/** In place of the address of an appliance that nobody has served yet. */
+/** Stands for the address of an appliance that was never served. */
 export const noAddress = 'http://kms.local';
 
 /**
- * Where people reach a tenant with these hosts: the appliance's address, with the first of them in it unless that leads
- * there anyhow.
+ * The address of a tenant with these hosts: the appliance's, with the first host in it unless the address already leads
+ * to the tenant.
  */
 export function addressOf(hosts: readonly string[], base: string): string {
   const url = new URL(base);
@@ -81,7 +81,7 @@ export function addressOf(hosts: readonly string[], base: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** Those that are served now. A change to one, or a new one, takes effect with the next request. */
+/** The tenants now in service. A change to one, or a new one, takes effect with the next request. */
 export class Tenants implements TenantDirectory {
   #served = new Map<string, ServedTenant>();
   #byHost = new Map<string, TenantHandle>();
@@ -96,7 +96,7 @@ export class Tenants implements TenantDirectory {
     this.#index();
   }
 
-  /** What is served of the tenant is as this record from now on; answers whether it is served. */
+  /** Applies a changed record to the served tenant; returns whether it is served. */
   change(record: TenantRecord): boolean {
     const served = this.#served.get(record.id);
     served?.become(record);
@@ -137,8 +137,8 @@ export class Tenants implements TenantDirectory {
 export const anyHost = '*';
 
 /**
- * In the form in which hosts are compared, without ports and repetitions. Throws `invalid` for what is no host, and for
- * none at all.
+ * The hosts in the form in which they are compared, without ports and duplicates. Throws `invalid` for a value that is
+ * no host, and for an empty list.
  */
 export function hostList(value: unknown): readonly string[] {
   if (!Array.isArray(value)) throw invalidField('hosts', 'expected an array of host names');
@@ -155,7 +155,7 @@ function hostOf(value: unknown): string {
   throw invalidField('hosts', `${expected}, got "${value}"`);
 }
 
-/** A port says nothing of the host, and an IPv6 address by itself needs no brackets. */
+/** A port is ignored, and an IPv6 address by itself needs no brackets. */
 function listedHost(given: string): string | undefined {
   const address = canonicalHost(`[${given}]`);
   if (address !== undefined) return address;
@@ -180,7 +180,7 @@ export function newTenantInput({ name, hosts = [] }: { readonly name: string; re
 export interface TenantChanges {
   readonly name?: string;
   readonly hosts?: readonly string[];
-  /** Flags: users who have one of them need a second factor. */
+  /** Names of flags; users who have one of them need a second factor. */
   readonly secondFactorFor?: readonly string[];
   readonly custody?: CustodyPolicy;
 }
@@ -196,7 +196,7 @@ export function tenantChanges({ name, hosts, secondFactorFor, custody }: TenantC
 
 const mostFlags = 100;
 
-/** In lower case. A flag that grants nothing would be a policy for nobody. */
+/** Lower-case names. An unknown flag is refused, since it would apply to no user. */
 function knownFlagList(flags: readonly string[]): readonly string[] {
   const field = 'secondFactorFor';
   if (flags.length > mostFlags) throw invalidField(field, `expected at most ${mostFlags} flags`);
@@ -206,7 +206,7 @@ function knownFlagList(flags: readonly string[]): readonly string[] {
   return [...new Set(flags.map((flag) => flag.toLowerCase()))];
 }
 
-/** A number for each limit that is set, `null` for each that is lifted. */
+/** A number for each limit to set, `null` for each to remove. */
 export type LimitChanges = Readonly<Partial<Record<keyof Limits, number | null>>>;
 
 export function limitChanges(changes: LimitChanges): LimitChanges {
@@ -227,24 +227,21 @@ export function tenantThing({ id, name }: Pick<TenantRecord, 'id' | 'name'>): Th
   return { type: 'tenant', id, name };
 }
 
-/** What was done to the appliance as a whole: each tenant's log has it, since each tenant's data depends on it. */
+/** An activity of the whole appliance: each tenant's log gets it, since each tenant's data depends on it. */
 export interface ApplianceActivity {
   readonly action: 'system.unseal' | 'system.seal' | 'system.master' | 'system.backup';
   /**
-   * Who: `local` for the administrator at the machine, `operator` for an API key or a user of the operator tenant, of
-   * which the others learn no more, `network` for whoever unsealed it from elsewhere.
+   * The actor: `local` for the administrator at the machine, `operator` for an API key or a user of the operator
+   * tenant, of which other tenants learn no more, `network` for a custodian who unsealed it remotely.
    */
   readonly keyid: string;
   readonly props: Readonly<Record<string, unknown>>;
   readonly deed?: Deed;
-  /** Where whoever unsealed it from elsewhere was. */
+  /** The address of a remote unsealing. */
   readonly address?: string | undefined;
 }
 
-/**
- * Resolves when the record is durable in the log of every tenant that is served, but for the one that has its own
- * already.
- */
+/** Resolves when the record is durable in the log of every served tenant except the one that already has it. */
 export async function recordInTenants(
   tenants: Tenants,
   world: World,
@@ -258,7 +255,7 @@ export async function recordInTenants(
       try {
         await tenant.handle.store.transaction((tx) => tx.record(made()));
       } catch (error) {
-        // One that was deleted meanwhile has a log no more.
+        // A tenant deleted meanwhile no longer has a log.
         if (tenants.all.includes(tenant)) throw error;
       }
     }),

@@ -1,5 +1,5 @@
-// The stores of an appliance, opened and made the one way: over the data directory's files, with checkpoints on a
-// thread, or in the database that several nodes share.
+// Opens and makes the stores of an appliance, all in the same way: over the data directory's files, with checkpoints on
+// a thread, or in the database that several nodes share.
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { utf8 } from '../crypto/bytes.ts';
@@ -27,18 +27,18 @@ export interface StoreWorld {
   readonly root: string;
   readonly files: Files;
   readonly wasm: Uint8Array;
-  /** Where several nodes share the stores: what stands for the files then. */
+  /** Replaces the files if several nodes share the stores. */
   readonly shared?: SharedPlace | undefined;
-  /** Throws unless a file of that many bytes can be made without taking the last room on the disk. */
+  /** Throws unless a file of that many bytes fits without using the last space on the disk. */
   needFreeSpace?(bytes: number): Promise<void>;
   onEvent?(dir: string, event: StoreEvent): void;
-  /** Counts what the store in a directory does. */
+  /** Meter for the store in a directory. */
   meter?(dir: string): StoreMeter;
-  /** Called before a store that an older program made is changed. */
+  /** Called before a store of an older program is changed. */
   beforeMigration?(): Promise<void>;
 }
 
-/** Counts the work of one store. */
+/** Meter for the work of one store. */
 interface StoreMeter {
   commit(commit: Commit): void;
   event(event: StoreEvent): void;
@@ -55,24 +55,24 @@ export interface StoreOf {
 }
 
 export interface ListedStore {
-  /** As the seal calls it. */
+  /** The store's name in the seal. */
   readonly name: string;
-  /** `unfinished`: what was cut off left it; `under way`: somebody makes it now. */
+  /** `unfinished`: left by an interruption; `under way`: being made now. */
   readonly state: 'whole' | 'unfinished' | 'under way';
 }
 
-/** Where the stores of tenants are made and removed. `dir` stands for a store also where it is no directory. */
+/** The place where stores of tenants are made and removed. `dir` names a store even if it is no directory. */
 interface StorePlace {
-  /** What is made there counts as unfinished until `finish`. To be called before there are keys for it. */
+  /** Marks a store as unfinished until `finish`. Must be called before there are keys for it. */
   begin(dir: string): Promise<void>;
-  /** Its tenant's record is durable. */
+  /** Called when its tenant's record is durable. */
   finish(dir: string): Promise<void>;
-  /** Removes all of a store. Cut off, it is one that is unfinished. */
+  /** Removes all of a store. If interrupted, the store is left unfinished. */
   remove(dir: string): Promise<void>;
   list(): Promise<readonly ListedStore[]>;
 }
 
-/** What a driver is told of a store, whatever it keeps it in. */
+/** Options that every driver takes. */
 export interface StoreOptions<T extends object> {
   readonly wasm: Uint8Array;
   readonly migrations: readonly Migration[];
@@ -82,11 +82,11 @@ export interface StoreOptions<T extends object> {
   beforeMigration(): Promise<void>;
 }
 
-/** What is counted of a store that several nodes share. */
+/** Metering of a store that several nodes share. */
 export interface SharedCounting {
   /** Its turns. */
   readonly meter: TurnMeter | undefined;
-  /** The time of a checkpoint. */
+  /** Times a checkpoint. */
   timed<R>(checkpoint: () => Promise<R>): Promise<R>;
 }
 
@@ -105,7 +105,7 @@ export function storePlace(stores: StoreWorld): StorePlace {
   return stores.shared ?? new StoreDirectories(stores);
 }
 
-/** In a tenant's directory until its record is there. */
+/** Mark in a tenant's directory until its record exists. */
 function markOf(dir: string): string {
   return `${dir}/tenant.new`;
 }
@@ -129,7 +129,7 @@ class StoreDirectories implements StorePlace {
     if (await this.#files.exists(markOf(dir))) await this.#files.remove(markOf(dir));
   }
 
-  /** The mark last, so that a crash in between leaves it with what is still there. */
+  /** Removes the mark last, so that after a crash it still stands beside the remaining files. */
   async remove(dir: string): Promise<void> {
     const mark = markOf(dir);
     for (const name of await this.#files.list(dir)) {
@@ -148,9 +148,9 @@ class StoreDirectories implements StorePlace {
     );
   }
 
-  /** Whether the directory is marked, or the crash came before it could be and nothing is in it. */
+  /** Whether the directory is marked, or is empty because a crash came before the mark. */
   async #isUnfinished(name: string): Promise<boolean> {
-    // Nothing of this program's has another.
+    // This program's directories all have such names.
     if (!isTenantName(name)) return false;
     const dir = tenantDir(name);
     const names = await this.#files.list(dir);
@@ -172,7 +172,7 @@ export function createStore({ files, shared }: StoreWorld, dir: string, keys: Te
   return shared ? shared.create(dir, keys) : createEmbedded({ files, dir, keys, random: systemRandom, at: now });
 }
 
-/** Into memory alone, as `readTenantStore` does. */
+/** Reads only into memory, as does `readTenantStore`. */
 export function readSystemStore(world: StoreWorld, keys: TenantKeys): Promise<ReadStore<SystemTables>> {
   return read(world, systemDir, keys, systemMigrations, systemTables);
 }
@@ -224,7 +224,7 @@ function read<T extends object>(
   });
 }
 
-/** More than a new snapshot takes. */
+/** Upper limit for the size of a new snapshot. */
 async function bytesOf(files: Files, dir: string): Promise<number> {
   const { snapshots, logs } = await listStoreFiles(files, dir);
   const names = [

@@ -1,6 +1,7 @@
-// Witness notes how far every store is, so that a start tells files that were put back from an older copy, or cut: the
-// appliance's own store notes the tenants', and a sealed file beside the seal notes all of them. Only what is durable
-// is noted, so that no crash looks like an older copy: a note may be behind a store, never ahead of it.
+// Witness is the rollback guard: it notes how far every store is, so that a start notices files that were cut or
+// replaced by an older copy. The appliance's own store notes the tenants', and a sealed file beside the seal notes all
+// of them. Only durable transactions are noted, so that no crash looks like an older copy: a note may be behind a
+// store, never ahead of it.
 //
 //   file = "KMS-WITN" | version u16 | cipher u16 | key epoch u16 | zero u16 | nonce 24 | ciphertext | tag 16
 
@@ -18,7 +19,7 @@ import type { NotedMark } from '../store/tables/marks.ts';
 import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
 
-/** What was noted of each store, by the name that the seal has for it. */
+/** The noted mark of each store, by its name in the seal. */
 export type Noted = ReadonlyMap<string, NotedMark>;
 
 const magic = utf8('KMS-WITN');
@@ -60,12 +61,12 @@ function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
   return new Map(Object.entries(stores));
 }
 
-/** Undefined where there is no file: nothing was noted yet, or somebody took it away. */
+/** Undefined if there is no file: nothing was noted yet, or the file was removed. */
 export async function readWitness(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
   return (await files.exists(witnessFile)) ? openWitness(keys, await files.read(witnessFile)) : undefined;
 }
 
-/** Notes how far stores are of which nothing was noted in this directory yet. */
+/** Writes the first notes in a directory that has none. */
 export function writeWitness(
   files: Files,
   keys: TenantKeys,
@@ -95,10 +96,7 @@ function damaged(what: string): KmsError {
   });
 }
 
-/**
- * What is wrong with a store that is found so, in words; undefined where it is as new as it was. `log` is its last log
- * file.
- */
+/** Describes why a found store is older than noted; undefined if it is not. `log` is its last log file. */
 export function olderThanNoted(
   found: Mark & { readonly log: string },
   noted: readonly NotedMark[],
@@ -116,38 +114,38 @@ export function olderThanNoted(
 
 interface WitnessDeps {
   readonly files: Files;
-  /** Of the appliance's own store. */
+  /** The keys of the appliance's own store. */
   readonly keys: TenantKeys;
   readonly system: SystemStore;
   readonly tenants: Pick<Tenants, 'all'>;
   readonly now: () => number;
   readonly random: (length: number) => Uint8Array;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
-  /** Whether nothing that can wait may be written. */
+  /** Whether writes that can wait must wait. */
   readonly mustWait?: () => boolean;
 }
 
-/** Milliseconds between two notes while the appliance serves, where something changed. */
+/** Milliseconds between two notes while the appliance serves and something changes. */
 const usualPause = 2000;
 
 export class Witness {
   readonly #deps: WitnessDeps;
-  /** The furthest that is known of each store, by name: what was noted before it opened, and what it had since. */
+  /** The furthest known mark of each store, by name: noted before it opened, or reached since. */
   readonly #known: Map<string, NotedMark>;
-  /** As they last stood in the tenants' rows, for when the appliance's own store does not serve. */
+  /** The tenants' marks as last read from the appliance's own store, for when that does not serve. */
   #rows: Noted;
-  /** As last noted, by name. */
+  /** The marks as last noted, by name. */
   readonly #noted = new Map<string, string>();
   #hasFile: boolean;
   #timer: NodeJS.Timeout | undefined;
   readonly #queue = new SerialQueue();
   #failing = false;
-  /** Stores that are behind what is known of them, which is said once of each. */
+  /** Stores that are behind their known mark, each reported once. */
   readonly #behind = new Set<string>();
 
   /**
-   * `known`: what is noted so far, in the appliance's own store and in the file; of stores that are `accepted` older
-   * it counts no more.
+   * `known`: the notes so far, in the appliance's own store and in the file; those of `accepted` older stores no longer
+   * count.
    */
   constructor(
     deps: WitnessDeps,
@@ -170,17 +168,17 @@ export class Witness {
     }
   }
 
-  /** What this process knows of each store: nothing behind it may be taken into service. */
+  /** The known mark of each store: nothing behind it may be put in service. */
   get known(): Noted {
     return this.#known;
   }
 
-  /** Notes now and then what changed, until `close`. */
+  /** Notes changes regularly until `close`. */
   start(pause = usualPause): void {
     this.#timer = setInterval(() => void this.try(), pause).unref();
   }
 
-  /** Notes what changed. What fails is said once and tried again with the next note. */
+  /** Notes what changed. A failure is reported once, and the next note tries again. */
   async try(): Promise<void> {
     if (this.#deps.mustWait?.()) return;
     try {
@@ -199,7 +197,7 @@ export class Witness {
     return this.#queue.run(() => this.#note());
   }
 
-  /** Ends the timer, and notes what the stores came to; those of the tenants may be closed already. */
+  /** Stops the timer and notes the final state of the stores; those of the tenants may be closed already. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.try();
@@ -214,7 +212,7 @@ export class Witness {
     if (changed.length === 0 && formatMark(this.#learn(systemDir, system.mark, at)) === this.#noted.get(systemDir)) {
       return;
     }
-    // The file first: from the first row on, that there is none means that somebody took it away.
+    // The file first: once there is a row, a missing file means that it was removed.
     if (!this.#hasFile) await this.#write(at);
     try {
       this.#rows = await system.transaction(({ marks }) => {
@@ -227,13 +225,13 @@ export class Witness {
         return changed.length > 0 ? marks.all() : rows;
       });
     } finally {
-      // Even where the appliance's own store was lost: then the file alone tells the next start.
+      // Written even if the appliance's own store was lost: then only the file informs the next start.
       await this.#write(at);
     }
     for (const { dir, mark } of changed) this.#noted.set(dir, formatMark(mark));
   }
 
-  /** The furthest mark of the store, which is this one unless it is behind what is known, or a fork of it. */
+  /** The furthest mark of the store: this one, unless it is behind the known mark or a fork of it. */
   #learn(dir: string, mark: Mark, at: number): Mark {
     const known = this.#known.get(dir);
     if (!known || !isBehind(mark, known)) {
@@ -249,7 +247,7 @@ export class Witness {
     return known;
   }
 
-  /** The furthest of every store that there is, by what the rows and this process know. */
+  /** Writes the furthest mark of every existing store, from the rows and from this process's knowledge. */
   async #write(at: number): Promise<void> {
     const { files, keys, system, tenants, random } = this.#deps;
     const mark = this.#learn(systemDir, system.mark, at);
@@ -261,12 +259,12 @@ export class Witness {
   }
 }
 
-/** Whether a store with this mark lacks something of what is known of it. */
+/** Whether a store with this mark lacks part of the known history. */
 function isBehind(mark: Mark, known: Mark): boolean {
   return mark.sequence < known.sequence || isFork(mark, known);
 }
 
-/** Of each store what goes further. */
+/** The further mark of each store. */
 function furthest(a: Noted, b: Noted): Map<string, NotedMark> {
   const all = new Map(a);
   for (const [dir, mark] of b) if ((all.get(dir)?.sequence ?? -1) < mark.sequence) all.set(dir, mark);

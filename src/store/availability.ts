@@ -1,5 +1,5 @@
-// Availability is whether a store has something in service: what was recovered, until it fails. Then it is thrown away
-// whole and recovered again; until that works nothing is in service, and whoever asks is told why.
+// Availability tracks whether a store is in service: the recovered store, until it fails. A failed one is discarded
+// whole and recovered again; until that succeeds nothing is in service, and callers get the reason.
 import { KmsError, reasonOf } from '../errors.ts';
 import { HistoryLost } from './files.ts';
 import type { StoreEvent } from './port.ts';
@@ -9,13 +9,13 @@ interface AvailabilityWorld<L> {
   readonly retry: number;
   readonly later: (milliseconds: number, run: () => void) => void;
   readonly onEvent: (event: StoreEvent) => void;
-  /** What failed, and what is said when it is mended. */
+  /** The event texts for a failure and for the recovery from it. */
   readonly words: { readonly failed: string; readonly mended: string };
   /** The kind of event to report for a failure of its own kind. Default: `write-failed`, or `recovery-failed`. */
   kindOf?(cause: unknown): StoreEvent['kind'] | undefined;
-  /** Lets go of what failed, where nobody uses it any more. */
+  /** Releases a failed store once no caller uses it any more. */
   release(dead: L): void;
-  /** Recovers what takes its place. */
+  /** Recovers a replacement. */
   recover(dead: L): Promise<L>;
 }
 
@@ -40,29 +40,29 @@ export class Availability<L extends { dead: boolean }> {
     return this.#live;
   }
 
-  /** Why nothing is. */
+  /** Why nothing is in service. */
   get reason(): string {
     return this.#reason;
   }
 
-  /** What is in service, after the recovery under way if there is one. Throws `unavailable` where nothing is. */
+  /** The store in service, after any recovery under way. Throws `unavailable` if there is none. */
   async serving(): Promise<L> {
     while (this.#recovery) await this.#recovery;
     if (this.#live) return this.#live;
     throw notServing(this.#reason, this.#cause);
   }
 
-  /** For whoever asks from outside: throws once the store is being closed, too. */
+  /** The same for callers outside the store, for whom it also throws once the store is closing. */
   inService(): Promise<L> {
     return this.#isClosing ? Promise.reject(storeClosed()) : this.serving();
   }
 
-  /** Refuses whoever asks from outside from now on. */
+  /** Refuses calls from outside from now on. */
   beginClosing(): void {
     this.#isClosing = true;
   }
 
-  /** Takes what is in service out of it, for good, and answers it. Nobody may use it any more. */
+  /** Takes the store out of service for good and returns it. No caller may use it after that. */
   async end(): Promise<L | undefined> {
     await this.#recovery;
     const live = this.#live;
@@ -72,7 +72,7 @@ export class Availability<L extends { dead: boolean }> {
     return live;
   }
 
-  /** Throws the state away and recovers it, once `ready` resolves. */
+  /** Discards the state and recovers it once `ready` resolves. */
   leave(live: L, cause: unknown, ready: Promise<void>): void {
     if (live.dead) return;
     live.dead = true;
@@ -100,7 +100,7 @@ export class Availability<L extends { dead: boolean }> {
       onEvent({ kind: 'recovered', message: words.mended });
     } catch (cause) {
       const reason = `${words.failed}, and the store is not recovered yet: ${reasonOf(cause)}`;
-      // Said once, not at each try.
+      // Reported once, not at each try.
       const kind = this.#world.kindOf?.(cause) ?? 'recovery-failed';
       if (reason !== this.#reason) onEvent({ kind, message: reason, cause });
       this.#reason = reason;

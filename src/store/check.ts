@@ -1,5 +1,5 @@
-// Proves a store from its files, beside whatever serves it: recovers it into memory, has SQLite look at all of it, and
-// follows the chain of the activity log from its first record to its last. Changes nothing.
+// Verifies a store from its files while another process may serve it: recovers it into memory, has SQLite check the
+// whole database, and follows the chain of the activity log from its first record to its last. Changes nothing.
 import { toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
@@ -19,28 +19,32 @@ export interface CheckedStore {
   readonly mark: Mark;
   /** The last log file. */
   readonly log: string;
-  /** Migrations done. */
+  /** Number of migrations done. */
   readonly schema: number;
   /** Rows of each table. */
   readonly tables: Readonly<Record<string, number>>;
   readonly activity: ChainHead;
-  /** The beginning of that, where retention dropped it. */
+  /** The beginning of the activity log that retention dropped, if any. */
   readonly dropped: DroppedActivity | undefined;
-  /** Epoch milliseconds of the last activity record; undefined where there is none. */
+  /** Epoch milliseconds of the last activity record; undefined if there is none or it cannot be read. */
   readonly lastActivityAt: number | undefined;
-  /** Bytes behind the last whole record: a write that was never acknowledged. */
+  /** Bytes after the last whole record: a write that was never acknowledged. */
   readonly torn: number;
-  /** What the query answers. */
+  /** The rows that the query returned. */
   readonly rows: readonly Row[];
-  /** Closed files of the activity log that are missing or changed: all else is whole, and what is in them is lost. */
+  /**
+   * Closed files of the activity log that are missing or changed. Everything else is whole; the records in these are
+   * lost.
+   */
   readonly faults: readonly SegmentFault[];
-  /** The end of the last closed file of the activity log; undefined where there is none, or one is at fault. */
+  /** The end of the last closed file of the activity log; undefined if there is none or any is at fault. */
   readonly closed: ChainHead | undefined;
 }
 
 /**
- * Throws `corrupt` for anything else that does not verify. `queryFor` answers a constant statement that reads a
- * database of that schema. `from`: the end of a closed file up to which the activity log was followed a moment ago.
+ * Throws `corrupt` if anything but a closed activity file does not verify. `queryFor` returns a constant statement that
+ * reads a database of the given schema. `from`: the end of a closed file up to which the activity log was verified a
+ * moment ago.
  */
 export async function checkStore(
   options: RecoverOptions,
@@ -63,7 +67,7 @@ export async function checkStore(
   }
 }
 
-/** Proves what was recovered, from wherever. `from`: as `checkStore` has it. */
+/** Verifies a recovered store, whatever it was recovered from. `from` as for `checkStore`. */
 export async function checkRecovered(
   { state, activity, uid }: Pick<Recovered, 'state' | 'activity' | 'uid'>,
   options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
@@ -86,8 +90,8 @@ export async function checkRecovered(
 }
 
 /**
- * Follows the whole chain. Where it meets a segment that is at fault, every segment is looked through, and the rest is
- * followed alone.
+ * Follows the whole chain. If it meets a faulty segment, it checks every segment, and then follows only the records
+ * after the last one.
  */
 async function followActivity(
   activity: ActivityLog,
@@ -118,7 +122,7 @@ async function followActivity(
       const problem = await problemOfSegment({ dir, uid, summary }, files, keys);
       if (problem !== undefined) faults.push(new SegmentFault(segmentPath(dir, summary.file), problem));
     }
-    // Read again it was well: whoever asked first met something that passed.
+    // All segments verify on a second reading, so the first error was transient.
     if (faults.length === 0) throw error;
     const last = activity.segments.at(-1);
     await follow(last && { seq: last.lastSeq, hash: last.hash });
@@ -126,7 +130,7 @@ async function followActivity(
   }
 }
 
-/** Undefined too where the last record cannot be read. */
+/** Undefined also if the last record cannot be read. */
 async function lastRecord(activity: ActivityLog): Promise<number | undefined> {
   try {
     return (await activity.search({}, { limit: 1 })).items[0]?.createdAt;

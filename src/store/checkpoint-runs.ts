@@ -1,5 +1,5 @@
-// When a store has checkpoints, whatever it is kept in: once its log has outgrown the snapshot, one at a time, and
-// where one failed a while later again.
+// Schedules the checkpoints of a store of any kind: when its log has outgrown the snapshot, one at a time, and with a
+// pause after a failure.
 import { reasonOf } from '../errors.ts';
 import { storeClosed } from './availability.ts';
 import type { StoreLimits } from './embedded-options.ts';
@@ -7,14 +7,14 @@ import type { StoreEvent } from './port.ts';
 
 interface RunsWorld {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry'>;
-  /** Milliseconds by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly onEvent: (event: StoreEvent) => void;
 }
 
 /**
- * Makes one, and drops the segments of activity up to record `dropTo` where that is given; one that `yields` gives way
- * to what is asked of the store. Answers undefined where there was nothing to be made, or others were at it.
+ * Makes a checkpoint, and drops the activity segments up to record `dropTo` if that is given. With `yields` it gives
+ * way to requests. Returns undefined if there was nothing to do or another node is making one.
  */
 type MakeCheckpoint<R, How> = (
   dropTo: number | undefined,
@@ -27,7 +27,7 @@ export class CheckpointRuns<R, How = never> {
   readonly #make: MakeCheckpoint<R, How>;
   #running: Promise<R | undefined> | undefined;
   #notBefore = Number.NEGATIVE_INFINITY;
-  /** Up to which record activity is to be dropped by the next one. */
+  /** Activity up to this record is dropped by the next checkpoint. */
   #dropTo: number | undefined;
   #stopped = false;
 
@@ -36,13 +36,15 @@ export class CheckpointRuns<R, How = never> {
     this.#make = make;
   }
 
-  /** Waits for the one under way. None begins after it: those that wait are refused. */
+  /** Waits for the checkpoint under way. No other begins after it: waiting ones are refused. */
   async stop(): Promise<void> {
     this.#stopped = true;
     while (this.#running) await this.#running.catch(() => {});
   }
 
-  /** Starts one when the log has outgrown the snapshot; it yields unless the log has done so twice over. */
+  /**
+   * Starts a checkpoint if the log has outgrown the snapshot; it yields unless the log is more than twice the limit.
+   */
   startWhenDue(logBytes: number, snapshotBytes: number): void {
     const { limits, elapsed } = this.#world;
     const due = Math.max(limits.checkpointBytes, snapshotBytes);
@@ -50,13 +52,13 @@ export class CheckpointRuns<R, How = never> {
     this.#run(undefined, logBytes <= 2 * due).catch(() => {});
   }
 
-  /** Runs one after the one under way. Throws `unavailable` once they are stopped. */
+  /** Runs a checkpoint after the one under way. Throws `unavailable` once stopped. */
   run(how?: How): Promise<R | undefined> {
     return this.#run(how, false);
   }
 
   async #run(how: How | undefined, yields: boolean): Promise<R | undefined> {
-    // Here, so that of several that wait one goes on alone.
+    // A loop, so that of several waiters only one goes on.
     while (this.#running) await this.#running.catch(() => {});
     if (this.#stopped) throw storeClosed();
     const dropTo = this.#dropTo;
@@ -78,7 +80,7 @@ export class CheckpointRuns<R, How = never> {
     }
   }
 
-  /** Lets go of the segments of the activity log up to record `seq`, by a checkpoint. */
+  /** Drops the segments of the activity log up to record `seq`, by a checkpoint. */
   async drop(seq: number): Promise<void> {
     this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
     await this.run();

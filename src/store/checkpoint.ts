@@ -1,5 +1,5 @@
-// A checkpoint: what a start does, up to the end of the closed log files, written out as a new snapshot. It runs beside
-// the serving thread, on the files alone, and removes nothing.
+// A checkpoint replays the closed log files as a start does and writes the result as a new snapshot. It runs beside the
+// serving thread, on the files alone, and removes nothing.
 import { equalBytes } from '../crypto/bytes.ts';
 import type { Mark } from '../model/store-mark.ts';
 import type { LogContext } from './log-file.ts';
@@ -12,28 +12,28 @@ export interface CheckpointJob {
   readonly dir: string;
   /** The last log file to cover; it must be closed. */
   readonly through: number;
-  /** The tag at its end, as whoever closed it knows that; absent = whatever is there. */
+  /** The tag at the end of that file, as its writer knows it; absent = whatever is there. */
   readonly chain?: Uint8Array;
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords?: number;
-  /** The last record that whoever asks knows a segment of; absent = none. */
+  /** The last record in a segment that the caller already knows; absent = none. */
   readonly known?: number;
-  /** Segments of the activity log that hold no record behind this one are dropped. */
+  /** Segments of the activity log with no record after this one are dropped. */
   readonly dropTo?: number;
-  /** Whether it gives way to what is asked of the server: nobody waits for it. */
+  /** Whether it gives way to requests because no caller waits for it. */
   readonly yields?: boolean;
 }
 
-/** What was written, as far as every kind of store tells it. */
+/** The result, as far as every kind of store reports it. */
 export interface WrittenCheckpoint {
   readonly snapshotBytes: number;
-  /** What retention let go of before the segments that are left. */
+  /** The beginning of the activity log that retention dropped, if any. */
   readonly dropped: DroppedActivity | undefined;
 }
 
 export interface CheckpointResult extends WrittenCheckpoint {
-  /** The segments of the activity log behind the record `known`: all of them would be a history's worth each time. */
+  /** The activity segments after record `known`. Returning all would mean the whole history each time. */
   readonly segments: readonly SegmentSummary[];
 }
 
@@ -43,7 +43,7 @@ type CheckpointWorld = Pick<RecoverOptions, 'files' | 'keys' | 'wasm'> & Pick<Lo
 export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob): Promise<CheckpointResult> {
   const { state, activity, uid, log } = await recover({ ...world, ...job, rolls: true });
   const { sequence, chain, runs } = log.place;
-  // Files of another history were put there: a snapshot of that would replace the one of this history.
+  // The files were replaced by those of another history; a snapshot of that would replace this history's.
   if (job.chain && !equalBytes(job.chain, chain)) {
     state.close();
     throw corrupt(logName(job.dir, job.through), log.place.offset, 'the log does not lead to the end that was written');
@@ -54,12 +54,12 @@ export async function writeCheckpoint(world: CheckpointWorld, job: CheckpointJob
   return { ...written, segments: activity.segments.filter(({ lastSeq }) => lastSeq > known) };
 }
 
-/** What was recovered for a checkpoint alone, and the place in the log up to which it was. */
+/** A store recovered only for a checkpoint, and the log position that it covers. */
 interface Covered extends Pick<Recovered, 'state' | 'activity'>, Pick<Mark, 'runs'> {
   readonly header: Omit<FileHeader, 'epoch'>;
 }
 
-/** The same for what was recovered; closes its database. */
+/** Writes the snapshot of a recovered store and closes its database. */
 export async function writeRecovered(
   context: SnapshotContext,
   { state, activity, runs, header }: Covered,
@@ -67,7 +67,7 @@ export async function writeRecovered(
 ): Promise<WrittenCheckpoint> {
   try {
     await activity.roll();
-    // Their files stay until the snapshot that does without them is durable.
+    // The dropped segments' files stay until the snapshot without them is durable.
     if (dropTo !== undefined) activity.drop(dropTo);
     const { segments, dropped, head } = activity;
     const content = { schema: state.schemaVersion, savedAt: at, runs, activity: { segments, head, dropped } };

@@ -1,17 +1,14 @@
-// The transactions that become durable together, as the text of one log record; group-replay.ts reads it.
+// The transactions that become durable together, encoded as the text of one log record; group-replay.ts reads it.
 //
 // The text is one line of JSON, `{"from":n,"sql":[text, …],"tx":[[[number, param, …], …], …],"counts":[[number, sum,
-// id, …], …]}`, then one line for each record of the activity log. Statement texts are numbered through a log file;
-// `from` is the number of the first one given here. `counts` is left out where nothing was counted; behind an id stand
-// the further parameters of the latest count of it, if there are any. `"begins":true` stands in the first record after
-// the store was opened.
+// id, …], …]}`, then one line for each activity record. Statement texts are numbered through a log file; `from` is the
+// number of the first one in this record. `counts` is left out if nothing was counted; an id is followed by the further
+// parameters of its latest count, if any. `"begins":true` stands in the first record after the store was opened.
 //
-// What most activity records of a group share stands once, in the first line: `"at"`, epoch milliseconds, and
-// `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only where there is one. A
-// record's own line is `<number in alike> <milliseconds after at> <id>`, and behind that the key version where `props`
-// has that alone; one that has other props or a reporter, or that this cannot say, is JSON of itself. Earlier programs
-// wrote `"who"` in place of `"alike"`, without addresses; the first ones wrote each record's canonical line, which is
-// JSON that has a `seq`.
+// The fields that most activity records of a group share stand once, in the first line: `"at"`, epoch milliseconds, and
+// `"alike":[[action, keyid, ringname, status, validAction, address], …]`, the address only if there is one. A record's
+// own line is `<number in alike> <milliseconds after at> <id>`, then the key version if `props` holds only that. A
+// record with other props or a reporter, or one that does not fit this form, is a JSON line of its own.
 import { utf8 } from '../crypto/bytes.ts';
 import { keyVersionOf } from './activity/kind.ts';
 import type { ActivityInput } from './port.ts';
@@ -19,12 +16,12 @@ import type { Count, Written } from './session.ts';
 import type { Tally } from './sql.ts';
 import type { LoggedStatement } from './state.ts';
 
-/** Counts the statement texts given in a log file. A new file has a new one. */
+/** Counts the statement texts in a log file. Each file has its own. */
 export class Numbering {
   count = 0;
 }
 
-/** What records have alike, as the text says it. */
+/** The fields that records share, as an entry of `"alike"`. */
 export type AlikeText = readonly [
   action: string,
   keyid: string,
@@ -50,7 +47,7 @@ export class Group {
   #texts = '';
   #transactions = '';
   readonly #activity = new GroupActivity();
-  /** By statement number and second parameter. */
+  /** Tallies by statement number, then by id. */
   readonly #counts = new Map<number, Map<string, Tally>>();
 
   constructor(numbering: Numbering) {
@@ -58,7 +55,7 @@ export class Group {
     this.done = promise;
     this.resolve = resolve;
     this.reject = reject;
-    // Nobody may be waiting when it fails.
+    // No caller may be waiting when it fails.
     promise.catch(() => {});
     this.#numbering = numbering;
     this.#from = numbering.count;
@@ -94,7 +91,7 @@ export class Group {
     sums.set(id, { sum: (sums.get(id)?.sum ?? 0) + 1, latest });
   }
 
-  /** The number of a statement's text in this log file. */
+  /** The number of a statement's text in this log file. Adds the text if it is new. */
   #place(statement: LoggedStatement): number {
     if (statement.logged !== this.#numbering) {
       statement.logged = this.#numbering;
@@ -104,7 +101,7 @@ export class Group {
     return statement.place;
   }
 
-  /** `begins`: nothing was written since the store was opened. */
+  /** `begins`: nothing was written before since the store was opened. */
   payload(begins: boolean): Uint8Array {
     const sums: unknown[] = [];
     for (const [place, ids] of this.#counts) {
@@ -120,7 +117,7 @@ export class Group {
   }
 }
 
-/** More are not looked through: each further record brings its own. */
+/** Newest entries of `alike` that a record is compared with; if none matches, it adds its own. */
 const mostCompared = 16;
 
 export class GroupActivity {
@@ -139,12 +136,12 @@ export class GroupActivity {
       version === undefined ? `${JSON.stringify(record)}\n` : `${this.#numberOf(record)} ${after} ${id}${version}\n`;
   }
 
-  /** Undefined where there is no record. */
+  /** Undefined if there is no record. */
   get head(): ActivityHead | undefined {
     return this.#at === undefined ? undefined : { at: this.#at, alike: this.#alike };
   }
 
-  /** Each with a line feed behind it. */
+  /** The records' lines, each ended by a line feed. */
   get lines(): string {
     return this.#lines;
   }
@@ -169,10 +166,10 @@ export class GroupActivity {
   }
 }
 
-/** Ids that stand in a record's own line. */
+/** Ids that fit a record's own line. */
 export const plain = /^\w+$/;
 
-/** What stands behind an id; undefined for props of which a line cannot say all. */
+/** The text after an id; undefined if `props` holds more than a key version. */
 function versionText(props: ActivityInput['props']): string | undefined {
   let text = '';
   for (const name in props) {

@@ -1,5 +1,5 @@
-// Makes groups of transactions durable, one group at a time: while one is being synced the next one fills. Also moves
-// on to a new log file when a checkpoint wants the old one closed.
+// CommitLog makes groups of transactions durable, one group at a time: while one is being synced, the next one fills.
+// It also moves on to a new log file when a checkpoint needs the old one closed.
 import { KmsError, systemRefusal } from '../errors.ts';
 import { Group, Numbering } from './commit-group.ts';
 import { FileLost, isRefusedWrite } from './files.ts';
@@ -12,7 +12,7 @@ import { logName } from './store-files.ts';
 /** A group that became durable. */
 export interface Commit {
   readonly transactions: number;
-  /** Milliseconds from sealing it on, and those of them for the fsync. */
+  /** Milliseconds from sealing the group to its durability, and the fsync's share of them. */
   readonly ms: number;
   readonly syncMs: number;
 }
@@ -20,7 +20,7 @@ export interface Commit {
 interface CommitLogEvents {
   /** After each group. */
   onDurable(commit: Commit): void;
-  /** Once, at the failure itself; `takenBack` resolves when everybody who waited was told. */
+  /** Once, at the failure itself; `takenBack` resolves when all waiting callers have been rejected. */
   onFailure(cause: unknown, takenBack: Promise<void>): void;
 }
 
@@ -38,7 +38,7 @@ export class CommitLog {
   /** Whether the failed write was refused before it began. */
   #isUntouched = false;
   #failure: KmsError | undefined;
-  /** Whether it wrote anything yet: what it writes is one run. */
+  /** Whether anything was written yet: the records of one opening form one run. */
   #hasBegun = false;
 
   constructor(
@@ -59,7 +59,7 @@ export class CommitLog {
     return this.#writer;
   }
 
-  /** The log files since the snapshot but the one that is being written. */
+  /** The log files since the snapshot, except the current one. */
   get closed(): readonly ClosedLog[] {
     return this.#closed;
   }
@@ -69,14 +69,14 @@ export class CommitLog {
     return this.#closed.reduce((sum, log) => sum + log.bytes, this.#writer.place.offset);
   }
 
-  /** Where it broke; undefined while it works, and if nothing of its own has to be taken away. */
+  /** The position at which the log broke; undefined while it works, or if no bytes of ours have to be removed. */
   get broken(): BrokenLog | undefined {
     if (!this.#failure || this.#isUntouched) return undefined;
     const { generation, place, syncFailed } = this.#writer;
     return { generation, place, syncFailed };
   }
 
-  /** Adds a transaction to the next group; resolves when that is durable. */
+  /** Adds a transaction to the next group; resolves when it is durable. */
   add(written: Written): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     const group = this.#filling;
@@ -85,15 +85,15 @@ export class CommitLog {
     return group.done;
   }
 
-  /** Resolves when everything added so far is durable; undefined when it is. */
+  /** Resolves when everything added so far is durable; undefined if it already is. */
   durable(): Promise<void> | undefined {
     if (this.#failure) return Promise.reject(this.#failure);
     return this.#filling.count > 0 ? this.#filling.done : this.#syncing?.done;
   }
 
   /**
-   * Closes the log file behind everything added so far; one with nothing in it and the newest key only where it `must`.
-   * Answers the last closed one's number.
+   * Closes the log file after everything added so far and returns the number of the last closed one. An empty file that
+   * is already under the newest key is only closed if `must`.
    */
   rotate(must = false): Promise<number> {
     if (this.#failure) return Promise.reject(this.#failure);
@@ -107,26 +107,26 @@ export class CommitLog {
     return this.#rotation.promise;
   }
 
-  /** A snapshot stands for the log files up to `generation` now. */
+  /** Drops the log files up to `generation` from `closed`: a snapshot now covers them. */
   forget(generation: number): void {
     this.#closed = this.#closed.filter((log) => log.generation > generation);
   }
 
-  /** Waits for what is under way, and leaves the file without the room behind its records. */
+  /** Waits for the work under way, then removes the preallocated room after the last record. */
   async trim(): Promise<void> {
     while (this.#running) await this.#running;
-    // The next start takes it away else.
+    // If this fails, the next start removes the room.
     if (!this.#failure) await this.#writer.trim().catch(() => {});
   }
 
-  /** Waits for what is under way, then lets go of the file. */
+  /** Waits for the work under way, then closes the file. */
   async close(): Promise<void> {
     while (this.#running) await this.#running;
     if (!this.#failure) await this.#writer.close();
   }
 
   #start(): void {
-    // A turn of the event loop, so that all that came in with one read of the sockets goes into one group.
+    // Waits one turn of the event loop, so that everything from one read of the sockets goes into one group.
     this.#running ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#run());
   }
 
@@ -134,7 +134,7 @@ export class CommitLog {
     while (!this.#failure && (this.#filling.count > 0 || this.#rotation)) {
       const rotation = this.#rotation;
       const group = this.#filling;
-      // What fills from here on goes into the next file when this one is to be closed.
+      // If this file is to be closed, later transactions go into the next one.
       if (rotation) this.#numbering = new Numbering();
       this.#filling = new Group(this.#numbering);
       if (group.count > 0 && !(await this.#write(group))) break;
@@ -169,7 +169,7 @@ export class CommitLog {
       await this.#writer.trim();
       next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain, runs });
     } catch (cause) {
-      // The old file may go on only where it is certain that no new one follows it.
+      // The old file may only be continued if it is certain that no new one follows it.
       const name = logName(this.#context.dir, generation + 1);
       const gone = await this.#context.files.exists(name).then(
         (exists) => !exists,
@@ -192,7 +192,7 @@ export class CommitLog {
     this.#failure = failure;
     const told = Promise.withResolvers<void>();
     this.#events.onFailure(cause, told.promise);
-    // What somebody else wrote there may have been acknowledged: it is recovered, not cut off.
+    // Another process's records may have been acknowledged, so they are recovered, not cut off.
     if (cause instanceof FileLost && cause.isUntouched) this.#isUntouched = true;
     const isGone = this.#isUntouched ? await this.#writer.close().then(() => true) : await this.#writer.takeBack();
     this.#syncing?.reject(isGone ? failure : notDurable(cause, false));
@@ -203,8 +203,8 @@ export class CommitLog {
 }
 
 /**
- * `leftNothing`: the write was refused as a whole, so that the same request may be sent again. A store whose file is
- * lost is out of service for this request as it is for the next.
+ * `leftNothing`: the write was refused as a whole, so the same request may be sent again. If the file was lost, the
+ * store is out of service for this request and for the next.
  */
 function notDurable(cause: unknown, leftNothing: boolean): KmsError {
   const [reason] = systemRefusal(cause) ?? [];

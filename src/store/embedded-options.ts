@@ -1,4 +1,4 @@
-// What an embedded store is opened with: its world (files, keys, clock, randomness) and its limits.
+// Options of an embedded store: its environment (files, keys, clock, randomness) and its limits.
 import type { CheckpointJob, CheckpointResult } from './checkpoint.ts';
 import type { Commit } from './commit-log.ts';
 import type { Files } from './files.ts';
@@ -17,36 +17,36 @@ export interface EmbeddedOptions<T extends object> {
   readonly wasm: Uint8Array | ArrayBuffer;
   readonly migrations: readonly Migration[];
   tables(sql: Sql): T;
-  /** Which store must be in the directory; absent = any that the keys open. */
+  /** The uid of the store that must be in the directory; absent = any that the keys open. */
   readonly uid?: Uint8Array;
-  /** Runs a checkpoint and answers what it made; by default on this thread. */
+  /** Runs a checkpoint and returns its result. Default: on this thread. */
   readonly runCheckpoint?: (job: CheckpointJob) => Promise<CheckpointResult>;
   /** Called once the store is closed. */
   readonly onClosed?: () => Promise<void>;
-  /** Called before the first missing migration of a store that is not new; what it throws stops the start. */
+  /** Called before the first missing migration of an existing store; an error from it stops the start. */
   readonly beforeMigration?: () => Promise<void>;
   readonly onEvent?: (event: StoreEvent) => void;
-  /** Told of each group of transactions. */
+  /** Called for each durable group of transactions. */
   readonly onCommit?: (commit: Commit) => void;
   /** Epoch milliseconds. */
   readonly now?: () => number;
-  /** Milliseconds by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed?: () => number;
   readonly random?: (length: number) => Uint8Array;
-  /** Runs something later; by default a timer that keeps no process alive. */
+  /** Schedules a callback. Default: a timer that does not keep the process alive. */
   readonly later?: (milliseconds: number, run: () => void) => void;
   readonly limits?: Partial<StoreLimits>;
 }
 
 export interface StoreLimits {
-  /** A checkpoint comes when the logs have outgrown this and the snapshot. */
+  /** A checkpoint is due when the logs are larger than this and than the snapshot. */
   readonly checkpointBytes: number;
-  /** Milliseconds between tries to recover, and between tries of a checkpoint that fails. */
+  /** Pauses in milliseconds between attempts to recover, and after a failed checkpoint. */
   readonly recoveryRetry: number;
   readonly checkpointRetry: number;
   /** Records in a segment of the activity log. */
   readonly segmentRecords: number;
-  /** Memory for activity segments that were read. */
+  /** Cache for activity segments that were read, in bytes. */
   readonly activityCacheBytes: number;
 }
 
@@ -58,7 +58,7 @@ export const defaultLimits: StoreLimits = {
   activityCacheBytes: 32 * 1024 * 1024,
 };
 
-/** The options with every default put in. */
+/** The options with all defaults filled in. */
 export type EmbeddedWorld<T extends object> = Required<Omit<EmbeddedOptions<T>, 'uid' | 'limits'>> & {
   readonly uid: Uint8Array | undefined;
   readonly limits: StoreLimits;

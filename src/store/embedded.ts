@@ -1,5 +1,5 @@
-// EmbeddedStore is the driver that keeps the state in memory and the truth in files. Transactions run one after the
-// other in memory and become durable in groups; each resolves only after the fsync of what it wrote, or of what it may
+// EmbeddedStore is the driver that keeps the state in memory and the truth in local files. Transactions run one after
+// the other in memory and become durable in groups; each resolves only after the fsync of everything it wrote or may
 // have read.
 
 import { systemRandom } from '../crypto/random.ts';
@@ -28,7 +28,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
   readonly activity: ActivityReads;
   readonly segments: SegmentWatch;
   readonly #service: Service<T>;
-  /** Ends with what has the state to itself: a transaction in slices, or the moment in which files are held. */
+  /** Pending while one job has the state to itself: a transaction in slices, or the start of a hold. */
   #alone: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
 
@@ -82,7 +82,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
     });
   }
 
-  /** An error is an answer too, and may rest on something read that is not durable yet. */
+  /** An error is an answer too, and may be based on data that is not durable yet. */
   async #refused(live: Live<T>, error: unknown): Promise<never> {
     if (error instanceof StateLost) this.#service.leave(live, error, live.log.close());
     await live.log.durable();
@@ -95,12 +95,12 @@ class EmbeddedStore<T extends object> implements Store<T> {
     return live.session.read(fn);
   }
 
-  /** What is in service, unless somebody has it alone. */
+  /** The store in service; undefined while a job has it to itself. */
   get #free(): Live<T> | undefined {
     return this.#alone ? undefined : this.#service.live;
   }
 
-  /** Runs `job` once something is in service that nobody has alone, those who wait in the order in which they came. */
+  /** Runs `job` once the store is in service and free. Waiters go in the order in which they came. */
   async #whenFree<R>(job: (live: Live<T>) => Promise<R>): Promise<R> {
     for (;;) {
       const live = this.#free;
@@ -109,7 +109,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
-  /** Nothing else uses what is in service until `job` is over. */
+  /** Keeps all others off the store in service until `job` is done. */
   async #haveAlone<R>(live: Live<T>, job: () => Promise<R>): Promise<R> {
     live.inUse = true;
     const ended = job();
@@ -123,14 +123,14 @@ class EmbeddedStore<T extends object> implements Store<T> {
     }
   }
 
-  /** What the transaction that just ended has to wait for. */
+  /** The promise that the transaction just ended has to wait for, if any. */
   #commit(live: Live<T>): Promise<void> | undefined {
     const { session, log } = live;
     if (!session.wrote) return log.durable();
     try {
       return log.add(session.written);
     } catch (error) {
-      // The state has what the log could not take.
+      // The state holds a transaction that the log did not take.
       this.#service.leave(live, error, log.close());
       return Promise.reject(error);
     }
@@ -144,7 +144,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async #hold(live: Live<T>, counted: boolean): Promise<StoreHold> {
     try {
-      // What was counted may be rows that the tables do not have yet.
+      // Tallies may stand for rows that the tables do not have yet.
       if (counted) await live.session.runCounts();
       return await this.#service.maintenance.hold(live, counted);
     } catch (error) {
@@ -187,7 +187,7 @@ class EmbeddedStore<T extends object> implements Store<T> {
 
   async #close(): Promise<void> {
     this.#service.beginClosing();
-    // Behind all who wait.
+    // After all waiting jobs.
     await this.#whenFree(async () => {}).catch(() => {});
     await this.#service.close();
   }
@@ -231,7 +231,7 @@ function embeddedWorld<T extends object>(options: EmbeddedOptions<T>): EmbeddedW
 }
 
 interface CreateOptions extends LogContext {
-  /** 16 bytes to bind the store's files to; random when absent. */
+  /** 16 bytes that the store's files are bound to. Default: random. */
   readonly uid?: Uint8Array;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -239,7 +239,7 @@ interface CreateOptions extends LogContext {
 
 /**
  * Makes the files of a new, empty store: the first log, then the snapshot, whose presence says that the store exists.
- * The store is on disk, durably, when this resolves. Throws `refused` where one is.
+ * Both are durable when this resolves. Throws `refused` if there is a store already.
  */
 export async function createEmbedded(options: CreateOptions): Promise<void> {
   const { files, dir, at } = options;
@@ -253,7 +253,7 @@ export async function createEmbedded(options: CreateOptions): Promise<void> {
   await writeSnapshot(options, { ...start, generation: 0 }, content, [], new Uint8Array(0));
 }
 
-/** A first log without a record may be there: a crash came while the store was being made. */
+/** A first log without a record may be left from a crash while the store was being made. */
 async function refuseExisting(files: Files, dir: string): Promise<void> {
   const { snapshots, logs } = await listStoreFiles(files, dir);
   const empty = snapshots.length === 0 && logs.every((number) => number === 1);

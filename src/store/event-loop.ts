@@ -1,28 +1,28 @@
-// Turns of the event loop, as all long work of this thread shares them: what queues, pages and searches together did
-// for a while is followed by a rest, in which whatever else has come is served, however many wait to go on.
+// Fair sharing of the event loop by all long work on this thread. After queues, pages and searches together have worked
+// for a while, they rest so that everything else is served, however many of them wait.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** Milliseconds of processor time that they work before the next request of a queue waits for a rest. */
+/** Processor time in milliseconds after which the next request of a queue waits for a rest. */
 const longestGo = 12;
-/** The same before the next part of a page or a search does. */
+/** The same for the next part of a page or a search. */
 const shortGo = 2;
-/**
- * In turns of the event loop: it takes one connection in each, and each costs some microseconds where nothing waits.
- */
+/** Length of a rest in turns of the event loop: each accepts one connection, and costs some microseconds if idle. */
 const restTurns = 32;
 
-/** When they began to work, by the clock and by the thread's processor time; undefined while none does. */
+/**
+ * The start of the current work, by the wall clock and by the thread's processor time; undefined while there is none.
+ */
 let began: { readonly at: number; readonly cpu: NodeJS.CpuUsage } | undefined;
-/** Who waits to go on, in the order of coming. */
+/** Waiters in order of arrival. */
 const waiting: (() => void)[] = [];
 let isResting = false;
 
-/** To be awaited before each part of long work, of some milliseconds: a rest where one is due, else nothing. */
+/** Await this before each part of long work, some milliseconds each. It rests if a rest is due. */
 export function yieldToEventLoop(): Promise<void> | undefined {
   return waiting.length > 0 || isLong(shortGo) ? afterRest() : begin();
 }
 
-/** Runs long work slice by slice, with turns of others in between. */
+/** Runs long work slice by slice and yields to the event loop in between. */
 export async function runSlices<R>(slices: Generator<void, R, void>): Promise<R> {
   for (;;) {
     const slice = slices.next();
@@ -31,7 +31,7 @@ export async function runSlices<R>(slices: Generator<void, R, void>): Promise<R>
   }
 }
 
-/** The same before each of a queue of requests, of which most are short: they are what a rest of others is for. */
+/** The same before each request of a queue. Most are short, and they are what the rests of other work are for. */
 export function yieldBeforeRequest(): Promise<void> | undefined {
   return isLong() ? afterRest() : begin();
 }
@@ -42,13 +42,13 @@ function afterRest(): Promise<void> {
 }
 
 function isLong(go = longestGo): boolean {
-  // The clock is quicker to ask, but runs on while others have the processor.
+  // The wall clock is cheaper to read, but also runs while other processes have the processor.
   if (began === undefined || performance.now() - began.at <= go) return false;
   const { user, system } = process.threadCpuUsage(began.cpu);
   return (user + system) / 1000 > go;
 }
 
-/** What is done within one turn of the event loop counts together. */
+/** Work within one turn of the event loop counts together. */
 function begin(): undefined {
   if (began !== undefined) return;
   began = { at: performance.now(), cpu: process.threadCpuUsage() };
@@ -67,13 +67,13 @@ function beginAnew(): void {
 async function rest(): Promise<void> {
   isResting = true;
   do {
-    // What came in this turn of the event loop waits too.
+    // Work that arrived in this turn of the event loop waits too.
     await nextTurn();
-    // From now on what the others do counts, or they would wait for what it was that they are rested from.
+    // From here on the others' work counts. Otherwise they would wait for the very work that the rest relieves them of.
     beginAnew();
     for (let turn = 1; turn < restTurns; turn++) await nextTurn();
     beginAnew();
-    // One in each turn, or they would all go on before any of them has worked.
+    // One in each turn, or all would go on before any of them has worked.
     for (let next = waiting.shift(); next; next = isLong() ? undefined : waiting.shift()) {
       next();
       await nextTurn();

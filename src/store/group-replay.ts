@@ -1,5 +1,5 @@
-// What a log has is run again from the texts of its records (see commit-group.ts): by a start, a checkpoint, and a node
-// that follows others. The lines of activity are read from their bytes where they are as most are.
+// Replays a log from the texts of its records (format: commit-group.ts) for a start, a checkpoint, or a node that
+// follows others. Activity lines in the usual short form are parsed directly from their bytes.
 import { fromUtf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { idLength, keyVersionOf } from './activity/kind.ts';
@@ -10,7 +10,6 @@ import type { ActivityInput } from './port.ts';
 import type { SqlValue, Tally } from './sql.ts';
 import type { State, Statement } from './state.ts';
 import { corrupt } from './store-files.ts';
-import { blankAfter } from './tables/migrations.ts';
 
 interface Payload {
   readonly from: number;
@@ -19,33 +18,31 @@ interface Payload {
   readonly counts?: [number, number, string, ...SqlValue[]][];
   readonly at?: number;
   readonly alike?: ActivityHead['alike'];
-  readonly who?: ActivityHead['alike'];
   readonly begins?: boolean;
 }
 
-/** Whoever serves from the state meanwhile, and remembers things of it. */
+/** The store that serves from the state during the replay, and caches parts of it. */
 export interface ReplayWitness {
-  /** A statement of somebody else was run. */
+  /** A statement from another node was run. */
   ran(statement: Statement): void;
-  /** Somebody else counted: keeps the tally, to be run when it likes. */
+  /** Another node counted: keeps the tally and runs it later. */
   tally(statement: Statement, id: string, tally: Tally): void;
 }
 
-/** Takes the records of the activity log that were made durable before. */
+/** Receives the replayed activity records. */
 export interface ReplayedActivity {
-  /** A record, or its canonical line. */
-  replay(record: ActivityInput | string): void;
-  /** One without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  replay(record: ActivityInput): void;
+  /** Takes a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
   replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void;
 }
 
-/** Runs the groups of one log file again. */
+/** Replays the groups of one log file. */
 export class GroupReplayer {
   readonly #state: State;
   readonly #activity: ReplayedActivity;
   readonly #witness: ReplayWitness | undefined;
   #texts: string[] = [];
-  /** What was counted since the last statement of another kind, to be run once. */
+  /** The counts since the last statement of another kind, summed and then run once. */
   readonly #counts = new Map<Statement, Map<string, Tally>>();
 
   constructor(state: State, activity: ReplayedActivity, witness?: ReplayWitness) {
@@ -63,8 +60,7 @@ export class GroupReplayer {
       const { from, sql, tx, counts = [], begins = false, ...activity } = JSON.parse(first) as Payload;
       this.#texts.length = from;
       for (const each of sql) this.#texts.push(each);
-      const run = this.#becomeAfter(tx[0]) ? tx.slice(1) : tx;
-      if (run.some((statements) => statements.length > 0)) this.#run(run);
+      if (tx.some((statements) => statements.length > 0)) this.#run(tx);
       for (const count of counts) this.#count(count);
       this.#readRecords(activity, payload, end + 1);
       return { transactions: tx.length, begins };
@@ -74,7 +70,7 @@ export class GroupReplayer {
     }
   }
 
-  /** Runs what was counted last. */
+  /** Runs the remaining counts. */
   finish(): void {
     if (this.#counts.size === 0) return;
     this.#state.control('BEGIN');
@@ -95,15 +91,6 @@ export class GroupReplayer {
     this.#state.control('COMMIT');
   }
 
-  /** Whether the state became, in the place of running these, the database that they make of a blank one. */
-  #becomeAfter(statements: readonly [number, ...SqlValue[]][] = []): boolean {
-    if (!this.#state.isBlank || this.#witness) return false;
-    if (statements.some(({ length }) => length > 1)) return false;
-    const image = blankAfter(statements.map(([number]) => this.#texts[number] ?? ''));
-    if (image) this.#state.become(image);
-    return image !== undefined;
-  }
-
   #runCounts(): void {
     for (const [statement, tallies] of this.#counts) {
       for (const [id, { sum, latest }] of tallies) this.#state.run(statement, [sum, id, ...latest]);
@@ -111,7 +98,7 @@ export class GroupReplayer {
     this.#counts.clear();
   }
 
-  /** Kept, unless somebody else keeps tallies beside the tables. */
+  /** Sums counts for later, unless a witness keeps tallies beside the tables. */
   #count([number, sum, id, ...latest]: [number, number, string, ...SqlValue[]]): void {
     const statement = this.#statement(number);
     if (this.#witness) {
@@ -130,7 +117,7 @@ export class GroupReplayer {
     return this.#state.statement(this.#texts[number] ?? '');
   }
 
-  #readRecords({ at = 0, who = [], alike = who }: Partial<Payload>, payload: Uint8Array, start: number): void {
+  #readRecords({ at = 0, alike = [] }: Partial<Payload>, payload: Uint8Array, start: number): void {
     const head = { at, alike };
     const kinds = alike.map(asRecords);
     for (let from = start; from < payload.length; ) {
@@ -154,7 +141,7 @@ export class GroupReplayer {
 const lineFeed = 0x0a;
 const space = 0x20;
 
-/** Where a line ends that begins there. */
+/** The end of the line that begins at `from`. */
 function endOfLine(bytes: Uint8Array, from: number): number {
   const end = bytes.indexOf(lineFeed, from);
   return end < 0 ? bytes.length : end;
@@ -164,7 +151,7 @@ function asRecords([action, keyid, ringname, status, validAction, address]: Alik
   return { action, keyid, ringname, status, validAction, address };
 }
 
-/** A record's line that is as most are: where its id stands, and where the next line begins. */
+/** A line in the short form: the position of its id, and of the next line. */
 interface ShortLine {
   readonly number: number;
   readonly after: number;
@@ -173,14 +160,14 @@ interface ShortLine {
   readonly end: number;
 }
 
-/** Digits that are a number without a thought. */
+/** Longest run of digits that is certainly a safe integer. */
 const mostDigits = 9;
-/** 1 for what `plain` has. */
+/** 1 for each byte that `plain` matches. */
 const isWord = Uint8Array.from({ length: 256 }, (_, code) =>
   code < 128 && plain.test(String.fromCharCode(code)) ? 1 : 0,
 );
 
-/** Undefined for a line that has to be looked at as a text. */
+/** Undefined if the line has to be parsed as text. */
 function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
   const numberEnd = digitsEnd(bytes, from);
   const afterEnd = digitsEnd(bytes, numberEnd + 1);
@@ -199,7 +186,7 @@ function readShort(bytes: Uint8Array, from: number): ShortLine | undefined {
   };
 }
 
-/** Where digits end that begin there; -1 where there are none, or too many. */
+/** The end of the digits that begin at `from`; -1 if there are none, or too many. */
 function digitsEnd(bytes: Uint8Array, from: number): number {
   let at = from;
   while (at <= from + mostDigits && isDigit(bytes[at] ?? 0)) at++;
@@ -216,12 +203,11 @@ function digits(bytes: Uint8Array, from: number, end: number): number {
   return value;
 }
 
-/** The record of a line, or its canonical line where it is that. Throws for what is neither. */
-export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput | string {
+/** The record of a line. Throws if the line is malformed. */
+export function readRecord({ at, alike }: ActivityHead, line: string): ActivityInput {
   if (line.startsWith('{')) {
-    const value = JSON.parse(line);
     // Cast: the line was sealed by `GroupActivity.add`.
-    return Object.hasOwn(value, 'seq') ? line : (value as ActivityInput);
+    return JSON.parse(line) as ActivityInput;
   }
   const [number, after, id, version, ...more] = line.split(' ');
   const found = alike[Number(number)];

@@ -1,6 +1,5 @@
-// A known end is how far a log goes by the knowledge of the process that writes it. Whatever is read back from the
-// files must hold all of that: nothing is recovered from a log that was cut, put back from an older copy or replaced by
-// another history.
+// A known end is the log position up to which this process knows its log. Everything read back from the files must
+// reach it: nothing is recovered from a log that was cut, replaced by an older copy or by another history.
 import { equalBytes } from '../crypto/bytes.ts';
 import { systemCode } from '../errors.ts';
 import { isFork, type Mark } from '../model/store-mark.ts';
@@ -9,14 +8,14 @@ import type { LogPlace } from './log-format.ts';
 import { logName, tagLength } from './store-files.ts';
 
 interface KnownEnd {
-  /** The last log file, and where in it what is durable ends. */
+  /** The last log file, and the end of the durable records in it. */
   readonly generation: number;
   readonly place: LogPlace;
 }
 
 /**
- * Looks whether the file still ends as it must, at the cost of a read of 16 bytes. Throws `FileLost`. What stands
- * before the end only a recovery proves.
+ * Checks that the file still ends as it must, with a read of 16 bytes. Throws `FileLost`. Only a recovery verifies the
+ * records before the end.
  */
 export async function needEnd(
   { files, dir }: { readonly files: Pick<Files, 'readAt'>; readonly dir: string },
@@ -36,7 +35,7 @@ export async function needEnd(
 
 type EndOfFile = Pick<LogPlace, 'offset' | 'chain'>;
 
-/** Throws `FileLost` unless what was `found` holds all that is `known`, in one history. */
+/** Throws `FileLost` unless `found` includes everything `known`, in the same history. */
 export function needAllKnown(
   dir: string,
   found: { readonly generation: number; readonly place: LogPlace },
@@ -44,14 +43,14 @@ export function needAllKnown(
 ): void {
   const what = lostOf(found.place, known.place);
   if (what !== undefined) throw new FileLost(logName(dir, found.generation), what);
-  // Two histories of one opening differ in their last record alone.
+  // Two histories of one opening may differ only in their last record.
   const isSame = found.generation === known.generation && found.place.sequence === known.place.sequence;
   if (isSame && !equalBytes(found.place.chain, known.place.chain)) {
     throw new FileLost(logName(dir, found.generation), anotherHistory(known.place));
   }
 }
 
-/** What a history lacks that ends at `found`, in words; undefined when it holds all that is known. */
+/** Says in words what a history that ends at `found` lacks; undefined if it includes all that is known. */
 export function lostOf(found: Mark, known: Mark): string | undefined {
   if (found.sequence < known.sequence) {
     return `it ends at transaction ${found.sequence}, and this process knows of ${known.sequence}`;

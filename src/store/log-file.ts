@@ -1,5 +1,5 @@
-// A log file as it is read, written and repaired. Reading proves every record and stops at the first byte that does not
-// verify, unless that is the torn end of the last file; writing is one append and one fsync for each group.
+// Reads, writes and repairs one log file. Reading verifies every record and stops at the first byte that does not
+// verify, unless that is the torn end of the last file. Writing is one append and one fsync for each group.
 import { equalBytes } from '../crypto/bytes.ts';
 import { type Run, withRun } from '../model/store-mark.ts';
 import { type AppendFile, type Files, isRefusedWrite } from './files.ts';
@@ -26,7 +26,7 @@ import {
   tagLength,
 } from './store-files.ts';
 
-/** What every file of a store is made with. */
+/** The dependencies for writing a store's files. */
 export interface LogContext {
   readonly files: Files;
   readonly dir: string;
@@ -34,7 +34,7 @@ export interface LogContext {
   random(length: number): Uint8Array;
 }
 
-/** What must be true of a file, from the files before it. */
+/** The values that a file's header must have, from the files before it. */
 interface LogStart {
   readonly uid: Uint8Array;
   readonly generation: number;
@@ -43,28 +43,28 @@ interface LogStart {
   readonly runs: readonly Run[];
 }
 
-/** What a record held. */
+/** The content of a replayed record. */
 export interface Applied {
   readonly transactions: number;
-  /** Whether it is the first that an opening of the store wrote. */
+  /** Whether it is the first record that an opening of the store wrote. */
   readonly begins: boolean;
 }
 
 interface LogEnd extends LogPlace {
   readonly header: FileHeader;
-  /** Bytes after `offset`, up to the last that is not zero, of a write that was never acknowledged. */
+  /** Bytes after `offset`, up to the last non-zero one, of a write that was never acknowledged. */
   readonly torn: number;
 }
 
-/** Bytes. */
+/** Bytes read at once. */
 const pieceLength = 256 * 1024;
 
-/** A log file that is read in pieces, so that a long one takes no more memory than a short one. */
+/** A log file read in pieces, so that a long one takes no more memory than a short one. */
 class LogPieces {
   readonly #files: Pick<Files, 'readAt'>;
   readonly #name: string;
   #bytes: Uint8Array = new Uint8Array();
-  /** Where they begin in the file. */
+  /** Offset of these bytes in the file. */
   #from = 0;
 
   constructor(files: Pick<Files, 'readAt'>, name: string) {
@@ -72,7 +72,7 @@ class LogPieces {
     this.#name = name;
   }
 
-  /** What is here from `offset` on. */
+  /** The bytes read so far from `offset` on. */
   at(offset: number): Uint8Array {
     return this.#bytes.subarray(offset - this.#from);
   }
@@ -81,9 +81,9 @@ class LogPieces {
     return offset + length <= this.#from + this.#bytes.length;
   }
 
-  /** Reads from `offset` on, `length` bytes and some more; fewer where the file ends before. */
+  /** Reads at least `length` bytes from `offset` on; fewer at the end of the file. */
   async read(offset: number, length: number): Promise<void> {
-    // Let go of before the next one is there.
+    // Released before the next piece is allocated.
     this.#bytes = new Uint8Array();
     this.#bytes = await this.#files.readAt(this.#name, offset, Math.max(pieceLength, length));
     this.#from = offset;
@@ -91,8 +91,8 @@ class LogPieces {
 }
 
 /**
- * Hands each payload to `apply`, which answers what it held, and calls `between` where it reads on. `last` says that no
- * file follows, so that the end may be torn.
+ * Hands each payload to `apply`, which returns what it held, and calls `between` before each further piece. `last` says
+ * that no file follows, so that the end may be torn.
  */
 export async function readLog(
   files: Pick<Files, 'read' | 'readAt'>,
@@ -169,9 +169,9 @@ const leastRoom = 4 * 1024;
 const mostRoom = 1024 * 1024;
 
 /**
- * Bytes of room behind a record that ends at `end`: about as many as the file has already. The file then ends where a
- * page does. An end within one would cut a sector of a later record in two, of which a crash may keep the first part
- * alone, and that would look like damage.
+ * Bytes of room after a record that ends at `end`: about as many as the file already has, rounded so that the file ends
+ * at a page boundary. Otherwise a later record could have a sector cut in two, of which a crash may keep only the first
+ * part, and that would look like damage.
  */
 function roomBehind(end: number): number {
   const room = Math.min(Math.max(end, leastRoom), mostRoom);
@@ -180,7 +180,7 @@ function roomBehind(end: number): number {
 
 export class LogWriter {
   readonly generation: number;
-  /** Of the key. */
+  /** Epoch of the key. */
   readonly epoch: number;
   readonly #file: AppendFile;
   readonly #sealer: RecordSealer;
@@ -209,16 +209,16 @@ export class LogWriter {
   }
 
   /**
-   * Whether an fsync failed otherwise than for want of room, after which nothing that the file seems to hold can be
-   * believed.
+   * Whether an fsync failed for another reason than lack of space. After that, nothing that the file seems to hold can
+   * be trusted.
    */
   get syncFailed(): boolean {
     return this.#syncFailed;
   }
 
   /**
-   * Makes `payload`, which holds `transactions` of them and maybe `begins` a run, durable, and answers how many
-   * milliseconds the fsync took. After a failure the writer is good for nothing more.
+   * Makes `payload` durable and returns the milliseconds that the fsync took. `transactions` is the number in it;
+   * `begins` if it begins a run. After a failure the writer cannot be used any more.
    */
   async append(payload: Uint8Array, { transactions, begins }: Applied): Promise<number> {
     const { offset, sequence, runs, chain: before } = this.#place;
@@ -241,18 +241,20 @@ export class LogWriter {
     try {
       await this.#file.sync();
     } catch (error) {
-      // Where there was no room, what stood there before was not touched.
+      // If there was no room, the earlier content was not touched.
       this.#syncFailed ||= !isRefusedWrite(error);
       throw error;
     }
   }
 
-  /** Takes away the room behind the last record, as nothing may stand there once a file follows this one. */
+  /** Removes the room after the last record: a file that another one follows must not have any. */
   async trim(): Promise<void> {
     await this.#file.trim();
   }
 
-  /** After a failed append takes away what was not acknowledged, if the log is there; answers whether it is gone. */
+  /**
+   * After a failed append, removes the unacknowledged bytes if the log is still there; returns whether that succeeded.
+   */
   async takeBack(): Promise<boolean> {
     const { generation, place } = this;
     const isGone = await needEnd(this.#context, { generation, place })
@@ -270,7 +272,7 @@ export class LogWriter {
   }
 }
 
-/** Makes a log file, durable before this resolves, and opens it. A file of that name is replaced. */
+/** Makes a log file, durable before this resolves, and opens it. Replaces a file of the same name. */
 export async function createLog(context: LogContext, start: LogStart): Promise<LogWriter> {
   const { files, dir, keys } = context;
   const header: FileHeader = { ...start, epoch: keys.epoch };
@@ -285,8 +287,8 @@ export async function createLog(context: LogContext, start: LogStart): Promise<L
 }
 
 /**
- * Opens a log file that was read to `place`, cuts off what is behind that, and makes what is before it durable: the
- * process that wrote it may have died before its fsync.
+ * Opens a log file that was read to `place`, cuts off everything after that, and syncs the rest: the process that wrote
+ * it may have died before its fsync.
  */
 export async function continueLog(context: LogContext, header: FileHeader, place: LogPlace): Promise<LogWriter> {
   const file = await context.files.openAppend(logName(context.dir, header.generation), false);
@@ -303,11 +305,11 @@ export async function continueLog(context: LogContext, header: FileHeader, place
 
 export interface BrokenLog {
   readonly generation: number;
-  /** The end of what was acknowledged. */
+  /** The end of the acknowledged records. */
   readonly place: LogPlace;
   /**
-   * After a failed fsync the system may forget what it could not write while it still shows it: then the file is made
-   * anew. Not for want of room, of which that would take more than there is.
+   * Whether an fsync failed. The system may then still show data that it failed to write and will forget, so the file
+   * is written again. Not set if the disk was full: a rewrite would need more space than there is.
    */
   readonly syncFailed: boolean;
 }
@@ -329,7 +331,7 @@ async function rewrite(context: LogContext, generation: number, size: number): P
   await context.files.replace(name, bytes);
 }
 
-/** Answers whether it worked. */
+/** Returns whether it worked. */
 async function cut(context: LogContext, generation: number, size: number): Promise<boolean> {
   let file: AppendFile | undefined;
   try {

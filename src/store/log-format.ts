@@ -1,13 +1,13 @@
-// The bytes of a log file: a header that its own seal authenticates, then one sealed record per group of transactions;
-// and what a crash may leave at the end. Each record is bound by associated data to its store, file, offset and
-// sequence and to the seal before it.
+// The bytes of a log file: a header authenticated by its own seal, then one sealed record per group of transactions;
+// and the traces that a crash may leave at the end. Associated data bind each record to its store, file, offset and
+// sequence, and to the tag before it.
 //
 //   file   = header 64 | nonce 24 | tag 16 | record*
 //   record = length u32 | check 8 | nonce 24 | ciphertext | tag 16      (length counts from the nonce on)
 //
 // One append is under way at a time and the next starts after its fsync, so only the last record of the last file can
-// be torn. Of an append that was not synced a crash leaves any of its sectors, zeros in place of the others, and maybe
-// a shorter file. Behind the records of the last file there may be zeros besides, room for more.
+// be torn. A crash may keep any of an unsynced append's sectors, leave zeros instead of the others, and shorten the
+// file. The records of the last file may also be followed by zeros, preallocated room for more.
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/fast-hash.ts';
@@ -15,12 +15,12 @@ import { hkdfSha256 } from '../crypto/hash.ts';
 import type { Run } from '../model/store-mark.ts';
 import { encodeFileHeader, type FileHeader, headerLength, nonceLength, tagLength } from './store-files.ts';
 
-/** Where the records start. */
+/** Offset of the first record. */
 export const logHeaderLength = headerLength + nonceLength + tagLength;
 /** Length and check, before a record's nonce. */
 export const prefixLength = 12;
 const recordOverhead = prefixLength + nonceLength + tagLength;
-/** What a disk writes whole or not at all. */
+/** Bytes that a disk writes as a whole or not at all. */
 export const sectorLength = 512;
 
 const checkLength = 8;
@@ -29,18 +29,18 @@ const headerLabel = utf8('kms/log/header/v1');
 const recordLabel = utf8('kms/log/record/v1');
 const empty = new Uint8Array(0);
 
-/** Where a record stands. */
+/** The position that a record is bound to. */
 interface RecordPlace {
   readonly offset: number;
-  /** Transactions before it. */
+  /** Number of transactions before it. */
   readonly sequence: number;
   /** The tag before it. */
   readonly chain: Uint8Array;
 }
 
-/** Where a record may follow, and whose runs are behind it. */
+/** The position for the next record, and the runs before it. */
 export interface LogPlace extends RecordPlace {
-  /** The newest first. */
+  /** Newest first. */
   readonly runs: readonly Run[];
 }
 
@@ -55,7 +55,7 @@ export function sealLogHeader(key: Uint8Array, nonce: Uint8Array, header: FileHe
   return concatBytes(clear, nonce, sealXChaCha(key, nonce, empty, concatBytes(headerLabel, clear)));
 }
 
-/** Whether the first `logHeaderLength` bytes are a header that was made with `key`. */
+/** Whether the first `logHeaderLength` bytes are a header sealed with `key`. */
 export function logHeaderVerifies(key: Uint8Array, bytes: Uint8Array): boolean {
   const nonce = bytes.subarray(headerLength, headerLength + nonceLength);
   const tag = bytes.subarray(headerLength + nonceLength, logHeaderLength);
@@ -80,7 +80,7 @@ export class RecordSealer {
     this.#associated = concatBytes(recordLabel, file, new Uint8Array(8 + 8 + tagLength));
   }
 
-  /** The whole record for `payload` at `place`, made up with line feeds where that is needed (see `paddedLength`). */
+  /** Seals `payload` as a whole record at `place`, padded with line feeds if needed (see `paddedLength`). */
   seal(payload: Uint8Array, place: RecordPlace, nonce: Uint8Array): Uint8Array {
     const plain = new Uint8Array(paddedLength(place.offset, payload.length)).fill(padding, payload.length);
     plain.set(payload);
@@ -94,13 +94,13 @@ export class RecordSealer {
     return record;
   }
 
-  /** The length that a record at `offset` of the file says it has, or undefined when its check does not verify. */
+  /** The length in the prefix of a record at `offset` of the file; undefined if its check does not verify. */
   lengthAt(record: Uint8Array, offset: number): number | undefined {
     const length = new DataView(record.buffer, record.byteOffset, prefixLength).getUint32(0);
     return equalBytes(record.subarray(4, prefixLength), this.#check(offset, length)) ? length : undefined;
   }
 
-  /** The payload of a record of known length. */
+  /** The payload of a record of known length; undefined if it does not verify. */
   open(record: Uint8Array, length: number, place: RecordPlace): Uint8Array | undefined {
     const start = prefixLength + nonceLength;
     const sealed = record.subarray(start, prefixLength + length);
@@ -125,9 +125,9 @@ export class RecordSealer {
 }
 
 /**
- * The plaintext length with which a record never has fewer than 8 bytes in any sector: it ends at a sector's end, or 8
- * to 504 bytes into one. A sector that a crash lost then shows as a run of zeros that no damage to a single byte can
- * make.
+ * The length to which a plaintext is padded so that its record has at least 8 bytes in every sector: it ends with a
+ * sector, or 8 to 504 bytes into one. A sector that a crash lost then shows as a run of zeros that damage to a single
+ * byte cannot make.
  */
 function paddedLength(offset: number, length: number): number {
   const into = (offset + recordOverhead + length) % sectorLength;
@@ -140,8 +140,8 @@ function paddedLength(offset: number, length: number): number {
 const provingZeros = 4;
 
 /**
- * Why the record at `offset`, which does not verify, is damage; undefined when it is a torn end. `length` is what it
- * says and proves of itself.
+ * Why the record at `offset`, which does not verify, is damage; undefined if it is a torn end. `length` is the record's
+ * length if its check verifies.
  */
 export function damageAt(
   file: Uint8Array,
@@ -163,13 +163,13 @@ export function damageAt(
   return next === undefined ? undefined : `a record is missing; the next one is at offset ${next}`;
 }
 
-/** The last place from `start` on that has more than zeros before it. */
+/** The end of the last non-zero byte from `start` on, or `start`. */
 export function endOfContent(file: Uint8Array, start: number): number {
   const last = file.subarray(start).findLastIndex((byte) => byte !== 0);
   return start + last + 1;
 }
 
-/** Whether some sector's part of the range holds nothing but zeros. */
+/** Whether the range's part of some sector is all zeros. */
 function zeroSector(file: Uint8Array, start: number, end: number): boolean {
   for (let at = start; at < end; ) {
     const sectorEnd = Math.min(end, (Math.floor(at / sectorLength) + 1) * sectorLength);
@@ -179,7 +179,7 @@ function zeroSector(file: Uint8Array, start: number, end: number): boolean {
   return false;
 }
 
-/** The first place from `start` on at which a record proves its length. */
+/** The first offset from `start` on at which a record's length verifies. */
 function nextRecord(file: Uint8Array, start: number, sealer: RecordSealer): number | undefined {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
   for (let at = start; at + recordOverhead <= file.length; at++) {

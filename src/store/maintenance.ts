@@ -1,5 +1,5 @@
-// Maintenance looks after the files of a store while it serves: checkpoints that keep the logs short, holds for whoever
-// copies the files, and resealing under the newest key. No request waits for any of it.
+// Maintenance looks after a store's files while it serves: checkpoints that keep the logs short, holds for copying the
+// files, and resealing under the newest key. No request waits for any of it.
 import { KmsError } from '../errors.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import { droppedFiles } from './activity/dropped.ts';
@@ -17,7 +17,7 @@ import { SerialQueue } from './serial-queue.ts';
 import type { State } from './state.ts';
 import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from './store-files.ts';
 
-/** What is in service, as its maintenance sees it. */
+/** The store in service, as maintenance sees it. */
 export interface Maintained {
   readonly uid: Uint8Array;
   readonly state: Pick<State, 'countRows'>;
@@ -33,23 +33,23 @@ interface MaintainedLog {
   readonly writer: Pick<LogWriter, 'generation' | 'place'>;
   durable(): Promise<void> | undefined;
   /**
-   * Closes the file that is being written and starts the next, one without a record only where it must; answers the
-   * last closed one's number.
+   * Closes the current file, starts the next and returns the number of the last closed one. A file without a record may
+   * stay open unless `must`.
    */
   rotate(must: boolean): Promise<number>;
-  /** A snapshot stands for the files up to `generation` now. */
+  /** Drops the files up to `generation`: a snapshot now covers them. */
   forget(generation: number): void;
 }
 
-/** Whoever has a store in service, and may replace what is. */
+/** The owner of the store in service, which may replace it. */
 export interface Serving<L extends Maintained = Maintained> {
-  /** What is in service, after the recovery under way if there is one. Throws `unavailable` where nothing is. */
+  /** The store in service, after any recovery under way. Throws `unavailable` if there is none. */
   serving(): Promise<L>;
 }
 
-/** The same for those who may find that files are not what was written. */
+/** The same for callers that may find files changed. */
 interface ServingFiles<L extends Maintained> extends Serving<L> {
-  /** Takes the store out of service until its files hold again all that was durable. */
+  /** Takes the store out of service until its files again hold everything that was durable. */
   lost(live: L, cause: FileLost): void;
 }
 
@@ -64,7 +64,7 @@ export class Maintenance<L extends Maintained> {
   readonly checkpoints: CheckpointRuns<CheckpointResult>;
   #resealing: Promise<readonly number[]> | undefined;
   #stopped = false;
-  /** How many want the files to stay, and up to where files have to go when nobody does any more. */
+  /** The number of holds on the files, and the generation up to which files are removed once there is no hold. */
   #holders = 0;
   #superseded: number | undefined;
   readonly #removing = new SerialQueue();
@@ -79,8 +79,8 @@ export class Maintenance<L extends Maintained> {
   }
 
   /**
-   * Ends a resealing after the file at hand, and waits for a checkpoint and a removal under way. From then on it leaves
-   * the files alone: they may be another process's.
+   * Ends a resealing after the current file, and waits for a checkpoint and a removal under way. After that it leaves
+   * the files alone: another process may own them.
    */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -96,7 +96,7 @@ export class Maintenance<L extends Maintained> {
     this.checkpoints.startWhenDue(log.bytes, snapshot.bytes);
   }
 
-  /** Does something with the files of what is in service, which is taken out of it where they are lost. */
+  /** Runs `run` on the store in service, and takes that out of service if its files are lost. */
   async #onWhole<R>(run: (live: L) => Promise<R>): Promise<R> {
     const live = await this.#service.serving();
     try {
@@ -107,14 +107,14 @@ export class Maintenance<L extends Maintained> {
     }
   }
 
-  /** Throws `FileLost` unless the log is in its place, as far as its ends tell. */
+  /** Throws `FileLost` unless each log file still has its known end. */
   async #needLog({ closed, writer: { generation, place } }: MaintainedLog): Promise<void> {
     const { context } = this.#world;
     const ends = closed.map((log) => ({ generation: log.generation, place: { offset: log.bytes, chain: log.chain } }));
     for (const end of [...ends, { generation, place }]) await needEnd(context, end);
   }
 
-  /** Puts what it makes in the place of the old files. */
+  /** Writes a snapshot and removes the files that it replaces. */
   async #checkpoint(
     { log, snapshot, activity }: L,
     dropTo: number | undefined,
@@ -123,7 +123,7 @@ export class Maintenance<L extends Maintained> {
     const { dir, now, runCheckpoint, limits } = this.#world;
     await this.#needLog(log);
     const through = await log.rotate(dropTo !== undefined);
-    // Nothing new, but what was held until now may have to go.
+    // Nothing new to cover, but files whose hold has ended may have to go.
     if (through <= snapshot.generation) {
       await this.#removeSuperseded();
       return undefined;
@@ -140,7 +140,7 @@ export class Maintenance<L extends Maintained> {
       yields,
       ...(dropTo === undefined ? {} : { dropTo }),
     });
-    // A write may have failed meanwhile: what is in service now was recovered from the old snapshot or from this one.
+    // A write may have failed meanwhile: the store now in service was recovered from the old snapshot or from this one.
     const live = await this.#service.serving();
     if (live.snapshot.generation < through) {
       live.activity.extend(result.segments, result.dropped);
@@ -156,7 +156,7 @@ export class Maintenance<L extends Maintained> {
     return result;
   }
 
-  /** One after the other: two at once would list the same files, and each remove them. */
+  /** One removal at a time: two at once would list the same files and both remove them. */
   #removeSuperseded(): Promise<void> {
     return this.#removing.run(async () => {
       const through = this.#superseded;
@@ -167,8 +167,8 @@ export class Maintenance<L extends Maintained> {
   }
 
   /**
-   * Removes what the durable snapshot `generation` stands for, and the segments that it does without unless somebody
-   * reads. What stays behind is removed next time.
+   * Removes the files that the durable snapshot `generation` replaces, and the dropped segments unless they are being
+   * read. Files left over are removed next time.
    */
   async removeUpTo(generation: number, { dropped, isRead }: Pick<ActivityLog, 'dropped' | 'isRead'>): Promise<void> {
     const { files, dir } = this.#world;
@@ -180,15 +180,15 @@ export class Maintenance<L extends Maintained> {
   }
 
   /**
-   * The files as they are at one commit. Called between transactions. Waits for the sync that is under way, so that the
-   * commit is the last one of the state; nothing waits for the copy: what is written meanwhile stands behind the part
-   * that is held, or in other files. Throws `FileLost`.
+   * Holds the files as they are at one commit. Called between transactions. Waits for the sync under way, so that the
+   * commit is the state's latest. No writer waits for the copy: later writes go after the held part, or to other files.
+   * Throws `FileLost`.
    */
   async hold(live: Maintained, counted: boolean): Promise<StoreHold> {
     const release = this.#keepFiles();
     try {
       await live.log.durable();
-      // Nothing is awaited until all is noted: a checkpoint that ends puts a new snapshot in the place of logs.
+      // No await until the list is complete: a checkpoint that ends replaces logs with a new snapshot.
       const held = filesOf(live, this.#world, counted, release);
       await this.#needLog(live.log);
       return held;
@@ -198,7 +198,7 @@ export class Maintenance<L extends Maintained> {
     }
   }
 
-  /** From now on no file goes away, until what this answers is called. */
+  /** Keeps all files until the returned function is called. */
   #keepFiles(): () => void {
     this.#holders++;
     let held = true;
@@ -207,17 +207,17 @@ export class Maintenance<L extends Maintained> {
       held = false;
       this.#holders--;
       this.#wake();
-      // What stays behind is removed by the next checkpoint or the next start.
+      // Files left over are removed by the next checkpoint or start.
       if (!this.#stopped) this.#removeSuperseded().catch(() => {});
     };
   }
 
-  /** Has those who wait for free files look again. */
+  /** Has the waiters for free files check again. */
   #wake(): void {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** Resolves when nobody wants the files to stay. */
+  /** Resolves when there is no hold on the files. */
   async #free(): Promise<void> {
     while (this.#holders > 0 && !this.#stopped) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     this.#needUnstopped();
@@ -229,8 +229,8 @@ export class Maintenance<L extends Maintained> {
 
   /**
    * Brings every file under the newest key: snapshot and log by a checkpoint, then the segments of the activity log one
-   * after the other, each replaced whole. Cut off anywhere, the next one goes on where it was. Answers the key epochs
-   * that the files need from then on, the newest alone unless a newer one came meanwhile.
+   * by one, each replaced whole. After an interruption the next call continues. Returns the key epochs that the files
+   * still need: only the newest, unless a newer one came meanwhile.
    */
   async reseal(): Promise<readonly number[]> {
     while (this.#resealing) await this.#resealing.catch(() => {});
@@ -246,7 +246,7 @@ export class Maintenance<L extends Maintained> {
   async #resealOnce(): Promise<readonly number[]> {
     await this.checkpoints.run();
     await resealSegments(await this.#resealed());
-    // Whoever copies the files now may have those of before.
+    // A copy under way may include old versions of the files.
     await this.#free();
     return this.#epochs();
   }
@@ -266,7 +266,7 @@ export class Maintenance<L extends Maintained> {
     };
   }
 
-  /** Of the files that a recovery reads. */
+  /** Key epochs of the files that a recovery reads. */
   async #epochs(): Promise<readonly number[]> {
     const { files, dir } = this.#world;
     const { snapshot } = await this.#service.serving();
@@ -303,7 +303,7 @@ function filesOf(
     ],
     source: files,
     activity: activity.head,
-    // Counting takes as long as the tables are.
+    // Counting takes time in proportion to the tables.
     tables: counted ? state.countRows() : {},
     release,
   };

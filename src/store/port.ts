@@ -1,5 +1,5 @@
 // Store is a database as the rest of the appliance sees it: transactions over typed tables, an activity log, and the
-// files behind them to be copied and looked after. It names no SQL and no driver; every driver implements it whole.
+// files behind them, to be copied and maintained. It names no SQL and no driver; every driver implements it whole.
 import type { Mark } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
 import type { Page, PageRequest, Slices } from './sql.ts';
@@ -17,33 +17,33 @@ import type { TransitTable } from './tables/transit.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
 
-/** One entry of the activity log, before the log gives it its place. */
+/** An entry of the activity log, before the log assigns its sequence number. */
 export interface ActivityInput {
   readonly id: string;
   /** Epoch milliseconds. */
   readonly createdAt: number;
-  /** Who acted: an API key's id, a user's id, or `local`. */
+  /** The actor: an API key's id, a user's id, or `local`. */
   readonly keyid: string;
   readonly action: string;
-  /** The ring's name in lower case, or empty where no ring is concerned. */
+  /** The ring's name in lower case; empty if no ring is concerned. */
   readonly ringname: string;
   /** The verdict of authorization. */
   readonly validAction: boolean;
-  /** The HTTP status that came of it. */
+  /** The resulting HTTP status. */
   readonly status: number;
   readonly props: Readonly<Record<string, unknown>>;
-  /** Where the request came from, as `canonicalBlock` has it; absent where it came from the machine itself. */
+  /** The origin of the request, as `canonicalBlock` writes it; absent if it came from the machine itself. */
   readonly address?: string | undefined;
-  /** Who sent the record, where it is not the appliance's own: the id of an API key or user, or `local`. */
+  /** The sender of the record, if it is not the appliance's own: the id of an API key or user, or `local`. */
   readonly reporter?: string;
 }
 
 export interface ActivityRecord extends ActivityInput {
-  /** Place in the tenant's chain, from 1 on, without gaps. */
+  /** Position in the tenant's chain, from 1 on, without gaps. */
   readonly seq: number;
 }
 
-/** A record in its place in the chain. */
+/** A record with its chain hash. */
 export interface ChainedActivity {
   readonly record: ActivityRecord;
   /** The canonical text that the chain hashes. */
@@ -52,7 +52,7 @@ export interface ChainedActivity {
   readonly hash: string;
 }
 
-/** A place in the chain as it is stored and shown: the hash, base64url, is that of the record `seq`. */
+/** A position in the chain as it is stored and shown: `hash` (base64url) is that of record `seq`. */
 export interface ChainHead {
   readonly seq: number;
   readonly hash: string;
@@ -71,14 +71,14 @@ export interface ActivityFilter {
   readonly end?: number;
   /** Records whose `props` contain this object (deep; arrays and scalars compare whole). */
   readonly props?: Readonly<Record<string, unknown>>;
-  /** Records whose address is in this block, which `canonicalBlock` wrote. */
+  /** Records whose address is in this block, given as `canonicalBlock` writes it. */
   readonly address?: string;
-  /** Records of something done to what has this id or, in any case of its letters, this name. */
+  /** Records about the object with this id or, in any case of its letters, this name. */
   readonly object?: string;
-  /** Records by which somebody gained, or lost, one of these flags; of an empty list, any flag. */
+  /** Records that granted, or revoked, one of these flags; an empty list means any flag. */
   readonly granted?: readonly string[];
   readonly revoked?: readonly string[];
-  /** Records that have all of this are left out. */
+  /** Leaves out records that match all of this. */
   readonly exclude?: { readonly keyid?: string; readonly action?: string };
 }
 
@@ -101,7 +101,7 @@ export interface Tables {
 
 /** The tables `T`, and what only a transaction can do. */
 export type Transaction<T extends object = Tables> = T & {
-  /** Runs `fn`; when it throws, takes back what it wrote and throws on. */
+  /** Runs `fn`; if it throws, rolls back what it wrote and rethrows. */
   savepoint<R>(fn: () => R): R;
   /** The same for work in slices. */
   savepointInSlices<R>(fn: () => Slices<R>): Slices<R>;
@@ -109,7 +109,7 @@ export type Transaction<T extends object = Tables> = T & {
   record(activity: ActivityInput): void;
 };
 
-/** What a store has to say to its operator, apart from the answers to requests. */
+/** An event that a store reports to its operator, apart from the answers to requests. */
 export interface StoreEvent {
   readonly kind:
     | 'torn-tail'
@@ -129,14 +129,14 @@ export interface StoreEvent {
   readonly cause?: unknown;
 }
 
-/** Reading the activity log. What is answered is durable. */
+/** Reading the activity log. Every result is durable. */
 export interface StoreActivity {
-  /** The newest first. `next` of the page is a sequence number. */
+  /** Newest first. `next` of the page is a sequence number. */
   search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>>;
   find(id: string): Promise<ActivityRecord | undefined>;
   /**
-   * Records in chain order with their hashes, for export and verification: from `fromSeq` on, or from the first that is
-   * kept. Throws `corrupt` where the chain breaks.
+   * Records in chain order with their hashes, for export and verification: from `fromSeq` on, or from the first one
+   * kept. Throws `corrupt` if the chain breaks.
    */
   read(fromSeq: number): AsyncIterable<ChainedActivity>;
 }
@@ -152,31 +152,31 @@ export interface StoreStatus {
   /** Transactions made durable since the directory was made. */
   readonly sequence: number;
   readonly lastCheckpointAt: number | undefined;
-  /** Of the last record of the activity log: its number. */
+  /** Sequence number of the last activity record. */
   readonly activityCount: number;
-  /** Those of them that retention let go of; undefined where there are none. */
+  /** The records among them that retention dropped; undefined if there are none. */
   readonly activityDropped: DroppedActivity | undefined;
-  /** Closed files of the activity log. */
+  /** Number of closed files of the activity log. */
   readonly activitySegments: number;
-  /** Those of them that are known to be missing or changed. */
+  /** The closed files known to be missing or changed. */
   readonly activityFaults: readonly SegmentProblem[];
-  /** Those whose contents were verified in the pass under way, or in the last one. */
+  /** Number of closed files verified in the current or the last pass. */
   readonly activityVerified: number;
-  /** When the last whole pass over their contents ended, in epoch milliseconds; undefined before the first. */
+  /** Epoch milliseconds of the end of the last complete verification pass; undefined before the first. */
   readonly activityVerifiedAt: number | undefined;
 }
 
-/** The beginning of an activity log that retention let go of. */
+/** The beginning of an activity log that retention dropped. */
 export interface DroppedActivity {
-  /** All records up to this one. */
+  /** Sequence number of the last dropped record. */
   readonly seq: number;
-  /** The chain hash of that record, base64url: the first kept one goes on from it. */
+  /** The chain hash of that record, base64url; the first kept record continues from it. */
   readonly hash: string;
-  /** Latest `createdAt` of them. */
+  /** Latest `createdAt` of the dropped records. */
   readonly until: number;
 }
 
-/** What a search and a start need to know of a closed file of the activity log; JSON, some kilobytes at most. */
+/** Summary of a closed file of the activity log, as a search and a start need it; JSON, some kilobytes at most. */
 export interface SegmentSummary {
   readonly file: string;
   readonly bytes: number;
@@ -193,26 +193,26 @@ export interface SegmentSummary {
   readonly idTo: string;
   readonly validCount: number;
   readonly invalidCount: number;
-  /** Bloom filters of the terms, base64url; null = too many to tell. */
+  /** Bloom filters of the terms, base64url; null = too many terms. */
   readonly keys: string | null;
   readonly actions: string | null;
   readonly rings: string | null;
   readonly props: string | null;
-  /** Those of addresses and of the networks around them; absent where the file's format knows no addresses. */
+  /** The same for addresses and the networks around them; absent if the file's format has no addresses. */
   readonly addresses?: string | null;
 }
 
-/** What is wrong with a closed file of the activity log. */
+/** A fault of a closed file of the activity log. */
 export interface SegmentProblem {
-  /** The file, within the data directory. */
+  /** The file's path within the data directory. */
   readonly path: string;
-  /** What follows its name in a sentence: `is missing`. */
+  /** The predicate of a sentence about the file: `is missing`. */
   readonly problem: string;
-  /** Since when it is known, in epoch milliseconds. */
+  /** Epoch milliseconds since when it is known. */
   readonly since: number;
 }
 
-/** A closed file of the activity log that is to be verified. */
+/** A closed file of the activity log to be verified. */
 export interface SegmentCheck {
   readonly dir: string;
   /** The store's 16 bytes. */
@@ -220,27 +220,27 @@ export interface SegmentCheck {
   readonly summary: SegmentSummary;
 }
 
-/** Answers what is wrong with the contents of a segment, read whole; undefined when nothing is. */
+/** Reads a whole segment and returns what is wrong with it; undefined if nothing is. */
 export type VerifySegment = (check: SegmentCheck) => Promise<string | undefined>;
 
-/** Looking after the closed files of the activity log. What is found stands in the store's status. */
+/** Checks of the closed files of the activity log. Faults appear in the store's status. */
 export interface StoreSegments {
-  /** Looks whether every file is there, with its size and its header. */
+  /** Checks that every file exists, with its size and its header. */
   look(): Promise<void>;
-  /** Throws `corrupt` where a file with records from `fromSeq` on is known to be at fault, or a look shows it. */
+  /** Throws `corrupt` if a file with records from `fromSeq` on is known to be faulty, or turns out to be. */
   need(fromSeq: number): Promise<void>;
-  /** Looks again at what was at fault, and verifies what looks well. */
+  /** Checks faulty files again, and verifies those that look well. */
   again(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void>;
   /**
-   * Verifies the contents of every file, one after the other. `pause` is awaited with the size of each that was read;
-   * once it answers false, the pass ends early and does not count.
+   * Verifies the contents of every file, one by one. `pause` is awaited with the size of each file read; if it resolves
+   * to false, the pass ends early and does not count.
    */
   pass(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void>;
 }
 
 /** A file, or the first `bytes` bytes of one. */
 export interface HeldFile {
-  /** As the store's files have it: with the store's directory in front. */
+  /** The name as in the store's files, with the store's directory in front. */
   readonly name: string;
   readonly bytes: number;
 }
@@ -248,69 +248,73 @@ export interface HeldFile {
 export interface StoreHold {
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
-  /** Transactions up to the commit. */
+  /** Number of transactions up to the commit. */
   readonly sequence: number;
-  /** The snapshot from which a recovery starts. */
+  /** Generation of the snapshot from which a recovery starts. */
   readonly snapshot: number;
-  /** The last log, and where in it the commit ends. */
+  /** The last log, and the end of the commit in it. */
   readonly log: { readonly generation: number; readonly offset: number };
-  /** All that a recovery up to the commit reads. The last one is the last log. */
+  /** All files that a recovery up to the commit reads; the last log comes last. */
   readonly files: readonly HeldFile[];
-  /** Where they are read, by these names. */
+  /** The source to read them from, by these names. */
   readonly source: Pick<WholeFiles, 'size' | 'readAt'>;
   /** The end of the activity log at the commit. */
   readonly activity: ChainHead;
-  /** Rows of each table at the commit; empty where they were not asked for. */
+  /** Rows of each table at the commit; empty if not asked for. */
   readonly tables: Readonly<Record<string, number>>;
-  /** Lets the files go; may be called twice. */
+  /** Releases the files; may be called twice. */
   release(): void;
 }
 
 /** A database of the appliance: one for each tenant, and one (with other tables) for the appliance itself. */
 export interface Store<T extends object = Tables> {
   /**
-   * Runs `fn` to its end, then makes what it wrote durable together with its neighbours, and only then resolves. When
-   * `fn` throws, nothing of it remains and the error is thrown on. Throws `unavailable` while the store cannot write.
+   * Runs `fn` to its end, makes what it wrote durable together with neighbouring transactions, and only then resolves.
+   * If `fn` throws, its writes are rolled back and the error is rethrown. Throws `unavailable` while the store cannot
+   * write.
    */
   transaction<R>(fn: (tx: Transaction<T>) => R): Promise<R>;
-  /** The same for what is too long for one go: other transactions of this store wait, everybody else is served. */
+  /**
+   * The same for work too long for one turn of the event loop: other transactions of this store wait, all else is
+   * served.
+   */
   transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R>;
   /**
-   * Runs `fn` on the state in memory, which may be ahead of the disk, amid a transaction in slices, or behind what
-   * another node wrote: for looking before a transaction, never for answering. Throws `unavailable` while nothing is in
-   * service.
+   * Runs `fn` on the state in memory, which may be ahead of the disk, in the middle of a transaction in slices, or
+   * behind another node's writes: for a look before a transaction, never for an answer. Throws `unavailable` while
+   * nothing is in service.
    */
   read<R>(fn: (tables: T) => R): R;
   readonly activity: StoreActivity;
-  /** How far what is durable goes. */
+  /** The mark of everything durable. */
   readonly mark: Mark;
   status(): StoreStatus;
   /** Writes a new snapshot and drops the log files that it covers. */
   checkpoint(): Promise<void>;
   /**
-   * Keeps the files of the last commit as they are until released, `counted` with the rows of each table. Absent where
-   * the truth is not in files of the store's own.
+   * Keeps the files of the last commit as they are until released; if `counted`, with the number of rows in each table.
+   * Absent if the truth is not in the store's own files.
    */
   hold?(counted: boolean): Promise<StoreHold>;
   /**
-   * Brings every file under the newest key, while the store serves, and answers the key epochs that files still need:
-   * that one alone, unless a newer came meanwhile. Absent where there are no such files. Throws `unavailable` when the
-   * store is closed before the end.
+   * Brings every file under the newest key while the store serves, and returns the key epochs that files still need:
+   * only that one, unless a newer one came meanwhile. Absent if there are no such files. Throws `unavailable` if the
+   * store is closed first.
    */
   reseal?(): Promise<readonly number[]>;
   /**
-   * What the activity log would lack without its oldest closed files, as far as all their records are from before
-   * `before` (epoch milliseconds) and none is behind record `upTo`. Undefined where no further file may go. Absent,
-   * like `dropActivity`, where there are no such files.
+   * The part of the activity log that would go with its oldest closed files, if all their records are older than
+   * `before` (epoch milliseconds) and none comes after record `upTo`. Undefined if no further file may go. Absent, like
+   * `dropActivity`, if there are no such files.
    */
   droppable?(before: number, upTo: number): DroppedActivity | undefined;
   /**
-   * Lets go of the closed files with the records up to `seq`: by a checkpoint, whose snapshot says from where on the
-   * log is kept. The files go once nobody reads or copies them.
+   * Drops the closed files with the records up to `seq`, by a checkpoint whose snapshot says where the kept log begins.
+   * The files are removed once they are neither read nor copied.
    */
   dropActivity?(seq: number): Promise<void>;
-  /** Absent where the truth is not in files of the store's own. */
+  /** Absent if the truth is not in the store's own files. */
   readonly segments?: StoreSegments;
-  /** Waits for what is under way, makes it durable and lets go of the files. */
+  /** Waits for the work under way, makes it durable and releases the files. */
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
-// ReadStore is a store that was recovered into memory, with nothing changed yet where it is kept, so that it can be
-// looked at before it is put in service.
+// ReadStore is a store recovered into memory, unchanged on disk, so that it can be inspected before it is put in
+// service.
 import type { Mark } from '../model/store-mark.ts';
 import type { Store } from './port.ts';
 import type { Row } from './sql.ts';
@@ -9,20 +9,18 @@ export interface ReadStore<T extends object> {
   readonly mark: Mark;
   /** The last log file. */
   readonly log: string;
-  /**
-   * What a constant statement that reads answers; `queryFor` is told how many migrations the database has behind it.
-   */
+  /** The rows that a constant, reading statement returns; `queryFor` gets the number of migrations done. */
   rows<R extends Row>(queryFor: (schema: number) => string): readonly R[];
-  /** Puts it in service, which is when the first file may change. When that fails, all of it is let go. */
+  /** Puts the store in service; only now may a file change. If that fails, everything is released. */
   open(): Promise<Store<T>>;
-  /** Lets go of it, unless it was opened. */
+  /** Releases the store, unless it was opened. */
   discard(): Promise<void>;
 }
 
 interface Recovered<S> extends Pick<ReadStore<object>, 'mark' | 'log'> {
   readonly state: State;
   readonly onClosed: () => Promise<void>;
-  /** Makes the driver, which is put in service by `open`, and lets go of all that it has when it is closed. */
+  /** Makes the driver. `open` puts it in service; closing it releases everything it has. */
   driver(): S;
   open(driver: S): Promise<void>;
 }

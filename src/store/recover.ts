@@ -1,5 +1,5 @@
-// From the files on disk to the database in memory: the newest snapshot, then every record of the logs after it, in
-// order. A start, a checkpoint and the return from a failed write all do just this.
+// Recovery from the files on disk to the database in memory: the newest snapshot, then every record of the logs after
+// it, in order. A start, a checkpoint and the recovery from a failed write all use it.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
@@ -18,17 +18,17 @@ export interface RecoverOptions {
   readonly dir: string;
   readonly keys: StoreKeys;
   readonly wasm: Uint8Array | ArrayBuffer;
-  /** Which store must be in the directory; absent = any that the keys open. */
+  /** The uid of the store that must be in the directory; absent = any that the keys open. */
   readonly uid?: Uint8Array;
-  /** To refuse a newer schema before anything is run on it. */
+  /** Given to refuse a newer schema before any statement runs on it. */
   readonly migrations?: readonly Migration[];
   /** Records in an activity segment. */
   readonly segmentRecords?: number;
-  /** Memory for activity segments that were read. */
+  /** Cache for activity segments that were read, in bytes. */
   readonly activityCacheBytes?: number;
   /** The last log file to read, which must be closed; absent = all there are. */
   readonly through?: number;
-  /** Whether full runs of activity become segments on the way, as a checkpoint has it. */
+  /** Whether full runs of activity become segments along the way, as in a checkpoint. */
   readonly rolls?: boolean;
 }
 
@@ -46,13 +46,13 @@ export interface Recovered {
   readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
   /** The last log file. */
   readonly log: { readonly header: FileHeader; readonly place: LogPlace; readonly torn: number };
-  /** The logs since the snapshot but the last. */
+  /** The logs since the snapshot, without the last. */
   readonly closed: readonly ClosedLog[];
-  /** Files that the snapshot stands for; a crash came before their removal. */
+  /** Files that the snapshot replaces, left by a crash before their removal. */
   readonly superseded: readonly string[];
 }
 
-/** Throws `corrupt` for anything that does not verify, `not-found` where no store is. Changes nothing on disk. */
+/** Throws `corrupt` for anything that does not verify, `not-found` if there is no store. Changes nothing on disk. */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
   const { files, dir, keys, wasm } = options;
   const { snapshots, logs } = await listStoreFiles(files, dir);
@@ -73,11 +73,11 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
       tail: snapshot.tail,
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
-    const start = { ...header, runs: manifest.runs ?? [] };
+    const start = { ...header, runs: manifest.runs };
     const replayer = () => new GroupReplayer(state, activity);
     const between = async () => options.rolls && activity.roll();
     const replayed = await replay(options, start, logs, replayer, between);
-    // The migration of a newer program may stand in the log alone.
+    // A newer program's migration may stand only in the log.
     if (options.migrations) refuseNewer(state.schemaVersion, options.migrations, dir);
     return {
       state,
@@ -108,7 +108,7 @@ async function replay(
   const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
   let { sequence, chain, runs } = header;
   const closed: ClosedLog[] = [];
-  // A checkpoint was written, but whoever asked did not hear of it, and asks again. There is no log to go on with.
+  // The checkpoint exists, but its caller did not learn of it and asks again. There is no later log to read.
   if (last === header.generation)
     return { log: { header, place: { offset: 0, sequence, chain, runs }, torn: 0 }, closed };
   for (let generation = first; ; generation++) {

@@ -1,10 +1,10 @@
-// A serial queue: jobs run one after the other, in the order in which they came; one that finds none before it runs at
-// once.
+// A serial queue runs jobs one after the other, in the order in which they came; a job that comes to an empty queue
+// runs at once.
 export class SerialQueue {
-  /** Resolves when all that came before is done; undefined when it is. */
+  /** Resolves when all jobs so far are done; undefined if they are. */
   #last: Promise<void> | undefined;
 
-  /** Answers what `job` does. Its failure is the caller's alone: the next one runs all the same. */
+  /** Returns the result of `job`. A failure reaches only its caller; the next job runs all the same. */
   run<R>(job: () => Promise<R>): Promise<R> {
     const mine = this.#last ? this.#last.then(job) : job();
     const ended: Promise<void> = mine.then(
@@ -15,7 +15,7 @@ export class SerialQueue {
     return mine;
   }
 
-  /** Resolves when all that came before is done. */
+  /** Resolves when all jobs so far are done. */
   async idle(): Promise<void> {
     await this.#last;
   }

@@ -1,5 +1,5 @@
-// Service is the time in which an embedded store serves: what was recovered from the disk with the log that continues
-// it. When the log fails, it is repaired and all is recovered again.
+// Service is an embedded store's time in service: the store recovered from the disk, and the log that continues it.
+// When the log fails, it is repaired and the store is recovered again.
 import type { Mark } from '../model/store-mark.ts';
 import type { ActivityLog } from './activity/activity-log.ts';
 import { Availability } from './availability.ts';
@@ -16,12 +16,12 @@ import type { State } from './state.ts';
 import { listStoreFiles, logName } from './store-files.ts';
 import { migrate } from './tables/migrations.ts';
 
-/** What is in service. */
+/** The store in service. */
 export interface Live<T extends object> extends Maintained {
   readonly state: State;
   readonly session: Session<T>;
   readonly log: CommitLog;
-  /** Its log failed: nothing that it holds may be shown. */
+  /** Its log failed: nothing in it may be shown. */
   dead: boolean;
   /** A transaction is running on it. */
   inUse: boolean;
@@ -31,7 +31,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
   readonly maintenance: Maintenance<Live<T>>;
   readonly #world: EmbeddedWorld<T>;
   readonly #availability: Availability<Live<T>>;
-  /** The end of the log as it was when something was in service. */
+  /** The end of the log when the store was last in service. */
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus | undefined;
 
@@ -59,7 +59,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     const live = await this.#goLive(recovered);
     this.#availability.begin(live);
     this.#mark = markOf(live.log.writer.place);
-    // What a crash left of a checkpoint; only space is lost when that fails.
+    // Remains of a checkpoint that a crash interrupted; if this fails, they only cost space.
     await this.maintenance.removeUpTo(live.snapshot.generation, live.activity).catch(() => {});
     return live;
   }
@@ -69,7 +69,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     return this.#availability.live;
   }
 
-  /** Why nothing is. */
+  /** Why nothing is in service. */
   get reason(): string {
     return this.#availability.reason;
   }
@@ -78,7 +78,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     return this.#availability.serving();
   }
 
-  /** For whoever asks from outside: throws once the store is being closed, too. */
+  /** For callers outside the store: throws once the store is closing, too. */
   inService(): Promise<Live<T>> {
     return this.#availability.inService();
   }
@@ -96,12 +96,12 @@ export class Service<T extends object> implements Serving<Live<T>> {
     return this.#status;
   }
 
-  /** Refuses whoever asks from outside from now on. */
+  /** Refuses calls from outside from now on. */
   beginClosing(): void {
     this.#availability.beginClosing();
   }
 
-  /** Makes durable what is under way and lets go of the files. Nobody may use what is in service any more. */
+  /** Makes pending work durable and releases the files. No caller may use the store after that. */
   async close(): Promise<void> {
     await this.maintenance.stop();
     await this.serving().catch(() => {});
@@ -114,7 +114,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     await this.#world.onClosed();
   }
 
-  /** Throws the state away and recovers it from the disk, once `ready` resolves. */
+  /** Discards the state and recovers it from the disk once `ready` resolves. */
   leave(live: Live<T>, cause: unknown, ready: Promise<void>): void {
     if (live.dead) return;
     this.status();
@@ -122,17 +122,17 @@ export class Service<T extends object> implements Serving<Live<T>> {
     this.#availability.leave(live, cause, ready);
   }
 
-  /** Takes it out of service until the files hold again all that was durable. */
+  /** Takes the store out of service until the files again hold everything that was durable. */
   lost(live: Live<T>, cause: FileLost): void {
     this.leave(live, cause, live.log.close());
   }
 
-  /** Nothing is put in service behind what this process told others was durable, nor another history. */
+  /** Refuses to put in service another history, or less than this process reported as durable. */
   async #recover({ log, uid }: Live<T>): Promise<Live<T>> {
     const { context } = this.#world;
     const { generation, place } = log.writer;
     this.#mark = markOf(place);
-    // Before anything is changed, so that a file that was cut stays as it was found.
+    // Before any change, so that a file that was cut stays as it was found.
     await needEnd(context, { generation, place });
     if (log.broken) await repairLog(context, uid, log.broken);
     const recovered = await recoverFor(this.#world);
@@ -146,7 +146,7 @@ export class Service<T extends object> implements Serving<Live<T>> {
     return this.#goLive(recovered);
   }
 
-  /** Puts what was recovered in service: cuts off a torn end, and runs the migrations that are missing. */
+  /** Puts a recovered store in service: cuts off a torn end and runs the missing migrations. */
   async #goLive(recovered: Recovered): Promise<Live<T>> {
     const { context, migrations, beforeMigration, tables } = this.#world;
     const { state, activity, log: end, uid, snapshot } = recovered;
@@ -186,21 +186,21 @@ export class Service<T extends object> implements Serving<Live<T>> {
   }
 }
 
-/** What the files hold. Changes nothing. */
+/** Recovers the store from its files. Changes nothing. */
 export function recoverFor<T extends object>(world: EmbeddedWorld<T>): Promise<Recovered> {
   const { uid, limits, migrations } = world;
   return recover({ ...world.context, wasm: world.wasm, migrations, ...(uid ? { uid } : {}), ...limits });
 }
 
-/** Of what is durable up to a place. */
+/** The mark of everything durable up to a position. */
 export function markOf({ sequence, runs }: Mark): Mark {
   return { sequence, runs };
 }
 
-/** What of a store's status does not come from looking after its segments. */
+/** The part of a store's status that does not come from checking its segments. */
 export type ServiceStatus = Omit<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'>;
 
-/** Of a store that writes. */
+/** The status of a store that can write. */
 export function statusOf(
   logBytes: number,
   sequence: number,
@@ -220,7 +220,7 @@ export function statusOf(
   };
 }
 
-/** Of one that never served. */
+/** The status of a store that never served. */
 export const emptyStatus: ServiceStatus = {
   writable: false,
   logBytes: 0,

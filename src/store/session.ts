@@ -1,5 +1,5 @@
-// Session runs transactions on the state in memory, one after the other: begin, run, commit or take back. It keeps what
-// a transaction wrote, for whoever makes that durable, and knows nothing of how that happens.
+// Session runs transactions on the state in memory, one after the other: begin, run, commit or roll back. It collects
+// what a transaction wrote, for the caller to make durable, and knows nothing of how that happens.
 import { KmsError } from '../errors.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import type { ActivityInput, Transaction } from './port.ts';
@@ -8,37 +8,37 @@ import type { LoggedStatement, State, Statement } from './state.ts';
 
 /** The part of the activity log that a transaction needs. */
 export interface Staging {
-  /** Gives the record its place and answers its canonical line. */
+  /** Assigns the record its place in the chain. */
   stage(record: ActivityInput): void;
   readonly stagedCount: number;
-  /** Takes back what was staged after the first `toCount` (default: all). */
+  /** Discards the records staged after the first `toCount` (default: all). */
   discardStaged(toCount?: number): void;
-  /** The staged records are now part of the log in memory. */
+  /** Makes the staged records part of the log in memory. */
   commitStaged(): void;
 }
 
-/** What a transaction wrote, valid until the next one begins. */
+/** The writes of a transaction, valid until the next one begins. */
 export interface Written {
   readonly statements: readonly LoggedStatement[];
-  /** Of each statement, in the same order. */
+  /** The parameters of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
   readonly records: readonly ActivityInput[];
-  /** What was counted, once for each time. */
+  /** The counts, one entry for each time. */
   readonly counts: readonly Count[];
 }
 
-/** The statement that is counted, and its parameters but the first, which is how often. */
+/** The counted statement, and its parameters except the first, which is the number of times. */
 export interface Count {
   readonly statement: Statement;
   readonly id: string;
   readonly latest: readonly SqlValue[];
-  /** What stood beside the table before. */
+  /** The tally beside the table before this count. */
   readonly before: Tally | undefined;
 }
 
-/** How far a transaction was when a savepoint of it began. */
+/** The state of a transaction when a savepoint in it began. */
 interface Before {
-  /** Of the savepoint itself. */
+  /** Depth of the savepoint itself. */
   readonly depth: number;
   readonly statements: number;
   readonly records: number;
@@ -48,7 +48,7 @@ interface Before {
 
 type Mode = 'idle' | 'transaction' | 'read';
 
-/** Thrown where the state in memory can no longer be trusted to hold what was committed and nothing else. */
+/** Thrown if the state in memory may no longer hold exactly what was committed. */
 export class StateLost extends KmsError {
   constructor(cause: unknown) {
     super('internal', 'the database in memory did not take a commit or a rollback', { cause });
@@ -56,21 +56,21 @@ export class StateLost extends KmsError {
 }
 
 /**
- * Tallies of a statement that stand beside its table; with more, the oldest are run, so many at once. Those of few keys
- * on few days never are, and cost no statement.
+ * Maximum of tallies kept beside a statement's table. Above it the oldest are run, `runAtOnce` at a time. A few keys on
+ * a few days never reach it, and cost no statement.
  */
 const mostTallies = 16_384;
 const runAtOnce = 512;
 
 /**
- * Entries of a table in the cache; one more lets go of them all. Only what exists is kept, so that nobody fills it by
- * asking for nothing.
+ * Cached entries per table; one more empties the table's cache. Only entries that exist are cached, so that requests
+ * for nothing cannot fill it.
  */
 const most = 10_000;
 
 /**
- * What look-ups found, kept as long as it is certainly still so: until its table is written to or a transaction is
- * taken back. It spares the hot requests their statements; whoever asks cannot tell that it is there.
+ * Results of look-ups, cached until their table is written to or a transaction is rolled back. The cache spares hot
+ * requests their statements; callers cannot tell that it exists.
  */
 class Cache {
   readonly #tables = new Map<string, Map<string, object>>();
@@ -93,7 +93,7 @@ class Cache {
     return found;
   }
 
-  /** Something was written to the table, or to what is kept under that key alone. */
+  /** Called after a write to the table, or only to the entry under `key`. */
   forget(table: string, key?: string): void {
     const entries = this.#tables.get(table);
     if (key === undefined) entries?.clear();
@@ -115,15 +115,15 @@ export class Session<T extends object> {
   readonly #params: SqlValue[][] = [];
   readonly #records: ActivityInput[] = [];
   readonly #counts: Count[] = [];
-  /** The statements that were ever counted. */
+  /** All statements that were ever counted. */
   readonly #counting = new Set<Statement>();
   readonly #cache = new Cache();
   #mode: Mode = 'idle';
-  /** Savepoints that are open. */
+  /** Number of open savepoints. */
   #depth = 0;
   /**
-   * How many of the transaction and its savepoints SQLite knows of: it is told with the first statement, which many
-   * transactions never run.
+   * The number of levels (transaction and savepoints) that SQLite knows of. It is told at the first statement, which
+   * many transactions never run.
    */
   #begun = 0;
 
@@ -153,12 +153,12 @@ export class Session<T extends object> {
     };
   }
 
-  /** Whether the last transaction has anything to make durable. */
+  /** Whether the last transaction left anything to make durable. */
   get wrote(): boolean {
     return this.#statements.length > 0 || this.#records.length > 0 || this.#counts.length > 0;
   }
 
-  /** Runs one transaction to its commit in memory. Never call it while one in slices is under way. */
+  /** Runs one transaction to its commit in memory. Must not be called while one in slices is under way. */
   run<R>(fn: (tx: Transaction<T>) => R): R {
     this.#start();
     let result: R;
@@ -167,12 +167,12 @@ export class Session<T extends object> {
     } catch (error) {
       return this.#failed(error);
     }
-    // What waits would be committed before it is done.
+    // An asynchronous `fn` would be committed before it is done.
     if (result instanceof Promise) this.#failed(new KmsError('internal', 'a transaction waits for nothing'));
     return this.#committed(result);
   }
 
-  /** The same in slices: it ends with the generator. Nothing else may be run before that. */
+  /** The same in slices: the transaction ends with the generator. No other may run before that. */
   *runInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Slices<R> {
     this.#start();
     let result: R;
@@ -211,8 +211,8 @@ export class Session<T extends object> {
   }
 
   /**
-   * Runs all that was counted, between transactions: the tables are then what a replay of the log makes of them. It has
-   * no place in the log, which has the counts themselves.
+   * Runs all tallies, between transactions, so that the tables equal those of a replayed log. This adds nothing to the
+   * log, which has the counts themselves.
    */
   async runCounts(): Promise<void> {
     for (const statement of this.#counting) {
@@ -220,14 +220,17 @@ export class Session<T extends object> {
     }
   }
 
-  /** Between transactions a statement of somebody else was run on the state: what is remembered of its table is old. */
+  /**
+   * Called when a statement of another node ran on the state between transactions: cached entries of its table are
+   * stale.
+   */
   ran({ writes }: Statement): void {
     // A deletion may reach other tables through their references.
     if (writes === undefined) this.#cache.forgetAll();
     else this.#cache.forget(writes);
   }
 
-  /** Adds what somebody else counted between transactions, as if it had been counted here. */
+  /** Adds a count of another node, between transactions, as if it had been made here. */
   tally(statement: Statement, id: string, { sum, latest }: Tally): void {
     const counts = this.#countsOf(statement);
     counts.set(id, { sum: (counts.get(id)?.sum ?? 0) + sum, latest });
@@ -241,7 +244,7 @@ export class Session<T extends object> {
     return statement.counts;
   }
 
-  /** Some of the statement's, the oldest first. */
+  /** Runs some of the statement's tallies, the oldest first. */
   #runTallies(statement: Statement): void {
     const { counts, writes } = statement;
     if (!counts) return;
@@ -260,7 +263,7 @@ export class Session<T extends object> {
     }
   }
 
-  /** Runs `fn` on the state as it is, in the midst of a transaction in slices too; writing is refused. */
+  /** Runs `fn` on the state as it is, even during a transaction in slices; writing is refused. */
   read<R>(fn: (tables: T) => R): R {
     const before = this.#mode;
     this.#mode = 'read';
@@ -281,7 +284,7 @@ export class Session<T extends object> {
     return changed;
   }
 
-  /** The log gets the sum of a group, which is run when it is read; here a tally is kept beside the table. */
+  /** Keeps a tally beside the table. The log gets the sum of each group, which a replay runs as a statement. */
   #count(text: string, id: string, latest: readonly SqlValue[]): void {
     if (this.#mode !== 'transaction') throw outside();
     const statement = this.#state.statement(text);
@@ -367,7 +370,7 @@ export class Session<T extends object> {
     throw error;
   }
 
-  /** Tells SQLite of the transaction and of every open savepoint that it does not know yet. */
+  /** Begins the transaction, and every open savepoint, that SQLite does not know yet. */
   #begin(): void {
     for (; this.#begun <= this.#depth; this.#begun++) {
       this.#state.control(this.#begun === 0 ? 'BEGIN' : `SAVEPOINT s${this.#begun}`);
@@ -380,7 +383,7 @@ export class Session<T extends object> {
     this.#begun = depth;
   }
 
-  /** What was written from these places on is taken back. */
+  /** Discards everything written from these positions on. */
   #forgetFrom(statements: number, counts: number): void {
     if (this.#statements.length > statements) this.#cache.forgetAll();
     this.#statements.length = statements;
@@ -413,7 +416,7 @@ export class Session<T extends object> {
   }
 }
 
-/** Those are short: to set their length takes V8 longer. */
+/** Pops, since setting the `length` of such short lists takes V8 longer. */
 function empty(list: unknown[]): void {
   while (list.length > 0) list.pop();
 }

@@ -1,4 +1,4 @@
-// A snapshot file: the whole database, and the newest part of the activity log, in sealed chunks.
+// A snapshot file: the whole database and the newest part of the activity log, in sealed chunks.
 //
 //   file  = header 64 | chunk*
 //   chunk = nonce 24 | ciphertext of at most 256 KiB | tag 16; all but the last are full
@@ -30,25 +30,24 @@ const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
 
 interface SnapshotManifest {
-  /** 2 where retention let go of activity, which programs that know 1 alone cannot read. */
-  readonly version: 1 | 2;
-  /** Migrations done. */
+  readonly version: 1;
+  /** Number of migrations done. */
   readonly schema: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
-  /** The newest runs up to its end; absent in one that an earlier program wrote, which kept none. */
-  readonly runs?: readonly Run[];
+  /** The newest runs up to the snapshot's end. */
+  readonly runs: readonly Run[];
   readonly activity: {
     readonly segments: readonly SegmentSummary[];
     readonly head: ChainHead;
-    /** What retention let go of before the segments; in version 2 alone. */
+    /** Activity before the segments that retention dropped, if any. */
     readonly dropped?: DroppedActivity | undefined;
   };
   readonly tailBytes: number;
   readonly imageBytes: number;
 }
 
-/** What a snapshot is written with. */
+/** The dependencies for writing a snapshot. */
 export interface SnapshotContext {
   readonly files: WholeFiles;
   readonly dir: string;
@@ -59,11 +58,11 @@ export interface SnapshotContext {
 interface SnapshotContent {
   readonly manifest: SnapshotManifest;
   readonly tail: readonly string[];
-  /** Empty for a database without a table. */
+  /** Empty for a database without tables. */
   readonly image: Uint8Array;
 }
 
-/** Writes a snapshot, durable before this resolves; answers its size. */
+/** Writes a snapshot, durable before this resolves; returns its size in bytes. */
 export async function writeSnapshot(
   context: SnapshotContext,
   header: Omit<FileHeader, 'epoch'>,
@@ -73,8 +72,7 @@ export async function writeSnapshot(
 ): Promise<number> {
   const { files, dir, keys } = context;
   const lines = utf8(tail.length === 0 ? '' : `${tail.join('\n')}\n`);
-  const version = content.activity.dropped ? 2 : 1;
-  const manifest: SnapshotManifest = { version, ...content, tailBytes: lines.length, imageBytes: image.length };
+  const manifest: SnapshotManifest = { version: 1, ...content, tailBytes: lines.length, imageBytes: image.length };
   const json = utf8(JSON.stringify(manifest));
   const lead = new Uint8Array(4);
   new DataView(lead.buffer).setUint32(0, json.length);
@@ -96,7 +94,7 @@ export async function writeSnapshot(
   return size;
 }
 
-/** Cuts the parts, as if they were one, into full chunks and a last one of at least a byte. */
+/** Cuts the concatenated parts into full chunks and a last one of at least a byte. */
 function* chunks(parts: readonly Uint8Array[]): Generator<{ bytes: Uint8Array; last: boolean }> {
   let rest = parts.reduce((sum, part) => sum + part.length, 0);
   let chunk = new Uint8Array(Math.min(chunkLength, rest));
@@ -116,13 +114,13 @@ function* chunks(parts: readonly Uint8Array[]): Generator<{ bytes: Uint8Array; l
   }
 }
 
-/** A snapshot whose header was read; what a chunk holds is proved when it is read. */
+/** A snapshot whose header was read; each chunk is verified when it is read. */
 interface OpenSnapshot {
   readonly name: string;
   readonly header: FileHeader;
   readonly size: number;
   readonly chunks: number;
-  /** Bytes of the text. */
+  /** Length of the text in bytes. */
   readonly length: number;
   chunk(index: number): Promise<Uint8Array>;
 }
@@ -153,7 +151,7 @@ async function openSnapshot(
   return { name, header, size, chunks: count, length, chunk };
 }
 
-/** Reads and proves a whole snapshot. */
+/** Reads and verifies a whole snapshot. */
 export async function readSnapshot(
   files: WholeFiles,
   dir: string,
@@ -166,7 +164,7 @@ export async function readSnapshot(
   return { ...parse(name, text), header, size };
 }
 
-/** Reads and proves of a snapshot what it says of itself, which is its beginning. */
+/** Reads and verifies only a snapshot's manifest. */
 export async function describeSnapshot(
   files: WholeFiles,
   dir: string,
@@ -195,12 +193,12 @@ function parse(name: string, text: Uint8Array): SnapshotContent {
   return { manifest, tail: lines === '' ? [] : lines.slice(0, -1).split('\n'), image: text.subarray(imageStart) };
 }
 
-/** Where the manifest ends in a text of which this is the beginning. */
+/** The end of the manifest, given the beginning of the text. */
 function manifestEnd(text: Uint8Array): number {
   return 4 + (text.length < 4 ? 0 : new DataView(text.buffer, text.byteOffset).getUint32(0));
 }
 
-/** Of a text of so many bytes, which begins like this. */
+/** Parses the manifest from the beginning of a text of `length` bytes. */
 function parseManifest(name: string, text: Uint8Array, length: number): SnapshotManifest {
   const end = manifestEnd(text);
   const json = fromUtf8(text.subarray(4, end));
@@ -208,7 +206,7 @@ function parseManifest(name: string, text: Uint8Array, length: number): Snapshot
   // Cast: the text was sealed by `writeSnapshot`.
   const manifest = JSON.parse(json) as SnapshotManifest;
   const { version, tailBytes, imageBytes } = manifest;
-  if (![1, 2].includes(version) || end + tailBytes + imageBytes !== length) throw misfit(name);
+  if (version !== 1 || end + tailBytes + imageBytes !== length) throw misfit(name);
   return manifest;
 }
 

@@ -1,5 +1,5 @@
-// The part of a driver that a table file needs: constant statements with parameters, answered at once, since the state
-// is in memory.
+// The part of a driver that a table file needs: constant statements with parameters, answered synchronously, since the
+// state is in memory.
 
 /**
  * A value that a column can hold. Times are epoch milliseconds, JSON is text, bytes are base64 text, booleans are 0 and
@@ -9,8 +9,8 @@ export type SqlValue = string | number | null;
 export type Row = Record<string, SqlValue>;
 
 /**
- * Work that is too long for one go: it yields after each part, some milliseconds long, and the store has the event loop
- * turn then. Nothing else reads or writes that store until it is over.
+ * Work too long for one turn of the event loop: it yields after each part, some milliseconds long, and the store then
+ * yields to the event loop. No other transaction of that store runs until it is done.
  */
 export type Slices<R> = Generator<void, R, void>;
 
@@ -18,27 +18,27 @@ export type Slices<R> = Generator<void, R, void>;
 export interface Sql {
   get<R extends Row>(sql: string, ...params: SqlValue[]): R | undefined;
   all<R extends Row>(sql: string, ...params: SqlValue[]): R[];
-  /** The rows up to and with the first that is `enough`; those after it are not read. */
+  /** The rows up to and including the first for which `enough` returns true; later ones are not read. */
   some<R extends Row>(enough: (row: R) => boolean, sql: string, ...params: SqlValue[]): R[];
-  /** Runs a statement that writes; answers the number of rows it changed. */
+  /** Runs a statement that writes; returns the number of rows changed. */
   run(sql: string, ...params: SqlValue[]): number;
   /**
-   * What `load` finds in `table` under `key`, perhaps remembered from before: a driver may keep it until something is
-   * written to the table or a transaction is taken back. `load` reads that table alone, and nobody changes what it
-   * answers.
+   * The result of `load` for `table` and `key`, perhaps cached: a driver may keep it until the table is written to or a
+   * transaction is rolled back. `load` reads only that table, and callers must not change the result.
    */
   remember<T extends object>(table: string, key: string, load: () => T | undefined): T | undefined;
   /**
-   * Counts one: `sql` writes to one table, and adds its first parameter to a number in what its second one names; more
-   * parameters are those of the latest count. As durable as a statement that was run, but a driver may add up what it
-   * counts and run the sum later, between two transactions, or when the database is opened again; `counted` says what
-   * is to be added to the table until then. What `remember` keeps of the table under that name is forgotten when it is.
+   * Counts one. `sql` writes to one table: it adds its first parameter to a number in the row that its second one
+   * names; further parameters are those of the latest count. A count is as durable as a statement, but a driver may add
+   * counts up and run the sum later, between two transactions or when the database is opened again; until then
+   * `counted` returns what is still to be added to the table. Running the sum makes `remember` forget the table's entry
+   * of that name.
    */
   count(sql: string, id: string, ...latest: SqlValue[]): void;
   counted(sql: string, id: string): Tally | undefined;
 }
 
-/** What was counted: how often, and the further parameters of the latest time. */
+/** Accumulated counts: their number, and the further parameters of the latest. */
 export interface Tally {
   readonly sum: number;
   readonly latest: readonly SqlValue[];
@@ -46,11 +46,11 @@ export interface Tally {
 
 export interface Page<T> {
   readonly items: T[];
-  /** Where the next page starts; absent when this is the last one. */
+  /** The start of the next page; absent if this is the last. */
   readonly next?: number;
 }
 
-/** Where a page starts and how long it is: `after` is the `next` of the page before. */
+/** Start and length of a page: `after` is the `next` of the previous page. */
 export interface PageRequest {
   readonly limit: number;
   readonly after?: number;

@@ -1,5 +1,5 @@
-// The database in memory: SQLite in WebAssembly (sql.js), opened from nothing or from an image, with its statements
-// kept prepared by their text. It knows nothing of logs and files; whoever drives it decides what becomes durable.
+// The database in memory: SQLite in WebAssembly (sql.js), opened empty or from an image, with its statements kept
+// prepared by their text. It knows nothing of logs and files; its caller decides what becomes durable.
 import initSqlJs from 'sql.js';
 import { KmsError } from '../errors.ts';
 import type { Row, SqlValue, Tally } from './sql.ts';
@@ -13,7 +13,7 @@ let library: Promise<SqlJs> | undefined;
 /** Loads sql.js once for the process; `wasm` is the content of its sql-wasm.wasm. */
 function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
   if (!library) {
-    // Cast: emscripten wants an ArrayBuffer by its types and takes a view as well.
+    // Cast: emscripten's types want an ArrayBuffer; it accepts a view as well.
     library = initSqlJs({ wasmBinary: wasm as ArrayBuffer });
     library.catch(() => {
       library = undefined;
@@ -22,7 +22,10 @@ function loadSqlJs(wasm: Uint8Array | ArrayBuffer): Promise<SqlJs> {
   return library;
 }
 
-/** What a log has of a statement. `logged` and `place` belong to its writer: the numbering that `place` counts in. */
+/**
+ * A statement as the log writer sees it. `logged` and `place` are the writer's: the numbering, and the statement's
+ * number in it.
+ */
 export interface LoggedStatement {
   readonly text: string;
   logged: object | undefined;
@@ -32,18 +35,18 @@ export interface LoggedStatement {
 /** A prepared statement. */
 export interface Statement extends LoggedStatement {
   readonly prepared: Prepared;
-  /** Changes nothing, so that it needs no place in a log. */
+  /** Whether it changes nothing, and so needs no place in a log. */
   readonly reads: boolean;
-  /** The one table that it writes to; undefined where it may be others or none. */
+  /** The only table that it writes to; undefined if that may be several or none. */
   readonly writes: string | undefined;
   columns: readonly string[] | undefined;
-  /** For a statement that is counted: what it is still to be run with, by its second parameter. */
+  /** For a counted statement: the tallies still to be run, by their second parameter. */
   counts: Map<string, Tally> | undefined;
 }
 
-// Locking mode EXCLUSIVE: nobody else can open this database, so nothing is re-read at the start of a transaction. The
-// cache is small because the file is in memory itself, and because a commit that makes the file longer looks at every
-// cached page: with 256 MiB it takes 120 µs at a million rows, with 4 MiB the same 10 µs as at a thousand.
+// Locking mode EXCLUSIVE: no other process can open this database, so nothing is re-read at the start of a transaction.
+// The cache is small because the file is in memory itself, and because a commit that grows the file visits every cached
+// page: with 256 MiB that takes 120 µs at a million rows, with 4 MiB the same 10 µs as at a thousand.
 const pragmas = [
   'PRAGMA locking_mode = EXCLUSIVE',
   'PRAGMA journal_mode = MEMORY',
@@ -60,39 +63,23 @@ const oneTable = /^\s*(?:INSERT INTO|UPDATE)\s+(\w+)/i;
 const control =
   /^\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM|ANALYZE|REINDEX|EXPLAIN)\b/i;
 const versionText = /^PRAGMA user_version = \d+$/;
-// What a replay of the log could answer otherwise than the first run did, or what leaves a part of a failed statement
-// behind.
+// Functions whose result may differ in a replay of the log, and clauses that leave part of a failed statement behind.
 const unrepeatable =
   /\b(?:random|randomblob|last_insert_rowid|changes|total_changes|date|time|datetime|julianday|unixepoch|strftime|timediff)\s*\(|\bCURRENT_(?:TIMESTAMP|TIME|DATE)\b|\bOR\s+(?:FAIL|ROLLBACK)\b/i;
 
 export class State {
-  readonly #library: SqlJs;
   readonly #statements = new Map<string, Statement>();
-  #database: Database;
-  #isBlank: boolean;
+  readonly #database: Database;
   #open = true;
 
   constructor(library: SqlJs, image?: Uint8Array) {
-    this.#library = library;
-    this.#isBlank = image === undefined;
     this.#database = opened(library, image);
   }
 
-  /** Whether it began with nothing, and nothing that writes was ever prepared. */
-  get isBlank(): boolean {
-    return this.#isBlank;
-  }
-
-  /** Puts the database that `image` holds in the place of a blank one. Its statements are prepared anew. */
-  become(image: Uint8Array): void {
-    if (!this.#isBlank) throw new KmsError('internal', 'a database that is not blank may not become another one');
-    this.#isBlank = false;
-    this.#statements.clear();
-    this.#database.close();
-    this.#database = opened(this.#library, image);
-  }
-
-  /** The statement for `text`, prepared once. Refuses what a log could not repeat, and more than one statement. */
+  /**
+   * The statement for `text`, prepared once. Refuses statements that a log could not repeat, and more than one in a
+   * text.
+   */
   statement(text: string): Statement {
     const known = this.#statements.get(text);
     if (known) return known;
@@ -104,7 +91,6 @@ export class State {
   }
 
   #prepare(text: string, reads: boolean): Statement {
-    if (!reads) this.#isBlank = false;
     let prepared: Prepared;
     try {
       prepared = this.#database.prepare(text);
@@ -135,7 +121,7 @@ export class State {
     try {
       bind(statement, params);
       const row = prepared.step() ? this.#row<R>(statement) : undefined;
-      // A statement that writes and answers rows (RETURNING) is run to its end.
+      // A writing statement with RETURNING has to run to its end.
       if (row && !statement.reads) while (prepared.step());
       return row;
     } catch (cause) {
@@ -145,7 +131,7 @@ export class State {
     }
   }
 
-  /** The rows, with `enough` up to and with the first for which it answers true. */
+  /** The rows; with `enough`, those up to and including the first for which it returns true. */
   all<R extends Row>(statement: Statement, params: SqlValue[], enough?: (row: R) => boolean): R[] {
     const { prepared } = statement;
     const rows: R[] = [];
@@ -199,13 +185,13 @@ export class State {
     }
   }
 
-  /** How many migrations the schema has behind it. */
+  /** Number of migrations done on the schema. */
   get schemaVersion(): number {
     const row = this.get<{ user_version: number }>(this.#prepare('PRAGMA user_version', true), []);
     return row?.user_version ?? 0;
   }
 
-  /** Rows of each table. */
+  /** Number of rows in each table. */
   countRows(): Record<string, number> {
     const names = this.all<{ name: string }>(
       this.statement(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name`),
@@ -216,7 +202,7 @@ export class State {
     return Object.fromEntries(names.map(({ name }) => [name, count(name)]));
   }
 
-  /** What SQLite finds wrong with the database and its references; it looks at all of it. */
+  /** The faults that SQLite finds in the database and its references; it reads the whole database. */
   faults(): string[] {
     const integrity = this.all(this.#prepare('PRAGMA integrity_check', true), []).map((row) =>
       String(Object.values(row)[0]),
@@ -226,7 +212,7 @@ export class State {
     return dangling.length === 0 ? found : [...found, `${dangling.length} references lead nowhere`];
   }
 
-  /** The whole database as bytes. Frees every prepared statement: for the end of a checkpoint only. */
+  /** The whole database as bytes. Frees every prepared statement: only for the end of a checkpoint. */
   image(): Uint8Array {
     this.#statements.clear();
     return this.#database.export();
@@ -240,7 +226,7 @@ export class State {
   }
 }
 
-/** Opens a database: a new one, or the one that `image` holds. */
+/** Opens a database: a new one, or the one in `image`. */
 export async function openState(wasm: Uint8Array | ArrayBuffer, image?: Uint8Array): Promise<State> {
   return new State(await loadSqlJs(wasm), image);
 }

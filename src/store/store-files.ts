@@ -1,5 +1,5 @@
-// The files of a store: whose keys seal them, their names, and the 64 bytes in clear that every snapshot and log begins
-// with, which each kind authenticates in its own way.
+// The files of a store: the keys that seal them, their names, and the 64-byte clear header of every snapshot and log,
+// which each kind authenticates in its own way.
 
 import { equalBytes, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
@@ -8,10 +8,10 @@ import type { WholeFiles } from './files.ts';
 export type StoreKeyLabel = 'log' | 'snapshot' | 'activity';
 
 export interface StoreKeys {
-  /** New files are made under this one. Fits 16 bits. */
+  /** The epoch of the key for new files. Fits 16 bits. */
   readonly epoch: number;
   /**
-   * The 32-byte key for `label` in `epoch` (default: the current one). Throws `not-found` for an epoch that is not
+   * The 32-byte key for `label` in `epoch` (default: the current one). Throws `not-found` for an epoch whose key is not
    * held.
    */
   key(label: StoreKeyLabel, epoch?: number): Uint8Array;
@@ -21,7 +21,7 @@ interface StoreFiles {
   /** Generations, ascending. */
   readonly snapshots: readonly number[];
   readonly logs: readonly number[];
-  /** What a crash left of files that were being replaced. */
+  /** Temporary files that a crash left while files were being replaced. */
   readonly leftovers: readonly string[];
 }
 
@@ -35,7 +35,7 @@ export function logName(dir: string, generation: number): string {
   return `${dir}/log-${String(generation).padStart(10, '0')}.kms`;
 }
 
-/** The snapshots and logs in `dir`; files of other names are not the store's and are left alone. */
+/** Lists the snapshots, logs and leftovers in `dir`; other files are not the store's and are left alone. */
 export async function listStoreFiles(files: Pick<WholeFiles, 'list'>, dir: string): Promise<StoreFiles> {
   const snapshots: number[] = [];
   const logs: number[] = [];
@@ -64,7 +64,7 @@ export interface FileHeader {
   /** The store's own 16 random bytes. */
   readonly uid: Uint8Array;
   readonly generation: number;
-  /** Transactions made durable before this file (a log) or up to it (a snapshot). */
+  /** Number of transactions made durable before this file (a log) or up to it (a snapshot). */
   readonly sequence: number;
   /** The tag of the last record, or log header, before this file or up to it. */
   readonly chain: Uint8Array;
@@ -85,7 +85,7 @@ export function encodeFileHeader(kind: 'log' | 'snapshot', header: FileHeader): 
   return bytes;
 }
 
-/** Reads what `encodeFileHeader` made. Nothing in it is proven yet. */
+/** Decodes a header from `encodeFileHeader`. Nothing in it is verified yet. */
 export function decodeFileHeader(kind: 'log' | 'snapshot', name: string, bytes: Uint8Array): FileHeader {
   if (bytes.length < headerLength) throw corrupt(name, bytes.length, 'the file ends inside its header');
   if (!equalBytes(bytes.subarray(0, 8), magics[kind])) throw corrupt(name, 0, `this is no ${kind} file`);
@@ -108,7 +108,7 @@ export function decodeFileHeader(kind: 'log' | 'snapshot', name: string, bytes: 
   };
 }
 
-/** The key that a header names. */
+/** The key that a header names. Throws `corrupt` if it is not held. */
 export function keyOf(keys: StoreKeys, label: StoreKeyLabel, epoch: number, name: string): Uint8Array {
   try {
     return keys.key(label, epoch);

@@ -1,6 +1,7 @@
-// Retention lets go of activity that is older than the operator wants to keep: whole closed segments, from the
-// beginning of each tenant's log on. What is dropped is recorded first, in the same log; nothing is dropped that has
-// not arrived everywhere activity is streamed to.
+// Retention drops activity older than the operator wants to keep: whole closed segments, from the beginning of each
+// tenant's log. The drop is first recorded in the same log, and only records that have arrived at every streaming
+// target are dropped.
+import { isDeepStrictEqual } from 'node:util';
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -13,17 +14,17 @@ import type { DroppedActivity, StoreStatus } from '../store/port.ts';
 import type { Streaming } from './streaming/streaming.ts';
 
 export interface RetentionSettings {
-  /** Milliseconds for which activity is kept. */
+  /** Milliseconds that activity is kept. */
   readonly keep: number;
-  /** Milliseconds from the start to the first look, and between two. */
+  /** Milliseconds from the start to the first round, and between rounds. */
   readonly firstAfter?: number;
   readonly every?: number;
 }
 
 export interface RetentionStatus {
-  /** For how many seconds activity is kept. */
+  /** Seconds that activity is kept. */
   readonly seconds: number;
-  /** Older records of all tenants that stay until they have arrived where activity is streamed to. */
+  /** Older records of all tenants that stay until they have arrived at the streaming targets. */
   readonly waitingRecords: number;
 }
 
@@ -33,7 +34,7 @@ interface RetentionDeps {
   readonly aging: Pick<Aging, 'now'>;
   readonly streaming: Pick<Streaming, 'arrived'>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
-  /** Whether nothing that can wait may be written. */
+  /** Whether writes that can wait must wait. */
   readonly mustWait: () => boolean;
 }
 
@@ -42,11 +43,13 @@ const minute = 60_000;
 export class Retention {
   readonly #deps: RetentionDeps;
   #settings: RetentionSettings | undefined;
-  /** Up to which record a tenant's log says that it was dropped; by the tenant's id. */
+  /** By tenant id: the record up to which the log has recorded a drop. */
   readonly #recorded = new Map<string, number>();
-  /** Records of a tenant that have to arrive first. */
+  /** By tenant id: records that have to arrive first. */
   readonly #waiting = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  /** Only the last start goes on. */
+  #starts = 0;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -58,6 +61,7 @@ export class Retention {
 
   /** New settings are applied within a minute. */
   set settings(settings: RetentionSettings | undefined) {
+    if (isDeepStrictEqual(this.#settings, settings)) return;
     this.#settings = settings;
     this.#waiting.clear();
     if (this.#timer) this.start();
@@ -72,17 +76,18 @@ export class Retention {
 
   start(): void {
     const { firstAfter = minute, every = 60 * minute } = this.#settings ?? {};
+    const start = ++this.#starts;
     const next = (after: number): void => {
-      if (this.#isClosed) return;
+      if (this.#isClosed || start !== this.#starts) return;
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => {
-        this.#running = this.#round().then(() => next(every));
+        this.#running = this.#running.then(() => this.#round()).then(() => next(every));
       }, after).unref();
     };
     next(firstAfter);
   }
 
-  /** Waits for what is under way. */
+  /** Waits for the round under way. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -124,7 +129,7 @@ export class Retention {
     onEvent?.({ level: 'info', message });
   }
 
-  /** What is held up is said once. */
+  /** Reports a delay once. */
   #noteWaiting({ record }: ServedTenant, records: number): void {
     const isKnown = this.#waiting.has(record.id);
     if (records === 0) {
@@ -138,7 +143,7 @@ export class Retention {
   }
 }
 
-/** Files that were missing or changed at that time are named: nobody can look at them any more. */
+/** Names files that were missing or changed at the time: they cannot be inspected any more. */
 function propsOf(
   may: DroppedActivity,
   already: DroppedActivity | undefined,

@@ -1,5 +1,5 @@
-// What an upgrade does to files, so that each step can be cut off and done again: the new executable beside the one in
-// use and in its place, the data aside and back. Nothing counts before it is on the disk.
+// File operations of an upgrade, each repeatable after a cut: the new executable beside the current one and in its
+// place, the data copied aside and back. Nothing counts before it is durable.
 import { constants } from 'node:fs';
 import {
   chmod,
@@ -29,32 +29,34 @@ import { isWithoutLinks } from '../platform/file-system.ts';
 import { lockFile, pidFile } from '../platform/lock.ts';
 import type { Journal } from './journal.ts';
 
-/** Told before each change on the disk; for tests, which end the process there. */
+/** Called before each change on disk; tests end the process there. */
 export type Reached = (point: string) => Promise<void> | void;
 
-/** Where the executable that was in use before stays after an upgrade. */
+/** Path of the former executable after an upgrade. */
 export const previousOf = (executable: string): string => `${executable}.previous`;
 const newOf = (executable: string): string => `${executable}.new`;
 
 /**
- * Does `work` in the data directory as the user whom it belongs to: root, who upgrades the service of another, could be
- * led elsewhere by links that the service puts there.
+ * Runs `work` in the data directory as its owner: root, upgrading another user's service, could be led elsewhere by
+ * links that the service puts there.
  */
 export async function asOwner<T>(data: string, work: () => Promise<T>): Promise<T> {
   return actingAs(await stat(data), work);
 }
 
-/** Whether this is root, and the data directory belongs to another. */
+/** Whether this process is root and the data directory belongs to another user. */
 async function isAnothers(data: string): Promise<boolean> {
   return process.geteuid?.() === 0 && (await stat(data)).uid !== 0;
 }
 
-/** Of a journal: what decides which programs are run, and where executables go. */
+/** The part of a journal that decides which programs run, and where executables go. */
 type Orders = Pick<Journal, 'token' | 'executable' | 'from' | 'to' | 'service'>;
 
 const ordersOf = (executable: string): string => `${executable}.upgrade-orders`;
 
-/** What root keeps for itself of a journal that lies where another user can change it: beside the executable. */
+/**
+ * Keeps root's own copy of the orders beside the executable, since the data directory's owner could change the journal.
+ */
 export async function keepOrders(data: string, journal: Journal): Promise<void> {
   if (!(await isAnothers(data))) return;
   const { token, executable, from, to, service } = journal;
@@ -70,8 +72,8 @@ export async function keepOrders(data: string, journal: Journal): Promise<void> 
 }
 
 /**
- * The journal, with what root kept of it in place of what stands in it. Throws `refused` where root kept nothing, and
- * for a directory of another user.
+ * The journal with root's own copy of the orders in place of those in the data directory, which its owner could change.
+ * Throws `refused` if root has no copy, and for another user's directory.
  */
 export async function underOwnOrders(data: string, journal: Journal): Promise<Journal> {
   const { uid } = await stat(data);
@@ -96,7 +98,7 @@ async function readOrders(path: string): Promise<Orders | undefined> {
     const info = await handle.stat();
     if (!info.isFile() || info.uid !== 0 || (info.mode & 0o022) !== 0) return undefined;
     const value: unknown = JSON.parse(await handle.readFile('utf8'));
-    // Cast: root alone could write it, and wrote it whole.
+    // Cast: only root can write it, and atomically.
     return isJsonObject(value) ? (value as unknown as Orders) : undefined;
   } catch {
     return undefined;
@@ -105,7 +107,7 @@ async function readOrders(path: string): Promise<Orders | undefined> {
   }
 }
 
-/** SHA-256 in hex; undefined where there is no such file. */
+/** SHA-256 in hex; undefined if the file does not exist. */
 export async function digestOf(path: string): Promise<string | undefined> {
   let handle: FileHandle;
   try {
@@ -123,7 +125,7 @@ export async function digestOf(path: string): Promise<string | undefined> {
   }
 }
 
-/** Writes the new executable beside the one in use, with its owner and mode. */
+/** Writes the new executable beside the current one, with the same owner and mode. */
 export async function stageExecutable(executable: string, bytes: Uint8Array): Promise<void> {
   const path = newOf(executable);
   try {
@@ -136,7 +138,7 @@ export async function stageExecutable(executable: string, bytes: Uint8Array): Pr
   }
 }
 
-/** The staged executable takes the place of the one in use, which stays beside it. */
+/** Replaces the executable with the staged one; the former stays beside it. */
 export async function swapExecutable(executable: string, from: string, reached: Reached): Promise<void> {
   if ((await digestOf(executable)) === from) await linkOver(executable, previousOf(executable), reached);
   await reached('rename the new executable');
@@ -144,7 +146,7 @@ export async function swapExecutable(executable: string, from: string, reached: 
   await syncDir(dirname(executable));
 }
 
-/** The former executable takes its place again. Throws `refused` where it is nowhere. */
+/** Restores the former executable. Throws `refused` if it is missing. */
 export async function swapExecutableBack(executable: string, from: string, reached: Reached): Promise<void> {
   if ((await digestOf(executable)) !== from) {
     const previous = previousOf(executable);
@@ -158,14 +160,14 @@ export async function swapExecutableBack(executable: string, from: string, reach
   await forgetStaged(executable);
 }
 
-/** What a cut off upgrade may have left beside the executable. */
+/** Removes leftovers of a cut-off upgrade beside the executable. */
 export async function forgetStaged(executable: string): Promise<void> {
   for (const name of [newOf(executable), `${executable}.tmp`, `${previousOf(executable)}.tmp`]) {
     await rm(name, { force: true });
   }
 }
 
-/** `name` becomes another name of `path`, at once; where there are no hard links, that of a copy. */
+/** Makes `name` another name of `path`, atomically; without hard links, the name of a copy. */
 async function linkOver(path: string, name: string, reached: Reached): Promise<void> {
   const temporary = `${name}.tmp`;
   await rm(temporary, { force: true });
@@ -177,12 +179,12 @@ async function linkOver(path: string, name: string, reached: Reached): Promise<v
   });
   await reached('rename an executable');
   await rename(temporary, name);
-  // Where both were names of one file already, the system leaves both.
+  // If both names were already of one file, the rename leaves both.
   await rm(temporary, { force: true });
   await syncDir(dirname(name));
 }
 
-/** What an upgrade copies: everything but what belongs to a process, copies that do not change, and its own. */
+/** Entries that an upgrade copies: all but a process's own files, finished backups, and the upgrade's own files. */
 async function entriesOf(data: string): Promise<string[]> {
   const own = [
     ...[lockFile, pidFile, socketFile, upgradeLock],
@@ -192,7 +194,7 @@ async function entriesOf(data: string): Promise<string[]> {
   return names.filter((name) => !own.includes(name) && !name.endsWith('.kms-backup')).sort();
 }
 
-/** Throws `refused` where the disk has no room for a second copy of the data, or one cannot be made. */
+/** Throws `refused` if the disk has no room for a second copy of the data, or if they cannot be copied. */
 export async function needRoomForCopy(data: string): Promise<void> {
   const owner = (await isAnothers(data)) ? (await stat(data)).uid : undefined;
   const sizes = await Promise.all((await entriesOf(data)).map((name) => sizeOf(join(data, name), owner)));
@@ -207,7 +209,7 @@ export async function needRoomForCopy(data: string): Promise<void> {
   );
 }
 
-/** `owner`: whose it has to be, where it is copied as that user. */
+/** `owner`: the required owner of the files, if they are copied as that user. */
 async function sizeOf(path: string, owner: number | undefined): Promise<number> {
   const info = await lstat(path).catch((error: unknown) => {
     if (systemCode(error) === 'ENOENT') return undefined;
@@ -229,7 +231,7 @@ async function sizeOf(path: string, owner: number | undefined): Promise<number> 
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-/** Copies the data aside. The caller has the lock, as the owner of the data. There is a whole copy, or none. */
+/** Copies the data aside. The caller holds the lock and acts as the data's owner. Leaves a whole copy, or none. */
 export async function copyAside(data: string, reached: Reached): Promise<void> {
   const draft = inDir(data, `${upgradeCopy}.tmp`);
   try {
@@ -242,7 +244,7 @@ export async function copyAside(data: string, reached: Reached): Promise<void> {
     await rename(draft, inDir(data, upgradeCopy));
     await syncDir(data);
   } catch (error) {
-    // The room may be needed to go back.
+    // Going back may need the space.
     await forgetCopy(data).catch(() => {});
     throw systemError(error, draft);
   }
@@ -263,12 +265,12 @@ async function copyTree(from: string, to: string, reached: Reached): Promise<voi
   await giveTo(info, to);
 }
 
-/** Whoever is not root has what it makes already, and can give it to nobody. */
+/** Only root can change the owner; other users' new files are already theirs. */
 async function giveTo({ uid, gid }: { readonly uid: number; readonly gid: number }, path: string): Promise<void> {
   if (process.geteuid?.() === 0) await lchown(path, uid, gid);
 }
 
-/** Whether the data were copied aside, or are being put back. */
+/** Whether there is a copy of the data, perhaps one being put back. */
 export function hasCopy(data: string): Promise<boolean> {
   return lstat(inDir(data, upgradeCopy)).then(
     (found) => found.isDirectory(),
@@ -276,7 +278,7 @@ export function hasCopy(data: string): Promise<boolean> {
   );
 }
 
-/** Removes the data, the seal first: from then on nobody takes what is left for an appliance. */
+/** Removes the data, the seal first: from then on the rest does not count as an appliance. */
 export async function clearData(data: string, reached: Reached): Promise<void> {
   const names = await entriesOf(data);
   for (const name of names.toSorted((a, b) => Number(b === sealFile) - Number(a === sealFile))) {
@@ -286,7 +288,7 @@ export async function clearData(data: string, reached: Reached): Promise<void> {
   await syncDir(data);
 }
 
-/** Moves the copy to where the data was, the seal last. */
+/** Moves the copy back into place, the seal last. */
 export async function putBack(data: string, reached: Reached): Promise<void> {
   const copy = inDir(data, upgradeCopy);
   if (!(await hasCopy(data))) throw new KmsError('refused', `${copy}: expected the data of before, in a directory`);
@@ -306,7 +308,7 @@ export function forgetCopy(data: string): Promise<void> {
   });
 }
 
-/** So that it is there after a crash as it is here, for whoever owns the data directory. */
+/** Writes the journal durably, owned by the data directory's owner. */
 export function writeJournal(data: string, journal: Journal): Promise<void> {
   const path = inDir(data, upgradeJournal);
   return asOwner(data, async () => {
@@ -324,7 +326,7 @@ export function writeJournal(data: string, journal: Journal): Promise<void> {
   });
 }
 
-/** And what root kept of it. Where even the first note could not be made there is none. */
+/** Removes the journal with root's orders; the journal may not exist if even the first write failed. */
 export async function removeJournal(data: string, { executable }: Journal): Promise<void> {
   await asOwner(data, async () => {
     await rm(inDir(data, upgradeJournal), { force: true });
@@ -361,7 +363,7 @@ async function syncDir(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** The process that holds the data directory, as it noted itself; undefined where none did. */
+/** The process that holds the data directory, by its own note; undefined if there is none. */
 export async function holderOf(data: string): Promise<number | undefined> {
   const text = await readFile(inDir(data, pidFile), 'utf8').catch(() => '');
   return /^[0-9]+\s*$/.test(text) ? Number(text) : undefined;

@@ -1,6 +1,6 @@
-// The journal of an upgrade: one file in the data directory, there from the upgrade's first step to its last, which
-// says how far it is. What serves the directory looks at it too: while the step holds clients, nobody but the upgrade
-// itself is answered, so that nothing can be acknowledged that going back would lose.
+// The journal of an upgrade: one file in the data directory, from the first step to the last, with the current step. A
+// server on the directory reads it too: while the step holds clients, only the upgrade itself is answered, so that
+// nothing is acknowledged that going back would lose.
 
 import { timingSafeEqual } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -13,8 +13,8 @@ import { lockDirectory } from '../platform/lock.ts';
 import { nodeFiles } from '../platform/node-files.ts';
 
 /**
- * In the order in which an upgrade takes them; `holds`: clients are not served, `back`: the upgrade failed, and what
- * was before comes back.
+ * In the order of an upgrade. `holds`: clients are not served; `back`: the upgrade failed, and the former state is
+ * restored.
  */
 export const steps = {
   staging: { holds: false, back: false, does: 'writes the new executable beside the one in use' },
@@ -35,14 +35,14 @@ export const steps = {
 
 export type Step = keyof typeof steps;
 
-/** How the server is stopped and started. */
+/** The way to stop and start the server. */
 export type Service =
   | { readonly kind: 'systemd'; readonly unit: string; readonly user: boolean }
   | { readonly kind: 'commands'; readonly stop: string; readonly start: string }
-  /** It did not run, and will not. */
+  /** It was not running, and stays stopped. */
   | { readonly kind: 'none' };
 
-/** Something that the old version encrypted, and what it said when it was asked to decrypt it. */
+/** A header encrypted by the old version, with that version's answer to decrypting it. */
 export interface Probe {
   readonly tenant: string;
   readonly header: string;
@@ -52,7 +52,7 @@ export interface Probe {
 export interface Journal {
   readonly format: 1;
   readonly step: Step;
-  /** Shown by the upgrade to a server that holds clients. */
+  /** Authenticates the upgrade to a server that holds clients. */
   readonly token: string;
   readonly executable: string;
   /** SHA-256 in hex. */
@@ -60,18 +60,18 @@ export interface Journal {
   readonly to: { readonly version: string; readonly sha256: string };
   readonly service: Service;
   readonly probes: readonly Probe[];
-  /** Name of the backup in the data directory; absent where the data are in a database, which stays as it is. */
+  /** Name of the backup in the data directory; absent if the data are in a database, which is left as it is. */
   readonly backup?: string;
-  /** Why it goes back. */
+  /** Why the upgrade goes back. */
   readonly reason?: string;
   /** RFC 3339. */
   readonly startedAt: string;
 }
 
-/** Bytes; what is tried for five tenants takes some thousands. */
+/** In bytes; the probes of five tenants take some thousands. */
 const longestJournal = 1024 * 1024;
 
-/** Throws `corrupt` for a journal that cannot be read. Undefined where no upgrade is under way. */
+/** Throws `corrupt` for an unreadable journal. Undefined if no upgrade is under way. */
 export async function readJournal(data: string): Promise<Journal | undefined> {
   const path = inDir(data, upgradeJournal);
   let text: string;
@@ -91,7 +91,7 @@ export async function readJournal(data: string): Promise<Journal | undefined> {
   });
 }
 
-/** It is written whole or not at all, so that its form says enough. */
+/** Written atomically, so that checking its shape is enough. */
 function isJournal(value: unknown): value is Journal {
   return (
     isJsonObject(value) &&
@@ -107,7 +107,7 @@ function isJournal(value: unknown): value is Journal {
   );
 }
 
-/** The header in which the upgrade shows the token. */
+/** The header in which the upgrade sends the token. */
 export const upgradeHeader = 'kms-upgrade';
 
 const underWay = (step: Step): KmsError =>
@@ -122,16 +122,15 @@ export async function needNoUpgrade(data: string): Promise<void> {
   if (journal && steps[journal.step].holds) throw underWay(journal.step);
 }
 
-/** How often a server looks at the journal that keeps it from serving, in milliseconds. */
+/** Milliseconds between a server's looks at the journal that keeps it from serving. */
 const pause = 100;
 
-/** In these a server is started, to be checked. */
+/** Steps in which a server is started for a check. */
 const trials: readonly Step[] = ['trying', 'starting-again'];
 
 /**
- * Waits while an upgrade that is running works on executable and data: a supervisor starts what was ended again, at
- * once. Throws `unavailable` after that, as another executable may be in this one's place by then. Where an upgrade was
- * cut off nobody waits.
+ * Waits while a running upgrade works on executable and data: a supervisor restarts a stopped server at once. Then
+ * throws `unavailable`, as another executable may be in place by now. Does not wait for an upgrade that was cut off.
  */
 export async function stayOut(data: string, signal?: AbortSignal): Promise<void> {
   for (let waited = false; ; waited = true) {
@@ -147,7 +146,7 @@ export async function stayOut(data: string, signal?: AbortSignal): Promise<void>
   }
 }
 
-/** Whether the upgrade is, which holds its lock. */
+/** Whether the upgrade is running, by its lock. */
 function isRunning(data: string): boolean {
   if (!existsSync(inDir(data, upgradeLock))) return false;
   try {
@@ -159,13 +158,13 @@ function isRunning(data: string): boolean {
   }
 }
 
-/** What a server has that was started while an upgrade holds clients. */
+/** The hold on a server that was started while an upgrade holds clients. */
 export interface Hold {
-  /** Whether the headers are those of the upgrade itself. */
+  /** Whether the headers are of the upgrade itself. */
   isUpgrade(headers: Readonly<Record<string, unknown>>): boolean;
-  /** What everybody else is told. */
+  /** The error for all other requests. */
   readonly refusal: KmsError;
-  /** Resolves when clients may come; never, once `end` was called before. */
+  /** Resolves when clients may be served; never, if `end` was called before. */
   readonly released: Promise<void>;
   end(): void;
 }

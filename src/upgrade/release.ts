@@ -1,6 +1,5 @@
-// A release as it is handed out: the executable, and beside it, or with it in a tarball, a manifest that is signed.
-// Read whole into memory and verified there, so that what is verified is what is used; of a tarball nothing is
-// unpacked.
+// A release: the executable, with a signed manifest beside it or with it in a tarball. It is read whole into memory and
+// verified there, so that exactly the verified bytes are used; nothing of a tarball is unpacked to disk.
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
@@ -15,7 +14,7 @@ import { formatVersion as segmentVersion } from '../store/activity/segment.ts';
 import { formatVersion as storeVersion } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 
-/** For commands too, which know no primitives. */
+/** For commands too, which must not load the primitives. */
 export { parsePublicKey } from '../crypto/minisign.ts';
 
 /** The newest version of each format that a program reads and writes; it reads all earlier ones too. */
@@ -24,10 +23,10 @@ type Formats = Readonly<Record<string, number>>;
 export interface ReleaseManifest {
   readonly name: 'kms';
   readonly version: string;
-  /** Such as `linux-x64`, in the words of Node. */
+  /** In Node's terms, such as `linux-x64`. */
   readonly platform: string;
   readonly formats: Formats;
-  /** `path` has no directory; SHA-256 in hex. */
+  /** `path` is a plain file name; SHA-256 in hex. */
   readonly files: readonly { readonly path: string; readonly bytes: number; readonly sha256: string }[];
 }
 
@@ -35,7 +34,7 @@ export const executableName = 'kms';
 export const manifestName = 'manifest.json';
 export const signatureName = `${manifestName}.minisig`;
 
-/** What this very program reads and writes. */
+/** Formats that this program reads and writes. */
 export const ownFormats: Formats = {
   'the seal': sealVersion,
   'the store of the appliance': systemMigrations.length,
@@ -51,13 +50,13 @@ export interface Release {
   readonly executable: Uint8Array;
 }
 
-/** A few times what there is. */
+/** A few times the current size. */
 const most = 512 * 1024 * 1024;
 const mostText = 64 * 1024;
 
 /**
  * The release in `file`, a tarball of `./scripts/package` or an executable with its manifest beside it. Throws
- * `refused` for anything that is not, byte for byte, what the owner of `key` signed for this platform.
+ * `refused` for anything but the exact bytes that the owner of `key` signed for this platform.
  */
 export async function readRelease(file: string, key: PublicKey): Promise<Release> {
   const { files, name } = await foreignFile(file).catch((error: unknown) => {
@@ -94,7 +93,7 @@ export async function readRelease(file: string, key: PublicKey): Promise<Release
   return { manifest: said, executable };
 }
 
-/** Why a program with these formats cannot open what this one wrote; undefined where it can. */
+/** Why a program with these formats cannot open this program's data; undefined if it can. */
 export function olderFormat({ version, formats }: ReleaseManifest): string | undefined {
   for (const [what, own] of Object.entries(ownFormats)) {
     const its = formats[what] ?? 0;
@@ -103,7 +102,7 @@ export function olderFormat({ version, formats }: ReleaseManifest): string | und
   return undefined;
 }
 
-/** What a program with these formats would write anew, or change; undefined where there is nothing. */
+/** The format that a program with these formats would newly write or migrate; undefined if there is none. */
 export function newerFormat({ version, formats }: ReleaseManifest): string | undefined {
   for (const [what, its] of Object.entries(formats)) {
     const own = ownFormats[what] ?? 0;
@@ -113,8 +112,8 @@ export function newerFormat({ version, formats }: ReleaseManifest): string | und
 }
 
 /**
- * Whether one version comes before another, by the numbers with dots that each begins with. What follows a hyphen comes
- * before the version without it (Semantic Versioning 2.0.0 §11); between two of those nothing is said.
+ * Whether one version is before another, by their leading dotted numbers. A version with a hyphen is before the one
+ * without (Semantic Versioning 2.0.0 §11); two with hyphens are not ordered.
  */
 export function isBefore(version: string, other: string): boolean {
   const [own, others] = [numbersOf(version), numbersOf(other)];
@@ -166,7 +165,7 @@ async function inTarball(file: string, bytes: Uint8Array): Promise<Parts> {
     if (size === undefined || checksum(head) !== octal(head.subarray(148, 156))) throw broken('is no tarball');
     if (content.length < size) throw broken('ends in the middle');
     at += 512 + Math.ceil(size / 512) * 512;
-    // By their names in the one directory on top, plain files alone: a link or a device is nothing that is looked for.
+    // By name in the one top directory, and only regular files: a link or a device is skipped.
     const [, name] = /^[^/]+\/([^/]+)$/.exec(text(head.subarray(0, 100))) ?? [];
     const isFile = head[156] === 0x30 || head[156] === 0;
     if (name === undefined || !isFile || ![executableName, manifestName, signatureName].includes(name)) continue;
@@ -194,7 +193,7 @@ function parseManifest(bytes: Uint8Array): ReleaseManifest | undefined {
   if (name !== 'kms' || typeof version !== 'string' || !/^\d+\.\d+\.\d+[\w.+-]{0,60}$/.test(version)) return undefined;
   if (typeof platform !== 'string' || !isJsonObject(formats) || !Array.isArray(files)) return undefined;
   if (!Object.values(formats).every((each) => Number.isSafeInteger(each)) || !files.every(isFile)) return undefined;
-  // Cast: each of the numbers was looked at.
+  // Cast: each number was checked.
   return { name, version, platform, formats: formats as Formats, files };
 }
 
@@ -204,7 +203,7 @@ function isFile(value: unknown): value is ReleaseManifest['files'][number] {
   return typeof path === 'string' && Number.isSafeInteger(bytes) && typeof sha256 === 'string';
 }
 
-/** `path` is for messages. */
+/** @param path the name for messages. */
 async function readWhole(files: ForeignFiles, name: string, path: string, limit: number): Promise<Uint8Array> {
   try {
     const size = await files.size(name);

@@ -1,5 +1,5 @@
-// How a server is ended and started again by an upgrade, by whoever runs it: systemd, commands that somebody gave, or
-// nobody, when the upgrade runs one itself for as long as the trial. And how its end is noticed early.
+// Stopping and starting a server during an upgrade, through its supervisor: systemd, given commands, or none, in which
+// case the upgrade runs a server itself for the trial. Also detects its end early.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFile, readlink, stat } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,23 +9,21 @@ import { lockDirectory, lockFile } from '../platform/lock.ts';
 import { asOwner, holderOf, previousOf } from './files.ts';
 import type { Service } from './journal.ts';
 
-/** The unit in which systemd runs the process; undefined where it does not. */
+/** The systemd unit of the process; undefined if it has none. */
 export async function unitOf(pid: number): Promise<Service | undefined> {
   const there = await stat('/run/systemd/system').catch(() => undefined);
   return there && unitIn(await readFile(`/proc/${pid}/cgroup`, 'utf8').catch(() => ''));
 }
 
-/** The same of the text of `/proc/PID/cgroup`. */
+/** The systemd unit in the text of `/proc/PID/cgroup`. */
 export function unitIn(groups: string): Service | undefined {
   const [, slices = '', unit] = /^0::(.*)\/([^/\n]+\.service)$/m.exec(groups) ?? [];
-  // A terminal of somebody who is logged in, in which it was typed, and the manager of their own units.
+  // Not a service: a login session's terminal, or the manager of a user's units.
   if (unit === undefined || /^user@/.test(unit)) return undefined;
   return { kind: 'systemd', unit, user: /\/user@\d+\.service(\/|$)/.test(slices) };
 }
 
-/**
- * The executable that the process runs, also where another has taken its place since; undefined where that is secret.
- */
+/** The executable of the process, even if it was replaced since; undefined if that is not readable. */
 export async function executableOf(pid: number): Promise<string | undefined> {
   const path = await readlink(`/proc/${pid}/exe`).catch(() => undefined);
   return path?.replace(/ \(deleted\)$/, '');
@@ -33,22 +31,22 @@ export async function executableOf(pid: number): Promise<string | undefined> {
 
 interface ControlSettings {
   readonly data: string;
-  /** Whether somebody named it: a server that is told of it by a name runs the commands that its seal has. */
+  /** Whether the administrator named the directory: a server that is given its name runs the commands in the seal. */
   readonly isNamed: boolean;
   /** Milliseconds for a start, and for a stop. */
   readonly limit: number;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What a server of the upgrade's own is given besides the data directory. */
+  /** Arguments of the upgrade's own server besides the data directory. */
   readonly args: readonly string[];
 }
 
-/** How long a process that was told to end may take before it is killed, in milliseconds. */
+/** Milliseconds that a process may take to end before it is killed. */
 const grace = 20_000;
 
 export class ServiceControl {
   readonly #settings: ControlSettings;
   #child: ChildProcess | undefined;
-  /** The last that the child wrote. */
+  /** The last output of the child. */
   #said = '';
 
   constructor(settings: ControlSettings) {
@@ -57,7 +55,7 @@ export class ServiceControl {
 
   async stop(service: Service, executable: string): Promise<void> {
     if (service.kind === 'systemd') await this.#systemctl(service, 'stop');
-    // It may not run. Whether it is gone is looked at below.
+    // It may not be running. The check below shows whether it is gone.
     else if (service.kind === 'commands') await this.#shell(service.stop, 'stop it').catch(() => undefined);
     else await this.endChild();
     await this.#endHolder(executable);
@@ -65,14 +63,14 @@ export class ServiceControl {
 
   async start(service: Service, executable: string): Promise<void> {
     if (service.kind === 'systemd') {
-      // Starts that failed count against later ones.
+      // Earlier failed starts count against later ones.
       await this.#systemctl(service, 'reset-failed').catch(() => undefined);
       await this.#systemctl(service, 'start');
     } else if (service.kind === 'commands') await this.#shell(service.start, 'start it');
     else this.#startChild(executable);
   }
 
-  /** Why there is nothing to wait for any more. */
+  /** Why waiting for the server is pointless; undefined while it is not. */
   async failure(service: Service): Promise<string | undefined> {
     if (service.kind === 'none') {
       const { exitCode, signalCode } = this.#child ?? {};
@@ -88,7 +86,7 @@ export class ServiceControl {
     return undefined;
   }
 
-  /** Of a server of its own. */
+  /** Ends the upgrade's own server. */
   async endChild(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -120,7 +118,7 @@ export class ServiceControl {
     this.#child = child;
   }
 
-  /** Whatever still has the directory once it was stopped, if it is a server of this executable. */
+  /** Ends any process that still has the directory after the stop, if it runs this executable. */
   async #endHolder(executable: string): Promise<void> {
     const { data, limit } = this.#settings;
     if (await this.#isFree(Math.min(grace, limit))) return;
@@ -135,7 +133,7 @@ export class ServiceControl {
       try {
         process.kill(pid, signal);
       } catch {
-        // It is gone by itself, or not ours to end: the lock tells.
+        // It has ended by itself, or belongs to another user: the lock shows.
       }
       if (await this.#isFree(Math.min(grace, limit))) return;
     }
@@ -169,7 +167,7 @@ export class ServiceControl {
     return this.#run('/bin/sh', ['-c', line], `the command that is to ${why}`);
   }
 
-  /** Whatever it starts may go on, so that its streams are nobody's to wait for. */
+  /** Processes started by the command may go on, so this must not wait for their streams. */
   #run(command: string, args: readonly string[], name: string): Promise<string> {
     const { env, limit } = this.#settings;
     return new Promise((resolve, reject) => {

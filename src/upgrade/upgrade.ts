@@ -1,6 +1,5 @@
-// An upgrade, step by step, each noted in the journal before it is taken; and the way back, which is taken when a step
-// fails, and by whoever comes after one that was cut off. What it does not know is how a server is started and asked:
-// that is its ports.
+// An upgrade, step by step, each noted in the journal before it is taken; and the way back, taken when a step fails, or
+// when an upgrade that was cut off is resumed. Starting and querying a server is left to its ports.
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -31,19 +30,19 @@ import {
 import { type Journal, type Probe, readJournal, type Service, type Step } from './journal.ts';
 import { isBefore, newerFormat, olderFormat, type Release } from './release.ts';
 
-/** What an upgrade asks of whoever runs it. */
+/** Operations that the caller of an upgrade provides. */
 export interface UpgradePorts {
   /** Makes a backup of this name in the data directory. */
   backUp(name: string): Promise<void>;
-  /** Has something encrypted, and says what it is decrypted to. */
+  /** Encrypts samples, and returns them with their decryptions. */
   probe(): Promise<readonly Probe[]>;
-  /** Ends the server, whichever executable it is, within the time. */
+  /** Stops the server, whichever executable it runs, within the time limit. */
   stop(service: Service): Promise<void>;
-  /** Starts the server in the way of `service`; of `none` a child, for as long as the trial. */
+  /** Starts the server as `service` says; for `none` as a child, for the trial. */
   start(journal: Journal): Promise<void>;
-  /** Throws unless this version serves, and decrypts the probes as before, within the time. */
+  /** Throws unless this version serves and decrypts the probes as before, within the time limit. */
   check(journal: Journal, version: string): Promise<void>;
-  /** Lets go of the server: of `none` it ends, any other goes on. */
+  /** Releases the server: for `none` it ends, otherwise it goes on. */
   release(service: Service): Promise<void>;
   say(line: string): Promise<void>;
   readonly now: () => number;
@@ -53,23 +52,20 @@ export interface UpgradePorts {
 interface UpgradeInput {
   readonly data: string;
   readonly executable: string;
-  /** Of the executable in use. */
+  /** Version of the current executable. */
   readonly version: string;
   readonly release: Release;
   readonly service: Service;
-  /** Whether a version before the one in use is taken, too. */
+  /** Whether a version before the current one is accepted. */
   readonly allowDowngrade: boolean;
-  /**
-   * Whether the directory is a node's: what is in the database belongs to others too, and is neither copied nor
-   * changed.
-   */
+  /** Whether the directory is a node's: the data in the database are shared, so they are neither copied nor changed. */
   readonly isNode?: boolean;
 }
 
-/** How an upgrade ended, or one that had been cut off. */
+/** The end of an upgrade, or of one that had been cut off. */
 export interface Outcome {
   readonly outcome: 'upgraded' | 'unchanged' | 'returned';
-  /** Of the executable that is in use now. */
+  /** Version of the executable now in use. */
   readonly version: string;
   /** Why it is not the new one. */
   readonly reason?: string;
@@ -77,8 +73,8 @@ export interface Outcome {
 }
 
 /**
- * Takes all steps. Where one fails before the server was stopped, everything is as it was, and its error is thrown;
- * where one fails later, what was before is put back. Throws `refused` for a version that could not open the data.
+ * Takes all steps. If one fails before the server is stopped, everything stays as it was, and its error is thrown; if
+ * one fails later, the former state is restored. Throws `refused` for a version that could not open the data.
  */
 export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise<Outcome> {
   const { data, executable, version, release, service } = input;
@@ -122,15 +118,15 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
 }
 
 /**
- * Ends an upgrade that was cut off: one that had passed stays, any other is taken back. Throws `refused` where root has
- * nothing but another user's word for it.
+ * Ends an upgrade that was cut off: one that had passed stays, any other is taken back. Throws `refused` if root has
+ * only another user's journal and no orders of its own.
  */
 export async function resume(journal: Journal, data: string, ports: UpgradePorts): Promise<Outcome> {
   const own = await underOwnOrders(data, journal);
   return letGo(ports, own.service, () => new Run(data, ports, own).end());
 }
 
-/** Whatever fails, a server that the upgrade runs itself ends with it. */
+/** If the run fails, a server that the upgrade runs itself ends with it. */
 async function letGo(ports: UpgradePorts, service: Service, run: () => Promise<Outcome>): Promise<Outcome> {
   try {
     return await run();
@@ -187,7 +183,7 @@ class Run {
     return this.#passed();
   }
 
-  /** Clients come as soon as the note is in its place, so that what fails after that takes nothing back. */
+  /** Clients are served as soon as the note is in place, so a failure after that takes nothing back. */
   async #notePassed(): Promise<void> {
     const before = this.#journal;
     try {
@@ -199,7 +195,7 @@ class Run {
     }
   }
 
-  /** From wherever it is. */
+  /** Ends the upgrade from its current step. */
   async end(): Promise<Outcome> {
     const { step, reason = `the upgrade was cut off (${step})` } = this.#journal;
     switch (step) {
@@ -224,7 +220,7 @@ class Run {
     await this.#reached(`${step}: begin`);
   }
 
-  /** Nothing had been changed but what lies beside. */
+  /** Nothing but files beside the executable had been changed. */
   async #unchanged(): Promise<void> {
     await forgetStaged(this.#journal.executable);
     await this.#reached('remove the journal');
@@ -260,7 +256,7 @@ class Run {
     await this.#ports.say(`going back to version ${from.version}: ${reason}`);
     await this.#step(isAt('clearing', 'putting-back') ? step : 'ending-trial', { reason });
     await this.#ports.stop(service);
-    // Without a whole copy nothing had been started yet that could have changed the data.
+    // Without a whole copy, no server that could have changed the data had been started.
     if (await hasCopy(this.#data)) {
       await this.#locked(async () => {
         if (!isAt('putting-back')) {
@@ -291,7 +287,7 @@ class Run {
     return { outcome: 'returned', version: from.version, reason, ...(backup !== undefined && { backup }) };
   }
 
-  /** As the owner of the data directory, while nobody else has it. */
+  /** Runs `work` as the data directory's owner, under its lock. */
   #locked(work: () => Promise<void>): Promise<void> {
     return asOwner(this.#data, async () => {
       const lock = await lockSoon(this.#data);
@@ -304,7 +300,7 @@ class Run {
   }
 }
 
-/** A process that was just ended may need a moment to let go. */
+/** A process that just ended may need a moment to release the lock. */
 async function lockSoon(data: string): Promise<DirectoryLock> {
   for (const until = performance.now() + 5000; ; ) {
     try {
@@ -317,8 +313,8 @@ async function lockSoon(data: string): Promise<DirectoryLock> {
 }
 
 /**
- * Runs `work` unless another upgrade of this directory is running, and keeps others from beginning meanwhile: by a lock
- * of the system's, which ends with the process.
+ * Runs `work` unless another upgrade of this directory is running, and keeps others from starting meanwhile: by a
+ * system lock, which ends with the process.
  */
 export async function alone<T>(data: string, work: () => Promise<T>): Promise<T> {
   await needDirectory(data);
@@ -338,7 +334,7 @@ export async function alone<T>(data: string, work: () => Promise<T>): Promise<T>
   }
 }
 
-/** A server that starts has it for a moment, to see whether somebody else has. */
+/** Milliseconds: a starting server takes the lock for a moment, to see whether it is held. */
 const lookedAt = 500;
 
 async function takeAlone(data: string): Promise<DirectoryLock> {
@@ -346,7 +342,7 @@ async function takeAlone(data: string): Promise<DirectoryLock> {
     try {
       const lock = lockDirectory(data, { onlyLooks: true, name: upgradeLock });
       if (lock.isInPlace()) return lock;
-      // Of an upgrade that ended in between, which took the file away.
+      // The lock file of an upgrade that ended in between and removed it.
       lock.release();
     } catch (cause) {
       if (!(cause instanceof KmsError) || cause.code !== 'in-use') throw cause;

@@ -1,5 +1,5 @@
-// Builders for the activity tests: a log on files in memory, records of a small world in which filters find some and
-// not all.
+// Builders for the activity tests: a log on files in memory, and records of a small world in which each filter matches
+// some and not others.
 import {
   type ActivityLog,
   type ActivityLogOptions,
@@ -11,7 +11,7 @@ import { MemoryFiles } from '../support/memory-files.ts';
 
 export const uid = Uint8Array.from({ length: 16 }, (_, index) => index + 1);
 
-/** Keys of some epochs; each is its number, 32 times. */
+/** Keys of epochs 1 to `held`; each key is its epoch's number, 32 times. */
 export function testKeys(epoch = 1, held = 3) {
   return {
     epoch,
@@ -27,12 +27,12 @@ export function testLog(options: Partial<ActivityLogOptions> = {}): { log: Activ
   return { log: openActivityLog({ ...emptyOn(files), ...options }), files };
 }
 
-/** What opens a log without a record on these files. */
+/** Options that open a log without records on these files. */
 export function emptyOn(files: MemoryFiles): ActivityLogOptions {
   return { files, dir: 't', keys: testKeys(), uid, segments: [], tail: [], head: emptyHead };
 }
 
-/** An id whose order is that of `number`. */
+/** An id that sorts like `number`. */
 export function testId(number: number): string {
   return `act_${String(number).padStart(10, '0')}${'0'.repeat(16)}`;
 }
@@ -51,7 +51,7 @@ export function activity(number: number, changes: Partial<ActivityInput> = {}): 
   };
 }
 
-/** The same, every other one with an address, every fourth with something done. */
+/** Like `activity`, every other record with an address, every fourth with the changes that were made. */
 export function auditedActivity(number: number): ActivityInput {
   const object = { type: 'user', id: `user_${number % 9}`, name: `Name ${number % 9}` };
   return activity(number, {
@@ -64,18 +64,18 @@ function addressOf(number: number): string {
   return number % 6 === 0 ? `2001:db8:${number % 3}::${(number % 5) + 1}` : `192.0.2.${number % 40}`;
 }
 
-/** What `fill` adds: every other one has an address. */
+/** Record `number` as `fill` adds it: every other one has an address. */
 export function filling(number: number): ActivityInput {
   return activity(number, number % 2 === 0 ? { address: addressOf(number) } : {});
 }
 
-/** Adds committed records number `from` to `to`. */
+/** Adds and commits records `from` to `to`. */
 export function fill(log: ActivityLog, from: number, to: number): void {
   for (let number = from; number <= to; number++) log.stage(filling(number));
   log.commitStaged();
 }
 
-/** All of an iteration, in order. */
+/** All items of an iteration, mapped, in order. */
 export async function collect<T, R>(items: AsyncIterable<T>, map: (item: T) => R): Promise<R[]> {
   const all: R[] = [];
   for await (const item of items) all.push(map(item));
@@ -83,7 +83,8 @@ export async function collect<T, R>(items: AsyncIterable<T>, map: (item: T) => R
 }
 
 /**
- * What a checkpoint does: another log, opened from the same state, rolls; the first one adopts. Answers that other log.
+ * Does what a checkpoint does: another log, opened from the same state, rolls, and the first one adopts its segments.
+ * Returns the other log.
  */
 export async function checkpoint(log: ActivityLog, options: ActivityLogOptions): Promise<ActivityLog> {
   const worker = openActivityLog({ ...options, segments: log.segments, tail: log.tailLines(), head: log.head });

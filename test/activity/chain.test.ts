@@ -1,3 +1,4 @@
+// The canonical line of an activity record, the hash chain over the lines, and the example of docs/activity-log.md.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -1,19 +1,19 @@
-// Records in columns and addresses in closed segments: what goes in comes out to the byte, by which positions addresses
-// are found, and what all of it costs.
+// Records in columns and addresses in closed segments: they are read back byte for byte, addresses are found at the
+// right positions, and their cost is bounded.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { idFromBytes } from '../../src/crypto/ulid.ts';
 import { genesisHash } from '../../src/store/activity/chain.ts';
 import { BlockMaker, decodeBlock, decodeTexts, TextCollector } from '../../src/store/activity/columns.ts';
-import { decodeOrigins, OriginCollector, positionsFrom, withOrigin } from '../../src/store/activity/origins.ts';
+import { decodeOrigins, OriginCollector, positionsFrom } from '../../src/store/activity/origins.ts';
 import { activityLine, parseActivityLine } from '../../src/store/activity/record.ts';
 import { SegmentMaker } from '../../src/store/activity/segment-writer.ts';
 import { testWorld } from '../support/context.ts';
 import { prng } from '../support/prng.ts';
 import { activity, testKeys, uid } from './appliance-log.ts';
 
-/** The lines as they are stored, and as they are read again. */
+/** The encoded lines, and the lines decoded again. */
 function roundTrip(lines: readonly string[]): { bytes: Uint8Array; read: string[] } {
   const all = lines.map((line) => parseActivityLine(line) ?? assert.fail(line));
   const texts = new TextCollector(lines.length);
@@ -116,13 +116,6 @@ describe('columns', () => {
 });
 
 describe('origins', () => {
-  it('of version 2 go back into their lines', () => {
-    const line = activityLine(activity(1), 1);
-    const origins = { addresses: ['192.0.2.1'], numbers: Uint16Array.from([0, 1]) };
-    assert.equal(withOrigin(line, origins, 0), line);
-    assert.equal(withOrigin(line, origins, 1), activityLine(activity(1, { address: '192.0.2.1' }), 1));
-  });
-
   it('number no more than they can, and no text that a list cannot hold', () => {
     const collector = new OriginCollector(65_540);
     for (let at = 0; at < 65_535; at++) assert.equal(collector.numberOf(`a${at}`), at + 1);
@@ -171,7 +164,7 @@ describe('origins', () => {
 
 const records = 8192;
 
-/** Bytes of a segment of encrypts and decrypts, each from any of so many addresses. */
+/** Bytes of a segment of encrypts and decrypts, each from one of this many addresses. */
 function sizeOf(addresses: number | undefined): number {
   const clock = { now: 1_790_000_000_000 };
   const world = testWorld(clock, 1);

@@ -1,3 +1,4 @@
+// Posting lists and Bloom filters of a segment's index.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -1,5 +1,5 @@
-// Dropping the oldest segments of an activity log: what is kept verifies from the place that is kept with it, and
-// nothing can be taken away beyond that without being missed.
+// Dropping the oldest segments of an activity log: the rest verifies from the retained position, and nothing beyond it
+// can be removed unnoticed.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ async function rolled(records: number): Promise<{ log: ActivityLog; files: Memor
   return { log, files };
 }
 
-/** As it is opened anew from what a snapshot has of it. */
+/** Opens the log again from the contents of a snapshot. */
 function reopened(log: ActivityLog, files: MemoryFiles): ActivityLog {
   const stored = JSON.parse(JSON.stringify({ segments: log.segments, head: log.head, dropped: log.dropped }));
   return openActivityLog({ ...emptyOn(files), ...stored, tail: log.tailLines() });

@@ -1,5 +1,5 @@
-// What a search of the activity log costs where its records are long, or where it asks for very many keys: CPU time of
-// the process between two turns of the event loop, in the tail and in segments.
+// The cost of searching an activity log that has long records, or for very many keys: CPU time of the process between
+// two turns of the event loop, in the tail and in segments.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ActivityLog } from '../../src/store/activity/activity-log.ts';
@@ -82,7 +82,7 @@ test('few records of a long page are read before whatever else came has its turn
     const most = await work.inOneGo(async () => {
       assert.equal((await log.search({}, { limit: 10_000 })).items.length, 10_000);
     });
-    // As many as there are in half a mebibyte, with a kibibyte more for each; fewer are in a block of a segment.
+    // Records that fit into half a mebibyte at a kibibyte extra each; a segment's block holds fewer.
     assert.ok(most <= 512, `${most} ${where} in one go`);
     await checkpoint(log, emptyOn(files));
   }

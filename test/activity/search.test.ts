@@ -1,3 +1,4 @@
+// Searches of the activity log return what a plain array of its records would, and read few parts of a segment.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -109,7 +110,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('checkpoint' as const, 'reopen' as const) }) },
 );
 
-/** The log beside a plain array of what is in it. */
+/** The log beside a plain array of its records. */
 class Twins {
   readonly model: ActivityRecord[] = [];
   readonly #options: ActivityLogOptions;
@@ -252,7 +253,7 @@ describe('search', () => {
       assert.ok((await cold.search(filter, { limit: 10 })).items.length > 0);
       return files.reads;
     };
-    // Root, one page of postings, the texts, one block; the last segment alone.
+    // Root, one page of postings, the texts and one block, of the last segment only.
     assert.ok((await readsOf({ keyids: ['apik_3'] })) <= 4);
     assert.ok((await readsOf({ props: { era: 5 } })) <= 4);
     assert.ok((await readsOf({ ringname: 'rare' })) <= 4);

@@ -1,3 +1,4 @@
+// Closed segments of the activity log on disk: rolled, reopened, and refused if damaged, cut or exchanged.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type ActivityLogOptions, emptyHead, openActivityLog } from '../../src/store/activity/activity-log.ts';
@@ -136,7 +137,8 @@ describe('a segment file', () => {
       files.contents.set(first, changed);
       await assert.rejects(readAll(options), corrupt(first));
     }
-    // A search notices what it needs: the last pages are those of the greatest terms, the first block is at the front.
+    // A search notices cuts in the pages it needs: the last pages hold the greatest terms, and the first block is at
+    // the front.
     for (const changed of cuts.slice(0, -1)) {
       files.contents.set(first, changed);
       await assert.rejects(openActivityLog(options).search({}, { limit: 10_000 }), corrupt(first));

@@ -1,6 +1,5 @@
-// One promise of all verifiers: whatever heads and exports somebody hands out, the programs for auditors and `kms
-// activity verify --file` come to the same verdict. The cases are those of test/vectors/activity; those of Ed25519 are
-// the CCTV's.
+// All verifiers agree: for any head and export, the programs for auditors and `kms activity verify --file` reach the
+// same verdict. The cases are those of test/vectors/activity; those for Ed25519 are CCTV's.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,7 +32,7 @@ const cases: Case[] = [
 const dir = mkdtempSync(join(tmpdir(), 'kms-verdicts-'));
 after(() => rmSync(dir, { recursive: true, force: true }));
 
-/** What each case is verified with: EXPORT, HEAD, PUBLIC-KEY, as far as there are any. */
+/** Arguments of each case: EXPORT, HEAD, PUBLIC-KEY, as far as the case has them. */
 const files = cases.map(({ export: log, head, publicKey }, at) => {
   const logFile = log.endsWith('.jsonl')
     ? fileURLToPath(new URL(`activity/${log}`, vectors))
@@ -47,7 +46,7 @@ const files = cases.map(({ export: log, head, publicKey }, at) => {
 
 const withHead = files[cases.findIndex(({ name }) => name === 'the head as it was made')] ?? [];
 
-/** Its package may be too old, or its OpenSSL. */
+/** Fails if the cryptography package or its OpenSSL is too old. */
 const mlDsaInPython = `
 from cryptography.hazmat.primitives.asymmetric.mldsa import MLDSA65PublicKey
 MLDSA65PublicKey.from_public_bytes(bytes(1952))
@@ -62,7 +61,7 @@ interface Verdict {
 
 const mlDsaLine = 'signed with ML-DSA-65, too; SHA-256 of the key: [0-9a-f]{64}\n';
 
-/** What a program says of one that verifies. */
+/** Output for an export that verifies. */
 function linesOf(each: Case): string {
   const { upTo, head = '', dropped } = each;
   const key = 'key: [^ ]{60}\n';
@@ -106,7 +105,7 @@ test('verify.mjs', () => {
 });
 
 test('verify.py', { skip: pythonMissing }, () => {
-  // One interpreter for all: what costs is its start.
+  // One interpreter for all cases: its start is what takes time.
   const verdicts: Verdict[] = python(
     `
 import contextlib, io, json, sys
@@ -228,11 +227,11 @@ interface Signature {
   readonly flags?: readonly string[] | null;
 }
 
-/** Where verifiers differ: https://github.com/C2SP/CCTV, ed25519. */
+/** Signatures on which verifiers differ: https://github.com/C2SP/CCTV, ed25519. */
 const signatures: Signature[] = vectorsOf('cctv-ed25519-edge-cases');
 /**
- * A point with a part of small order is taken where the equation holds without the cofactor. All else that is odd is
- * refused.
+ * A point with a component of small order is accepted if the equation holds without the cofactor. All other oddities
+ * are refused.
  */
 const harmless = ['low_order_component_A', 'low_order_component_R'];
 const expected = signatures.map(({ flags }) => (flags ?? []).every((flag) => harmless.includes(flag)));
@@ -244,7 +243,7 @@ function isAsExpected(verdicts: readonly boolean[]): void {
   assert.deepEqual(wrong, []);
 }
 
-/** Each program has the same function for the public signature. */
+/** Verifiers of Ed25519 signatures: the product's own, and that of each program for auditors. */
 const verifiers: Readonly<Record<string, () => Promise<boolean[]> | boolean[]>> = {
   'ed25519.ts': () => signatures.map(({ key, sig, msg }) => ed25519Verify(hex(key), utf8(msg), hex(sig))),
   'verify-activity/verify.mjs': () => byJavaScript('verify-activity'),
@@ -253,12 +252,12 @@ const verifiers: Readonly<Record<string, () => Promise<boolean[]> | boolean[]>> 
 
 async function byJavaScript(folder: string): Promise<boolean[]> {
   const program = readFileSync(new URL(`../../docs/${folder}/verify.mjs`, import.meta.url), 'utf8');
-  // The program without what it does: its imports, constants and functions.
+  // The program without its main part: its imports, constants and functions.
   const [parts, rest] = program.split('\nconst [', 2);
   assert.ok(parts && rest);
   writeFileSync(join(dir, `${folder}.mjs`), `${parts}\nexport { isSigned, isSound };\n`);
   const { isSigned, isSound } = await import(join(dir, `${folder}.mjs`));
-  // Not every Node refuses these points by itself.
+  // Some versions of Node accept these points.
   for (const { key, sig, flags } of signatures) {
     const odd = (point: string) =>
       flags?.some((flag) => flag === `low_order_${point}` || flag === `non_canonical_${point}`);

@@ -1,3 +1,4 @@
+// Verifying the hash chain: from its start or any known position, up to a known head, and with every kind of tampering.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

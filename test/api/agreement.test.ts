@@ -1,5 +1,5 @@
-// The running server and the API description agree: every answer that is described is given, and every answer that is
-// given is described, to the last field.
+// The running server and the API description agree: every described answer is given, and every answer given is
+// described, to the last field.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';
@@ -63,13 +63,13 @@ const [open, sealed, broken] = await Promise.all([
     ready: () => assert.fail('broken'),
   }),
 ]);
-// What fails in the midst of a transaction.
+// Makes every transaction fail midway.
 const breaking = () => Promise.reject(new Error('broken'));
 for (const { handle } of broken.tenants) {
   Object.assign(handle.store, { transaction: breaking, transactionInSlices: breaking });
 }
 
-/** Which answers were given, as `id status`. */
+/** Answers given so far, as `id status`. */
 const given = new Set<string>();
 
 interface Call {
@@ -114,7 +114,7 @@ async function read(response: Response): Promise<Given> {
   return { status, headers, body: isJson ? await response.json() : await response.text() };
 }
 
-/** The answer is the one expected, and as it is described. */
+/** Checks that the answer has the expected status and matches its description. */
 function agree(id: string, expected: number, answer: Given): void {
   assert.equal(answer.status, expected, `${id}: ${JSON.stringify(answer.body)}`);
   assert.deepEqual(judge.answer(id, answer), [], `${id} ${expected}: ${JSON.stringify(answer.body)}`);
@@ -179,7 +179,7 @@ for (const { endpoint, path, note } of describedEndpoints) {
     for (const bad of badRequests(endpoint))
       agree(id, 400, await ask(open, endpoint, { key: access.kind === 'public' ? null : undefined, ...bad }));
     const answer = await malformedRequest(endpoint.method, plain(endpoint.path));
-    // One that answers `{}` says nothing more of the requests that never get to it.
+    // An endpoint that answers `{}` describes no refusals of requests that never reach it.
     if (!endpoint.silent400) agree(id, 400, answer);
   });
 
@@ -218,6 +218,6 @@ after(() => {
     Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
   );
   const never = all.filter((each) => !given.has(each));
-  // Nothing in it can break, and yet nobody can promise that.
+  // It has nothing that could break, but a 500 can never be ruled out.
   assert.deepEqual(never, ['getHealth 500'], 'described, but never given');
 });

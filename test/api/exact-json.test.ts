@@ -1,4 +1,4 @@
-// Numbers in JSON: which a double keeps, and that the others are told and everything else is as JSON.parse has it.
+// Numbers in JSON: those that a double can't hold are reported, and everything else is parsed as JSON.parse does.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -96,7 +96,7 @@ test('an integer is told alike however it is written', () => {
       const digits = String(number < 0n ? -number : number).padStart(places + 1, '0');
       const at = digits.length - places;
       const moved = places === 0 ? digits : `${digits.slice(0, at)}.${digits.slice(at)}`;
-      // JSON has no zeros in front.
+      // JSON allows no leading zeros.
       const text = `${number < 0n ? '-' : ''}${moved.replace(/^0+(?=[0-9])/, '')}e${places}`;
       const [written, plain] = [parseExactly(text), parseExactly(String(number))];
       assert.deepEqual(written.inexact, plain.inexact, text);

@@ -1,5 +1,5 @@
-// The requests that the description shows work: each is sent as it stands to an appliance that has what it speaks of,
-// under the ids that this appliance gave it.
+// The requests shown in the description work: each is sent unchanged to an appliance that has the objects it names,
+// apart from ids, which are this appliance's.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sample } from '../../src/api/example-values.ts';
@@ -23,7 +23,7 @@ import { Authenticator, appCode } from '../support/authenticator.ts';
 import { operationsOf } from '../support/description.ts';
 
 const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
-/** They make what all others find. */
+/** Endpoints that make the objects of the other examples. */
 const makers: Readonly<Record<string, string>> = {
   createKeyring: 'ring',
   createAsymKeyring: 'asym',
@@ -35,7 +35,7 @@ const makers: Readonly<Record<string, string>> = {
   createAccount: 'account',
 };
 
-/** Real values by those of the examples. */
+/** Real values by the example values that they replace. */
 async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string, string>>> {
   const leftOut = makers[id];
   const post = async (path: string, body: object, key?: string | null): Promise<AnyJson> => {
@@ -118,7 +118,7 @@ async function transitValues(
   };
 }
 
-/** Of what the example needs to be there: an app, confirmed or not, or a passkey. */
+/** Prepares the second factor that the example needs: an app, confirmed or not, or a passkey. */
 async function secondFactorValues(a: Appliance, id: string, ada: Person): Promise<Readonly<Record<string, string>>> {
   const post = async (path: string, body?: object) => (await a.call('POST', path, body, { key: ada.key })).body;
   const proof = { currentPassword: ada.password };
@@ -167,7 +167,7 @@ const sessionOnly = [
   'endOtherSessions',
 ];
 const operations = operationsOf(openApiDocument(version)).filter(({ operation }) => {
-  // The paths that the app of a test has none of are tried where they are served.
+  // The test app serves no description; these paths are tested on a server.
   return !['getOpenApi', 'getDocs'].includes(operation.operationId);
 });
 
@@ -191,8 +191,8 @@ for (const { method, path, operation } of operations) {
         (filled, { name, example }) => filled.replace(`{${name}}`, encodeURIComponent(real(String(example)))),
         path,
       );
-    // What switches the meaning of another parameter, and the cursor of a list that goes on, are no part of an example
-    // as a whole.
+    // Sends only required parameters and tokens: others change each other's meaning, or, like a cursor, need an earlier
+    // page.
     const query = parameters.filter((each) => each.in === 'query' && (each.required || each.name === 'token'));
     const search = new URLSearchParams(query.map(({ name, example }) => [name, real(String(example))])).toString();
     const example = Object.values(requestBody?.content ?? {})[0]?.example;

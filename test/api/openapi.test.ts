@@ -1,4 +1,4 @@
-// The API description by itself: what the linter says, that it is complete, and that its examples fit.
+// The API description by itself: the linter accepts it, it is complete, and its examples match their schemas.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
@@ -70,7 +70,7 @@ test('every operation has a summary, a description, a tag that is described, and
     );
     for (const each of parameters) {
       assert.ok(each.description !== '', `${id} ${each.name}`);
-      // No cursor of an example would be taken.
+      // An example cursor would be refused.
       assert.equal(each.example === undefined, each.name === 'cursor', `${id} ${each.name}`);
     }
   }
@@ -150,7 +150,7 @@ test('an answer without a required field, or with one more, is not as described'
 test('the guide is written out, section by section, with an anchor each', () => {
   assert.equal(new Set(guide.map(({ id }) => id)).size, guide.length);
   for (const { title } of guide) assert.ok(document.info.description.includes(`## ${title}\n`), title);
-  // A rule of each kind, by words that only it has.
+  // A rule of each kind, recognised by a word that only it contains.
   const rules = [
     '`*`',
     '10,000',

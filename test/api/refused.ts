@@ -1,5 +1,5 @@
-// Requests that the server refuses, for each endpoint: bad ones, ones for what is not there, and the special cases of
-// some.
+// Requests that the server refuses, for each endpoint: bad ones, ones for missing objects, and some endpoints' special
+// cases.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -22,7 +22,7 @@ export interface Refused {
 
 const plain = (path: string): string => path.replace(/\{\w+\}/g, 'x');
 
-/** Each is answered 400. */
+/** Requests that are answered 400. */
 export function badRequests(endpoint: Endpoint): readonly Refused[] {
   const url = plain(endpoint.path);
   const bad: Refused[] = [];
@@ -37,7 +37,7 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   return bad;
 }
 
-/** Each is answered 404. */
+/** Requests that are answered 404. */
 export function missing(endpoint: Endpoint): readonly Refused[] {
   const url = plain(endpoint.path);
   if (endpoint.errors?.[404] === undefined) return [];
@@ -62,11 +62,11 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     updateUser: {},
   };
   if (endpoint.id === 'getConfig') return [{ url: `${url}?ringname=x` }];
-  // What they are asked for is refused as malformed, unless it once was there.
+  // Malformed input is answered 400; 404 needs something that once existed, which is tested below.
   if (endpoint.id === 'resolveHash' || endpoint.id === 'decrypt') return [];
-  // It takes an appliance without a provider, which is tried below.
+  // Needs an appliance without a provider, which is tested below.
   if (endpoint.id === 'startOidc' || endpoint.id === 'finishOidc') return [];
-  // It takes a session to be told so.
+  // Only a session gets this answer.
   if (['endSession', 'finishTotp', 'removeSecondFactor'].includes(endpoint.id)) return [];
   return [{ url, body: bodies[endpoint.id] }];
 }
@@ -78,7 +78,7 @@ interface Special {
   readonly make: (a: Appliance) => Promise<Refused>;
 }
 
-/** What is encrypted with a ring that is deleted afterwards. */
+/** A hash and header that were encrypted with a ring that has since been deleted. */
 async function gone(a: Appliance): Promise<{ hash: string; header: string }> {
   const { name } = await makeRing(a);
   const { body } = await a.call('POST', '/ks/encrypt', { ringname: name });
@@ -86,7 +86,7 @@ async function gone(a: Appliance): Promise<{ hash: string; header: string }> {
   return body;
 }
 
-/** Exports that nobody reads, of a log that is more than goes out before anybody does. */
+/** Starts exports whose bodies are not read, of a log longer than is sent before a client reads. */
 async function unreadExports(a: Appliance, count: number): Promise<void> {
   const props = { text: 'x'.repeat(2000) };
   for (let i = 0; i < 100; i++) await a.call('POST', '/auth/validate', { key: a.root.key, activity: { props } });
@@ -97,7 +97,7 @@ async function unreadExports(a: Appliance, count: number): Promise<void> {
 
 const noLogin = { code: 'x', state: 'x', binding: 'x' };
 
-/** The address has to wait afterwards. */
+/** Fails logins until the address has to wait. */
 async function failedLogins(a: Appliance): Promise<void> {
   await startOidc(a);
   for (let n = 0; n < 50; n++) await a.call('POST', '/auth/oidc/finish', noLogin, { key: null });
@@ -348,7 +348,7 @@ export const special: readonly Special[] = [
   },
 ];
 
-// A server on a port, since what is not well-formed never gets to the app.
+// A server on a port, since malformed requests never reach the app.
 const dir = await mkdtemp(join(tmpdir(), 'kms-agreement-'));
 const serving = await serve({ data: join(dir, 'data'), listen: '127.0.0.1:0', logLevel: 'silent' });
 after(async () => {
@@ -356,7 +356,7 @@ after(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-/** A request with two hosts, as it is answered before the app is asked. */
+/** A request with two hosts, which is answered before it reaches the app. */
 export async function malformedRequest(method: string, path: string): Promise<Given> {
   const socket = connect(Number(new URL(serving.url).port), '127.0.0.1');
   socket.end(`${method} ${path} HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n`);

@@ -1,4 +1,4 @@
-// The auditor's endpoints over a log with closed segments on disk: whole, damaged, and read while more is written.
+// The auditor's endpoints over a log with closed segments on disk: intact, damaged, and read while records are added.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { type Place, place } from './tenant-appliance.ts';
 
 const count = 20_000;
 
-/** An appliance with so many records, most of them in closed segments; not open. */
+/** A closed appliance with `count` records, most of them in closed segments. */
 async function withSegments(): Promise<Place & { readonly segment: string }> {
   const p = await place();
   await p.appliance.close();

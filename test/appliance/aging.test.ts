@@ -1,5 +1,5 @@
-// The time by which things are old: that of the machine's clock, and what becomes of it where that jumps, for a moment,
-// at a start, for good, or before any program looked.
+// The time by which data expire: it follows the machine's clock, and holds back when that jumps, for a moment, at a
+// start, for good, or before any program looked.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
@@ -24,11 +24,11 @@ async function machine({ recordedAt = [start - hour] }: { recordedAt?: readonly 
   for (const at of recordedAt) await record(at);
   const clock = { now: start, up: 5, wrong: 0 };
   const said: string[] = [];
-  // Cast: of a tenant it looks at the name and the store alone.
+  // Cast: only a tenant's name and store are read.
   const tenants = { all: [{ record: { name: 'blue' }, handle: { store } }] } as never;
   const world = { now: () => clock.now + clock.wrong };
   const boot = (over: object = {}): Aging => {
-    // Another process counts from elsewhere.
+    // Another process counts its uptime from another origin.
     clock.up = clock.up % 1000;
     const deps = { system, tenants, world, uptime: () => clock.up, mustWait: () => false };
     return new Aging({ ...deps, onEvent: ({ level, message }) => said.push(`${level}: ${message}`), ...over });
@@ -40,7 +40,7 @@ async function machine({ recordedAt = [start - hour] }: { recordedAt?: readonly 
     record,
     store,
     kept: () => system.transaction(({ settings }) => settings.get('age')),
-    /** How far the time is from the true one, after so long. */
+    /** The difference to the true time after `ran` more milliseconds. */
     async offAfter(aging: Aging, ran: number): Promise<number> {
       clock.now += ran;
       clock.up += ran;
@@ -59,7 +59,7 @@ test('it is the time of the clock, which it also follows back', async () => {
     assert.equal(await offAfter(aging, hour), wrong);
   }
   assert.deepEqual(said, []);
-  // Coming back from years behind is a jump ahead like any other.
+  // Returning from years behind is a jump ahead like any other.
   clock.wrong = 0;
   assert.equal(await offAfter(aging, hour), -years);
 });
@@ -90,7 +90,7 @@ test('a clock that stays ahead is believed after 7 days of running, over restart
   clock.wrong = years;
   for (let n = 0; n < 6; n++) {
     const aging = boot();
-    // What it was off is not lived through.
+    // Downtime, which does not count as time lived through.
     clock.now += 8 * hour;
     const off = -8 * hour * (n + 1);
     assert.equal(await offAfter(aging, 0), off);
@@ -128,7 +128,7 @@ test('where no program looked before, only what was recorded before the start vo
     { recordedAt: [], off: 0 },
     { recordedAt: [start - hour], off: 0 },
     { recordedAt: [start - 2 * day], off: -2 * day },
-    // The last one counts, whatever clock those before it had.
+    // Only the last record counts, whatever the clock was at earlier ones.
     { recordedAt: [start - 9 * day, start - 5 * day, start - hour], off: 0 },
   ]) {
     const { boot, offAfter } = await machine({ recordedAt });

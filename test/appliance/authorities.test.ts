@@ -1,5 +1,5 @@
-// Authorities that connections trust: bundles of them with what cannot be read in any place, the system's own for every
-// kind of connection, and whether a served certificate comes with its issuers.
+// Authorities that connections trust: bundles with unreadable certificates in any position, the system's own for every
+// kind of connection, and whether a served certificate includes its issuers.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -92,7 +92,7 @@ test('one that an authority of the system issued needs no more', async () => {
 const module = new URL('../../src/platform/authorities.ts', import.meta.url).href;
 const source = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
 
-/** What a process of its own says, with the system's authorities in `directory`. */
+/** Output of a process of its own, with the system's authorities in `directory`. */
 async function run(code: string, directory?: string): Promise<string> {
   const own = directory === undefined ? {} : { SSL_CERT_DIR: directory, SSL_CERT_FILE: join(directory, 'ca.pem') };
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', ...own };
@@ -143,7 +143,7 @@ test('every kind of connection trusts what the system trusts, and nothing else',
       const { smtpMailer } = await import(${source('appliance/mail.ts')});
       const settings = { host: 'localhost', port: ${logPort}, tls: 'implicit', from: 'a@b.example' };
       const sent = smtpMailer(settings).send({ to: 'c@d.example', subject: 's', text: 't' });
-      // It would wait for a greeting, which says that the connection is there.
+      // It waits for a greeting, so the connection stands by then.
       const greeted = new Promise((resolve) => setTimeout(resolve, 1500));
       await Promise.race([sent, greeted]);`,
     postgresql: `

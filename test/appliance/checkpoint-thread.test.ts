@@ -1,4 +1,4 @@
-// The thread that makes checkpoints gives way to the one that serves, but for a checkpoint that somebody waits for.
+// The checkpoint thread yields to the serving thread, except for a checkpoint that a caller waits for.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { getPriority, tmpdir } from 'node:os';
@@ -20,7 +20,7 @@ const ownPriority = getPriority();
 const lowered = Math.min(19, ownPriority + 10);
 
 test('its priority is low for those that are due, and the usual one for those that are asked for', async () => {
-  // Elsewhere threads have no priorities of their own.
+  // Only Linux has priorities of single threads.
   if (process.platform !== 'linux') return;
   const files = nodeFiles(root);
   const generator = prng(1);

@@ -1,4 +1,4 @@
-// What a data directory is taken for, by what is in it; and that an init never touches what is not its own.
+// How a data directory is recognised by its contents; and an init never touches files that are not its own.
 import assert from 'node:assert/strict';
 import {
   chmodSync,

@@ -1,5 +1,5 @@
-// What is said of a database that several nodes share: each setting that loses something, standbys that are away or
-// behind, clocks; of a real PostgreSQL too, where the system has one.
+// Findings about a database that several nodes share: settings that can lose data, missing or lagging standbys, clocks;
+// also with a real PostgreSQL if the system has one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { examineEngine, needSoundEngine } from '../../src/cluster/engine.ts';

@@ -1,4 +1,5 @@
-// `kms doctor` on appliances with a fault planted in each: found by its name, nothing else found, nothing changed.
+// `kms doctor` on appliances with one planted fault each: it is found by its name, nothing else is found, and nothing
+// is changed.
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -61,7 +62,7 @@ interface Patient {
   readonly dir: string;
   readonly data: string;
   readonly key: string;
-  /** The only directory of a tenant. */
+  /** The directory of the only tenant. */
   readonly tenant: string;
 }
 
@@ -76,7 +77,7 @@ function patient(): Patient {
   return { dir, data, key: `${data}.master.key`, tenant: join(data, 'tenants', tenant) };
 }
 
-/** Names of what is found, advice aside, and the subjects. */
+/** Findings as name and subject, without advice. */
 async function found(
   { data, key }: Patient,
   options: Partial<DoctorOptions> = {},
@@ -136,7 +137,7 @@ test('a sound appliance has nothing but advice', async () => {
   ]);
 });
 
-/** What a plant answers are options for the examination, if any. */
+/** Plants a fault. May return options for the examination. */
 type Plant = (one: Patient) => unknown;
 
 const faults: readonly [name: string, plant: Plant, ...expected: readonly string[]][] = [

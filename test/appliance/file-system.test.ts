@@ -1,5 +1,5 @@
-// What a file system lacks is found before an appliance is made there, and told in words; and what has to work without
-// hard links does. Real file systems are tried by `scripts/file-systems`.
+// A file system's missing features are found before an appliance is made there and reported in words; features that can
+// do without hard links work. `scripts/file-systems` tries real file systems.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const fault = (code: string): Error => Object.assign(new Error(`${code}: raw`), 
 
 type Call = 'create' | 'append' | 'sync' | 'truncate' | 'replace' | 'syncDir';
 
-/** The files of `dir`, on which one kind of call fails. */
+/** The files of `dir`, where one kind of call fails. */
 function faulty(dir: string, call: Call, code: string): Files {
   const files = nodeFiles(dir);
   const fails = async <R>(each: Call, run: () => Promise<R>): Promise<R> => {
@@ -104,7 +104,7 @@ test('a file system that keeps no modes is refused where others could read, with
       hint: /umask=077.*dir_mode=0700/,
     });
   }
-  // As with umask=077, where every file may be run.
+  // Modes as with umask=077, where every file may be executable.
   for (const mode of [0o700, 0o600]) await mounted(mode);
   await mounted(0o755, false);
   assert.deepEqual(await readdir(dir), []);
@@ -138,7 +138,7 @@ for (const code of ['EPERM', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'Unknown system 
     await writeFile(draft, 'other');
     await assert.rejects(giveName(draft, path, linked), { code: 'EEXIST' });
     assert.equal(await readFile(path, 'utf8'), 'new');
-    // Where the rename fails, the name is free again.
+    // If the rename fails, the name is free again.
     await assert.rejects(giveName(join(dir, 'missing'), join(dir, 'third'), linked), { code: 'ENOENT' });
     assert.deepEqual(await readdir(dir), ['draft', 'file']);
   });
@@ -157,7 +157,7 @@ const sqliteFault = (errcode: number): Error => Object.assign(new Error('databas
 
 test('a file system without locks is told apart from a directory in use', async (t) => {
   const dir = await directory(t);
-  // ENOLCK is SQLITE_BUSY too; ENOSYS and the like are SQLITE_IOERR_LOCK and its kin, EPERM is SQLITE_PERM.
+  // ENOLCK is SQLITE_BUSY as well; ENOSYS and the like are variants of SQLITE_IOERR_LOCK, EPERM is SQLITE_PERM.
   for (const errcode of [5, 261, 3, 2314, 2058, 3850]) {
     const open = (): DatabaseSync => {
       throw sqliteFault(errcode);

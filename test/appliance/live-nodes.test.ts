@@ -1,5 +1,5 @@
-// Who serves from one shared store: each node says that it is there, learns of the others, waits with a schema that
-// they do not know, and says when its clock is another.
+// Nodes that serve from one shared store: each announces itself, learns of the others, waits with a schema that they
+// don't know, and reports a differing clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -24,7 +24,7 @@ function network() {
       places: [`https://${id}.example.org`],
       now: () => database.now,
       onEvent: ({ level, message }) => said.push(`${level} ${message}`),
-      // None but those that a test asks for.
+      // No heartbeats but those that a test makes.
       every: 1_000_000,
       ...more,
     });
@@ -146,7 +146,7 @@ test('upgrade node by node: the schema is brought up when the last older node en
   });
   opening.catch(() => {});
   await wait(30);
-  // The old one serves all the while.
+  // The old node keeps serving.
   await old.transaction((tx) => tx.notes.add('meanwhile'));
   assert.equal(old.status().writable, true);
   await oldNode.close();

@@ -1,4 +1,4 @@
-// How a node that is sealed alone opens by itself: when it tries, and what it says.
+// How a node that was sealed by itself opens automatically: when it tries, and what it reports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { StaysSealed } from '../../src/custody/key-sources.ts';
@@ -30,7 +30,7 @@ function setUp() {
       next = run;
     },
   });
-  /** So many seconds go by. */
+  /** Lets this many seconds pass. */
   const pass = async (seconds: number): Promise<void> => {
     for (let each = 0; each < seconds; each++) {
       now += 1000;

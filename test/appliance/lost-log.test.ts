@@ -1,6 +1,6 @@
-// Somebody who may write to the data directory, and has no key, cuts or replaces a log while the appliance serves, to
-// have a revoked key back: the key stays revoked, the appliance says 503 and what to do, and no start takes what is left
-// for all that there was.
+// An attacker with write access to the data directory, but no key, cuts or replaces a log of a serving appliance to
+// bring a revoked key back. The key stays revoked, the appliance answers 503 with advice, and no start takes the
+// remains for the whole log.
 import assert from 'node:assert/strict';
 import {
   chmodSync,
@@ -32,13 +32,13 @@ function lastLog(dir: string): string {
   return join(dir, logs.sort().at(-1) ?? '');
 }
 
-/** Where its last record ends. */
+/** The end of its last record. */
 function endOf(log: string): number {
   return readFileSync(log).findLastIndex((byte) => byte !== 0) + 1;
 }
 
 interface Before {
-  /** A copy of the log from before the key was revoked, and where that ended. */
+  /** A copy of the log from before the key was revoked, and its end. */
   readonly copy: string;
   readonly end: number;
 }
@@ -59,7 +59,7 @@ const damages: Readonly<Record<string, (log: string, before: Before) => void>> =
   removed: (log) => rmSync(log),
 };
 
-/** Nothing is answered with the key, whoever else asks for whatever meanwhile. */
+/** Checks that the key is never accepted, whatever other requests do meanwhile. */
 async function staysRevoked(p: Place, key: string, how: () => Promise<unknown>): Promise<void> {
   for (let round = 0; round < 3; round++) {
     await how().catch(() => {});
@@ -70,7 +70,7 @@ async function staysRevoked(p: Place, key: string, how: () => Promise<unknown>):
 
 async function stopped(p: Place): Promise<void> {
   await until('it is out of service', async () => (await p.at(host, 'GET', '/readyz', undefined)).status === 503);
-  // Longer than the pause between two tries to recover.
+  // Longer than the pause between two attempts to recover.
   await new Promise((resolve) => setTimeout(resolve, 1200));
   const { status, body } = await p.at(host, 'GET', '/readyz', undefined);
   assert.equal(status, 503);
@@ -85,7 +85,7 @@ async function refusesToStart(data: string, message = /is older than it was|log-
   });
 }
 
-/** As after a kill at this moment. */
+/** A copy of the data, as a kill at this moment leaves it. */
 function killed(data: string): string {
   const to = `${data}.killed`;
   rmSync(to, { recursive: true, force: true });
@@ -133,7 +133,7 @@ for (const [what, damage] of Object.entries(damages)) {
       await refusesToStart(killed(p.data));
 
       if (what === 'cut where a record ends') {
-        // What was there comes back, by the operator's hand.
+        // The operator puts the original file back.
         writeFileSync(log, whole);
         await until('it serves', async () => (await p.at(host, 'GET', '/readyz', undefined)).status === 200);
         assert.equal((await p.at(host, 'POST', '/ks/encrypt', key, { ringname: 'ring' })).status, 401);
@@ -156,7 +156,7 @@ for (const isWarm of [false, true]) {
     const { key } = made.body;
     assert.equal((await p.at(host, 'POST', '/ks/keyrings', admin, { name: 'ring' })).status, 200);
     if (isWarm) assert.equal((await p.at(host, 'POST', '/ks/encrypt', key, { ringname: 'ring' })).status, 200);
-    // The lock is away, as nothing but somebody's hand does it, and a command finds the directory free.
+    // Without the lock file, which only a person would move, a command finds the directory free.
     const names = ['kms.lock', 'kms.pid'].filter((name) => existsSync(join(p.data, name)));
     for (const name of names) renameSync(join(p.data, name), join(p.data, `away-${name}`));
     const other = await openAppliance({ data: p.data });

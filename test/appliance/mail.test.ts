@@ -1,3 +1,4 @@
+// Sending mail by SMTP: one addressee, TLS where it is required, and errors that reveal neither link nor address.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { after, test } from 'node:test';

@@ -1,5 +1,4 @@
-// What `/metrics` tells: numbers that follow what was asked for, of the caller's tenant and of the process, and no
-// secret.
+// Contents of `/metrics`: numbers that follow the requests, for the caller's tenant and for the process, and no secret.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

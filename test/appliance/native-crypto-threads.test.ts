@@ -1,5 +1,5 @@
-// Which thread of a server has node:crypto do its primitives: those that hash passwords as well as the serving one, and
-// with `--crypto noble` none.
+// Threads of a server that use node:crypto for their primitives: the serving thread and those that hash passwords, and
+// none with `--crypto noble`.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// node:crypto in place of noble: the same bytes over messages of all kinds, the same refusals, and back to noble where
-// the self-test finds anything else.
+// node:crypto instead of noble: the same bytes over messages of all kinds, the same refusals, and a fallback to noble
+// if the self-test finds any difference.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { afterEach, test } from 'node:test';
@@ -36,7 +36,7 @@ function by<T>(choice: CryptoChoice, run: () => T): T {
   return run();
 }
 
-/** Whether both make the same of it; the same bytes of another class would not do. */
+/** Checks that both give the same result, of the same class. */
 function same<T>(run: () => T): void {
   assert.deepStrictEqual(by('node', run), by('noble', run));
 }
@@ -79,7 +79,7 @@ test('a command takes key agreement alone, and none that gives wrong answers or 
     'x25519Shared',
   ]);
   assert.deepEqual(xWingPublicKey(seed), publicKey);
-  // Where a server's are in use, they stay.
+  // Primitives that a server already uses stay.
   takeCrypto('node');
   const all = native();
   startAgreement();
@@ -174,7 +174,7 @@ test('Ed25519: the same signatures are taken, edge cases among them', () => {
   const torsion = ed25519.Point.fromBytes(hexBytes('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a'));
   const small = Array.from({ length: 8 }, (_, n) => (n === 0 ? ed25519.Point.ZERO : torsion.multiplyUnsafe(BigInt(n))));
   const encodings = small.flatMap((point) => [point.toBytes(), flipped(point.toBytes(), 255)]);
-  // y of 0 and 1 written with the prime added, as one must not.
+  // y of 0 and 1, encoded non-canonically with the prime added.
   encodings.push(...['ed', 'ee'].map((low) => hexBytes(`${low}${'ff'.repeat(30)}7f`)), new Uint8Array(32).fill(255));
   for (const point of encodings) {
     assert.equal(
@@ -232,7 +232,7 @@ test('ECDSA with P-256: each takes what the other made, and the same of what is 
         true,
         'either s is taken',
       );
-      // A number with a zero too many before it, and a length in its long form.
+      // An integer with a superfluous leading zero, and a length in long form.
       const loose = [
         new Uint8Array([0x30, signature.length - 1, 2, (signature[3] ?? 0) + 1, 0, ...signature.subarray(4)]),
         new Uint8Array([0x30, 0x81, ...signature.subarray(1)]),
@@ -286,7 +286,7 @@ test('XChaCha20-Poly1305: the same bytes, and every flipped bit refused', () => 
   for (let length = 0; length < sealed.length; length++) {
     assert.equal(openXChaCha(key, nonce, sealed.subarray(0, length), bound), undefined);
   }
-  // Views into something longer, as parts of a file are.
+  // Views into a longer buffer, like parts of a file.
   const file = new Uint8Array(200);
   file.set(sealed, 3);
   file.set(nonce, 101);
@@ -344,7 +344,7 @@ test('X25519 and X-Wing: keys and shared secrets, and points of low order refuse
       const { enc } = encapsulateXWing(xWingPublicKey(key), () => random);
       same(() => decapsulateXWing(key, enc));
       same(() => decapsulateXWing(point, enc));
-      // By the system's randomness: each opens what the other made.
+      // With the system's randomness: each opens the other's output.
       for (const [one, other] of [
         ['noble', 'node'],
         ['node', 'noble'],
@@ -406,13 +406,13 @@ const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<P
   'XChaCha20-Poly1305:': ({ sealChaCha: sound }) => ({
     sealChaCha: (key, nonce, text, bound) => flipped(sound(key, nonce, text, bound), 1),
   }),
-  // It opens what it should not.
+  // Opens forgeries.
   'XChaCha20-Poly1305: ': () => ({ openChaCha: (_key, _nonce, sealed) => sealed.slice(0, -16) }),
   'Argon2id:': ({ argon2id: sound }) => ({
     argon2id: (secret, salt, cost, length) => flipped(sound(secret, salt, cost, length), 9),
   }),
   'X25519:': ({ x25519PublicKey: sound }) => ({ x25519PublicKey: (key) => flipped(sound(key), 3) }),
-  // It takes a point of low order.
+  // Accepts a point of low order.
   'X25519: ': ({ x25519Shared: sound }) => ({ x25519Shared: (key, point) => sound(key, point) ?? new Uint8Array(32) }),
   'X-Wing:': ({ mlKemPublicKey: sound }) => ({ mlKemPublicKey: (seed) => flipped(sound(seed), 9000) }),
   'X-Wing:  ': ({ mlKemEncapsulate: sound }) => ({
@@ -438,7 +438,7 @@ const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<P
 for (const [what, fault] of Object.entries(faults)) {
   test(`a failed self-test leaves all to noble and says so: ${what}`, async () => {
     const sound = offeredBy();
-    // Cast: the first test says that all are there.
+    // Cast: the first test checks that all are there.
     const { events, finish } = started('node', { ...sound, ...fault(sound as Primitives) });
     await finish();
     assert.deepEqual(native(), {});

@@ -1,5 +1,5 @@
-// The segments of a store that several nodes share are verified as those of a data directory are: read by the node,
-// judged on a thread.
+// Segments of a shared store are verified like those of a data directory: the node reads them, and a thread checks
+// them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toHex } from '../../src/crypto/bytes.ts';

@@ -1,5 +1,5 @@
-// A node with a newer schema, where the system has a PostgreSQL: while an older node is there it answers 503 with the
-// reason, goes on by itself, and ends when it is told to.
+// A node with a newer schema, if the system has a PostgreSQL: while an older node is there it answers 503 with the
+// reason, then continues by itself, and stops when asked to.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -47,7 +47,7 @@ if (!programs) {
     const schemas = { system: systemMigrations.length, tenant: tenantMigrations.length };
     const old = { id: 'old', build: '0.0.9', schemas, appendRule: 1, places: ['https://old.example.org'] };
     await engine.noteNode(old, true);
-    // From here on this is a newer program. Cast: nobody but its tests has two.
+    // From here on this is a newer program. Cast: only its tests change the list.
     (systemMigrations as Migration[]).push({ name: 'later', statements: ['CREATE TABLE later (id TEXT)'] });
     try {
       const port = await freePort();

@@ -1,5 +1,5 @@
-// Nodes of one appliance in a PostgreSQL, where the system has one, each with its own directory: what is done on one
-// counts on the others with their next answer.
+// Nodes of one appliance on a PostgreSQL, if the system has one, each with its own directory: a change on one node
+// holds on the others from their next answer.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -46,9 +46,9 @@ let databases = 0;
 interface Nodes {
   readonly store: StoreSource;
   readonly made: Initialised;
-  /** As its file has it. */
+  /** Contents of the key file. */
   readonly key: string;
-  /** A further node, with a directory of its own and a copy of the key file. */
+  /** Starts a further node, with a directory of its own and a copy of the key file. */
   serve(name: string): Promise<Served>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -57,7 +57,7 @@ interface Served {
   readonly data: string;
   readonly serving: Serving;
   ask(method: string, path: string, body?: object, key?: string): Promise<Answer>;
-  /** As if a client had asked at this host. */
+  /** Sends a request as if a client had addressed this host. */
   at(host: string, method: string, path: string, key: string): Promise<Answer>;
   local(method: string, path: string, body?: object): Promise<Answer>;
 }
@@ -78,7 +78,7 @@ function emptyDatabase(): StoreSource {
   return { url: postgres.newDatabase(), isListed: false, env: () => undefined };
 }
 
-/** What other nodes learn by themselves takes a second or two. */
+/** Changes that nodes learn of by themselves take a second or two. */
 const comes = (holds: () => Promise<boolean>) => until('the nodes learn of it', holds);
 
 async function nodes(): Promise<Nodes> {
@@ -122,7 +122,7 @@ async function nodes(): Promise<Nodes> {
   };
 }
 
-/** As `kms status` asks for it, also where it is sealed. */
+/** The status as `kms status` reads it, also from a sealed node. */
 async function statusAt(data: string): Promise<AnyJson> {
   const fetch = unixFetch(join(data, 'kms.sock'));
   return (await answerOf(await fetch(new Request('http://kms.local/local/status')))).body;
@@ -169,7 +169,7 @@ if (!postgres) {
     assert.equal((await b.local('PUT', '/local/tenants/blue/limits', { users: 3 })).status, 200, 'not served here yet');
     const asked = (node: Served, host: string) => node.at(host, 'GET', '/auth/accounts/admin?uid=true', key);
     await comes(async () => (await asked(b, 'blue.example')).status === 200);
-    // The same name and host from two nodes at once: one of them is told.
+    // The same name and host from two nodes at once: one of them is refused.
     const twice = await Promise.all(
       [a, b].map(({ local }) => local('POST', '/local/tenants', { name: 'red', hosts: ['red.example'] })),
     );
@@ -298,7 +298,7 @@ if (!postgres) {
     const keyFile = `${b.data}.master.key`;
     const away = `${keyFile}.away`;
     renameSync(keyFile, away);
-    // Where the first key of the appliance was made is looked at, too.
+    // The path at which the appliance's first key was made is searched too.
     rmSync(`${a.data}.master.key`);
     assert.equal((await a.ask('POST', '/system/seal', {})).status, 200);
     await comes(async () => (await b.ask('GET', '/system/seal-status')).body.sealed);

@@ -1,4 +1,4 @@
-// The client of identity providers, towards providers that lie or do not answer.
+// The client of identity providers, against providers that lie or don't answer.
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';

@@ -1,6 +1,6 @@
-// Files that were put back from an older copy, or cut where a record ends, while others stayed new: a start refuses
-// them, names whose they are, and changes nothing; it goes on where the administrator says so, and records it. What a
-// start never sees is there too: a directory put back whole, which clients notice.
+// Files replaced by an older copy, or cut at a record's end, while others stay new: a start refuses them, names their
+// owner, and changes nothing; if the administrator accepts them it goes on, and records it. Also the case that no start
+// can see: a whole directory put back, which clients notice.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import {
@@ -40,16 +40,16 @@ async function makeRing(appliance: OpenAppliance, tenant: string, name: string):
   assert.equal((await fetchAs(appliance, tenant, '/ks/keyrings', { name })).status, 200);
 }
 
-/** An appliance with a second tenant, closed, and copies of it. */
+/** A closed appliance with a second tenant, and copies of it. */
 interface Shelf extends Place {
-  /** Below the data directory. */
+  /** Relative to the data directory. */
   readonly blue: string;
   /** Opens it, makes a ring in the tenant, and closes it. */
   work(name: string, tenant?: string): Promise<void>;
   open(acceptOlder?: readonly string[], events?: ApplianceEvent[]): Promise<OpenAppliance>;
-  /** A copy of the directory as it is. */
+  /** Copies the directory as it is. */
   copy(): string;
-  /** Puts a file or directory of a copy in the place of the new one. */
+  /** Replaces a file or directory by that of a copy. */
   putBack(copy: string, name: string): void;
 }
 
@@ -95,7 +95,7 @@ async function shelf(): Promise<Shelf> {
   return self;
 }
 
-/** The directory of the tenant that `init` made. */
+/** The tenants' directories, that of the tenant which `init` made first. */
 async function dirOf(data: string): Promise<string[]> {
   const appliance = await openAppliance({ data });
   const { data: tenants } = (await (await fetchAs(appliance, 'default', '/local/tenants')).json()) as {
@@ -103,14 +103,14 @@ async function dirOf(data: string): Promise<string[]> {
   };
   await appliance.close();
   assert.equal(tenants.length, 2);
-  // The oldest directory is the first one's.
+  // The oldest directory is that of the first tenant.
   const dirs = readdirSync(join(data, 'tenants'));
   return dirs.sort(
     (a, b) => statSync(join(data, 'tenants', a)).birthtimeMs - statSync(join(data, 'tenants', b)).birthtimeMs,
   );
 }
 
-/** Every file but the ones that say who has it open. */
+/** Hashes of all files but those that say which process has it open. */
 function picture(data: string): Record<string, string> {
   const names = readdirSync(data, { recursive: true }).map(String).sort();
   const files = names.filter((name) => !/kms\.(pid|lock|sock)$/.test(name) && statSync(join(data, name)).isFile());
@@ -124,7 +124,7 @@ function picture(data: string): Record<string, string> {
   );
 }
 
-/** A start refuses, says so, and has changed nothing; `doctor` finds it too. */
+/** Checks that a start refuses with a message and changes nothing, and that `doctor` finds it too. */
 async function refused(s: Shelf, message: RegExp, hint = /./): Promise<void> {
   const before = picture(s.data);
   for (const start of [
@@ -186,7 +186,7 @@ test('one tenant put back from an older copy: refused, and accepted once', async
   assert.deepEqual(await records(accepted, 'default'), []);
   assert.ok(Number((await accepted.status()).copies.epoch.number) > 1, 'a new epoch');
   await accepted.close();
-  // From here on it is as new as it was, and the option says nothing.
+  // From here on it is up to date, and the option has no effect.
   await s.work('after');
   const needless: ApplianceEvent[] = [];
   await (await s.open(['blue'], needless)).close();
@@ -265,7 +265,7 @@ test('what was noted is gone, damaged, or older', async () => {
   await refused(s, /^kms\.witness: it does not verify/, /--accept-older system/);
   await (await s.open(['system'])).close();
   await (await s.open()).close();
-  // An older one says less than the rest, which is no harm while the appliance's own store is there.
+  // An older witness knows less than the stores, which does no harm while the system store is current.
   s.putBack(older, 'kms.witness');
   s.putBack(older, s.blue);
   await refused(s, /^the tenant blue is older than it was/);
@@ -329,7 +329,7 @@ test('everything put back together: the appliance cannot know, and clients that 
   const back = await s.open();
   await see(await ask(back));
   assert.deepEqual(told, ['less']);
-  // Others use it, until it has more transactions than were ever seen.
+  // Other clients use it, until it has more transactions than this client ever saw.
   for (let n = 0; n < 12; n++) await ask(back);
   await see(await ask(back));
   await back.close();

@@ -1,3 +1,4 @@
+// The thread that hashes passwords: bounded work, failures, and its priority.
 import assert from 'node:assert/strict';
 import { getPriority } from 'node:os';
 import { after, test } from 'node:test';

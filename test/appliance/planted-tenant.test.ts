@@ -1,5 +1,5 @@
-// Somebody who made the data directory wrote into the record of a tenant where its store lies: nothing outside of the
-// directory is read, changed or removed for it.
+// An attacker who made the data directory put a path into a tenant's record: nothing outside the directory is read,
+// changed or removed.
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,7 +36,7 @@ for (const deletedDays of [undefined, 1, 40]) {
       const opened = await openAppliance({ data: p.data }).catch((error: Error) => error);
       if (opened instanceof Error) assert.match(opened.message, /expected the name of a tenant's directory/, dir);
       else {
-        // Longer than a purge takes, which begins by itself.
+        // Longer than a purge takes, which starts by itself.
         await new Promise((resolve) => setTimeout(resolve, 50));
         await opened.close();
       }

@@ -1,4 +1,4 @@
-// Limits of the process, as the system tells them: which are said, and with which no server starts.
+// The system's limits on the process: which are reported, and which keep a server from starting.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

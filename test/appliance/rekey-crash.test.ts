@@ -1,5 +1,5 @@
-// A fault at every step of new keys for a tenant, on a simulated disk: the seal and the store always open together,
-// everything that was acknowledged is there, and going on ends with no file under an old key.
+// A fault at every step of a tenant's rekey, on a simulated disk: the seal and the store always open together,
+// everything acknowledged is there, and after resuming no file is left under an old key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
@@ -95,7 +95,7 @@ async function prepare(generator: Prng): Promise<SimFiles> {
   return files;
 }
 
-/** Of all that recoveries came to. */
+/** Epochs that the recoveries reached. */
 const reachedEpochs = new Set<number>();
 
 async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {

@@ -1,5 +1,5 @@
-// New keys for a tenant and for the appliance, under load: nobody's request fails, everything that clients hold stays
-// good, and no file is left under an old key.
+// Rekeys of a tenant and of the appliance, under load: no request fails, everything that clients hold stays valid, and
+// no file is left under an old key.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ async function epochsOf(p: Place) {
   return seal.epochsOf(tenantDirOf(p)).map(({ epoch, retired }) => `${epoch}${retired ? ' retired' : ''}`);
 }
 
-/** Sends requests until told to stop; answers the statuses that were not 200. */
+/** Sends requests until told to stop; returns the statuses that were not 200. */
 function load(p: Place, key: string): { stop(): Promise<{ sent: number; failed: number[] }> } {
   let going = true;
   let sent = 0;

@@ -1,5 +1,5 @@
-// Retention as an operator meets it: old activity goes in whole closed files, which is recorded; whatever reads the log
-// says from where on it is there; what is still to be streamed stays; and a file that retention did not drop is missed.
+// Retention as an operator sees it: old activity is dropped in whole closed files, which is recorded; readers of the
+// log say where it now begins; records still to be streamed stay; and a file that retention did not drop is missed.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -102,7 +102,7 @@ test('old closed files go, that is recorded, and every reader says from where on
   const warnings = p.events.filter(({ level }) => level !== 'info');
   assert.deepEqual(warnings, []);
 
-  // It stays so without the option, and for whoever looks at the files alone.
+  // It stays dropped without the option, and for a reader of the files alone.
   await using again = await p.open();
   assert.equal((await again.store()).activityDropped.seq, 8);
 });
@@ -217,7 +217,7 @@ test('backups and what is shipped restore, and know from where on the log is the
     writeFileSync(backup, Buffer.from(await response.arrayBuffer()));
     while (p.segments().length > 1) await setTimeout(5);
   }
-  // The state before that was still restorable; now it is past the window.
+  // The state before that could still be restored; now it is past the window.
   await (await p.open({ copies })).appliance.close();
   assert.deepEqual(
     shippedSegments().map((name) => name.slice(0, -2)),
@@ -276,7 +276,7 @@ test('what has not arrived where activity is streamed to stays, and goes once it
     Array.from({ length: 12 }, (_, at) => at + 1),
   );
 
-  // A target that comes later, and wants the beginning, is told what it does not get.
+  // A target that is added later and wants the beginning is told which records it misses.
   const other = parseTarget(join(base, `stream-later-${p.number}`), (path) => path);
   await using a = await p.open({ streaming: { targets: [other], from: 'start', pace: { poll: 5, pause: 5 } } });
   while ((await a.appliance.status()).activityTo[0]?.lagRecords !== 0) await setTimeout(5);
@@ -306,7 +306,7 @@ test('a clock that is decades ahead erases nothing for its age before it has bee
   const world = systemWorld();
   const ahead = 60 * 365 * day;
   const wrong = { ...world, now: () => world.now() + ahead };
-  // By the right clock nothing is as old as that.
+  // By the true clock nothing is that old.
   const patient = { ...retention, keep: 80 * 365 * day };
   let id = '';
   {

@@ -1,5 +1,5 @@
-// The mark of a seal on purpose across crashes and failing disks: once it was answered the appliance is sealed or not
-// as it was said, and in between it is one of the two.
+// The mark of a seal on purpose, across crashes and failing disks: once a change is acknowledged the appliance is
+// sealed or not accordingly; before that it is either.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isSealedOnPurpose, sealInFiles } from '../../src/custody/seal-keeper.ts';
@@ -13,14 +13,14 @@ const endOnPurpose = (files: SimFiles): Promise<void> => sealInFiles(files, '/no
 
 async function prepare(generator: Prng): Promise<SimFiles> {
   const files = new SimFiles({ prng: generator });
-  // Beside it is what is always there.
+  // The seal file always stands beside it.
   await files.replace('kms.seal', new Uint8Array([1]));
   return files;
 }
 
 async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {
   const files = breaking(base, fault, generator);
-  /** What was answered last, and what was asked for since. */
+  /** The last acknowledged state, and the one requested since. */
   let answered = false;
   let asked: boolean | undefined;
   for (const wanted of [true, true, false, true, false, false]) {
@@ -43,7 +43,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
     (await after.list('.')).filter((name) => !['kms.seal', sealMark, `${sealMark}.tmp`].includes(name)),
     [],
   );
-  // Whatever was left, the next ones hold.
+  // Later changes succeed, whatever was left.
   await endOnPurpose(after);
   assert.equal(await isSealedOnPurpose(after.restart({ prng: generator })), false);
   const last = after.restart({ prng: generator });

@@ -1,5 +1,5 @@
-// Sealing and unsealing a server under load: each request is served whole or told that the appliance is sealed, and
-// what was answered with 200 is there afterwards.
+// Sealing and unsealing a server under load: each request is either served completely or told that the appliance is
+// sealed, and everything answered with 200 is there afterwards.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -124,13 +124,13 @@ test('sealing does not wait for a step to open it again, which waits for the sea
   const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
   const key = JSON.stringify({ key: readFileSync(keyFile, 'utf8') });
   const { port, hostname } = new URL(serving.url);
-  // As long as sealing waits for requests at most.
+  // The longest that sealing waits for requests.
   const signal = AbortSignal.timeout(8000);
   for (let round = 0; round < 3; round++) {
     const socket = connect(Number(port), hostname);
     const head = ['POST /system/unseal HTTP/1.1', `Host: ${hostname}:${port}`, 'Content-Type: application/json'];
     socket.write(`${[...head, `Content-Length: ${key.length}`, 'Connection: close'].join('\r\n')}\r\n\r\n`);
-    // It is there before the one that seals.
+    // It is connected before the request that seals.
     await once(socket, 'connect');
     assert.equal((await fetch(`${serving.url}/healthz`)).status, 200);
     const seal = () => fetch(`${serving.url}/system/seal`, { method: 'POST', headers, signal });

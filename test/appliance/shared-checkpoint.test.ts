@@ -1,4 +1,4 @@
-// Checkpoints of stores in a database run beside the serving thread, with a way to the database of their own.
+// Checkpoints of stores in a database run beside the serving thread, with a database connection of their own.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckpointThread } from '../../src/platform/threads/checkpoint.ts';
@@ -14,7 +14,7 @@ import { sqlWasm } from '../support/wasm.ts';
 
 const programs = postgresPrograms();
 
-/** Milliseconds for which others may wait. */
+/** Longest pause of other work, in milliseconds. */
 const longestPause = 30;
 
 if (!programs) {
@@ -61,7 +61,7 @@ if (!programs) {
         tx.record(activityInput(`act_${from}`));
       });
     }
-    // The thread is there, and its way to the database.
+    // Starts the thread and opens its connection.
     await store.checkpoint();
     await store.transaction((tx) => tx.notes.set('note 0', 'changed'));
     const pause = await longestGo(() => store.checkpoint());

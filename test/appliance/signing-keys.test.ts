@@ -1,5 +1,5 @@
 // Assets verified without the appliance: by the two programs of docs/verify-asset, from a header, an asset and the
-// public keys alone, with what a live appliance hands out through two rekeys and with the vectors of
+// public keys alone, with the output of a live appliance through two rekeys and with the vectors of
 // test/vectors/assets.json.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -28,7 +28,7 @@ interface Verdict {
   readonly stderr: string;
 }
 
-/** Runs each program that can be run here, and answers the verdict that all come to. */
+/** Runs each program that is available here and returns their common verdict. */
 function verified(header: string, asset: string, keys: string): Verdict {
   const files = { header, asset, keys };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
@@ -119,7 +119,7 @@ test('what a live appliance signed verifies without it, through two rekeys', asy
     /^valid: asset_\w{26}, version 3, .* epoch 3\n$/,
   );
   assert.equal(verified(first.header, JSON.stringify(current), published).code, 1, 'an older header signed older data');
-  // Decrypt answers the data of the version that the header signed; the parents have stayed.
+  // Decrypt returns the data of the version that the header signed; the parents have not changed.
   const old = await ok('POST', '/ks/decrypt', { header: first.header });
   const asItWas = { ...current, data: old.asset.data };
   assert.deepEqual(asItWas.data, first.asset.data);

@@ -1,5 +1,4 @@
-// What the address of a shared store says, what is refused of it, and where its password and its certificates come
-// from.
+// Parsing the URL of a shared store, what is refused in it, and where its password and certificates come from.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
@@ -108,7 +107,7 @@ test('where the password comes from, the nearest first', async () => {
   assert.equal(await asked('postgres://kms@/store?host=/run/pg', only), 'near');
   assert.equal(await asked('postgres://kms@localhost/other', only), undefined);
   assert.equal(await asked('postgres://kms@db/store', only), undefined);
-  // It is read anew, so that a new one counts without a restart.
+  // The file is read again each time, so that a new password counts without a restart.
   const { hosts, password } = await config('postgres://kms@db/store', { passwordFile });
   file('password', 'the next one\r\n');
   assert.equal(hosts[0] && (await password?.(hosts[0])), 'the next one');

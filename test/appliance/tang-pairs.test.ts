@@ -1,5 +1,5 @@
-// Key pairs for clients of Tang through everything that moves or reseals them: rekeys, new master keys, backups, a
-// database and back; and a frozen appliance that had several. What was bound to any of them is recovered.
+// Key pairs for clients of Tang through everything that moves or reseals them: rekeys, new master keys, backups, to a
+// database and back; and a frozen appliance that had several. Everything bound to any of them is recovered.
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ after(() => {
   rmSync(base, { recursive: true, force: true });
 });
 
-/** As a client on this machine. */
+/** A client on this machine. */
 function tangOf({ app }: Pick<OpenAppliance, 'app'>): TangFetch {
   return (request) => app.fetch(request, { surface: 'tang', tangClients: addressSet(['::1']), remoteAddress: '::1' });
 }
@@ -42,7 +42,7 @@ async function whileOpen(
 const rekey = async (ask: Place['local']): Promise<void> =>
   assert.equal((await ask('POST', '/local/tenants/default/rekey', {})).status, 200);
 
-/** Pairs of both sides of a rekey. */
+/** Key pairs from before and after a rekey. */
 const sampleOf = (p: Place): Promise<TangSample> => tangSample(p.local, tangOf(p.appliance), () => rekey(p.local));
 
 test('new keys of tenant and appliance, a backup of all, and a database and back', async () => {
@@ -83,8 +83,8 @@ test('new keys of tenant and appliance, a backup of all, and a database and back
   });
 });
 
-// `test/compat/tang-1` is a backup of an appliance that has several pairs, made before and after a rekey, its master
-// key, and what was recovered with each. KMS_WRITE_FIXTURE=1 writes it where there is none.
+// `test/compat/tang-1` is a backup of an appliance with several pairs, made before and after a rekey, its master key,
+// and the value recovered with each. KMS_WRITE_FIXTURE=1 writes it if it is missing.
 const fixture = join(import.meta.dirname, '../compat/tang-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);

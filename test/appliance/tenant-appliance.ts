@@ -1,4 +1,5 @@
-// A whole appliance on disk for tests of tenants: its own clock, requests by host, and the operator's requests.
+// A whole appliance on disk for tests of tenants: with a clock of its own, requests by host, and the operator's
+// requests.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -22,9 +23,9 @@ export interface Place {
   readonly events: ApplianceEvent[];
   readonly clock: { ahead: number };
   readonly appliance: OpenAppliance;
-  /** A request of the operator; `tenant` names the tenant where that matters. */
+  /** Sends a request as the operator; `tenant` names the tenant if it matters. */
   local(method: string, path: string, body?: object, tenant?: string): Promise<Answer>;
-  /** A request from the network. */
+  /** Sends a request from the network. */
   at(host: string, method: string, path: string, key: string | undefined, body?: object): Promise<Answer>;
   /** Closes and opens it again. */
   reopen(): Promise<void>;
@@ -68,7 +69,7 @@ export async function place(hosts?: readonly string[]): Promise<Place> {
   };
 }
 
-/** What the operator asks of an open appliance. */
+/** Sends the operator's requests to an open appliance. */
 export function asking(appliance: OpenAppliance): Place['local'] {
   return (method, path, body, tenant) =>
     answer(
@@ -95,7 +96,7 @@ export function openAt(
     keyFile,
     baseUrl: () => baseUrl,
     world: { ...world, now: () => world.now() + clock.ahead, elapsed: () => world.elapsed() + clock.ahead },
-    // All of it is lived through.
+    // Uptime advances with the clock, so that the time counts as passed.
     uptime: () => performance.now() + clock.ahead,
     onEvent: (event) => events.push(event),
   });
@@ -122,8 +123,8 @@ async function answer(pending: Response | Promise<Response>): Promise<Answer> {
 }
 
 /**
- * The answers to requests of several kinds to a tenant that `deletes` deletes while they are on their way: they were
- * let in, and their bodies come only then.
+ * Answers to requests of several kinds to a tenant that `deletes` deletes while they are in flight: they are admitted,
+ * and their bodies arrive only afterwards.
  */
 export async function deletedMeanwhile(
   fetch: (request: Request) => Response | Promise<Response>,

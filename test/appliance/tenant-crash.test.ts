@@ -51,7 +51,7 @@ function watched(files: Files, before: () => void): Files {
   };
 }
 
-/** Runs `work` and answers copies of the directory as it was before each change of a file, and at the end. */
+/** Runs `work` and returns copies of the directory from before each change of a file, and from the end. */
 async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => Promise<unknown>): Promise<string[]> {
   await p.appliance.close();
   const copies: string[] = [];
@@ -90,11 +90,11 @@ async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => P
 interface Found {
   readonly tenants: readonly { readonly name: string; readonly deletedAt?: string }[];
   readonly events: readonly ApplianceEvent[];
-  /** Whether each tenant that serves can write. */
+  /** Whether each serving tenant can write. */
   readonly works: boolean;
 }
 
-/** Opens a copy, twice: the second time there is nothing left to clear away. */
+/** Opens a copy twice: the second time there is nothing left to clean up. */
 async function opened(data: string, keyFile: string, ahead = 0): Promise<Found> {
   const world = systemWorld();
   const events: ApplianceEvent[] = [];
@@ -164,7 +164,7 @@ test('erasing a tenant', async () => {
   const keyFile = p.made.keyFile;
   await p.local('POST', '/local/tenants', { name: 'blue', hosts: ['blue.example'] });
   await p.local('DELETE', '/local/tenants/blue');
-  // They are lived through.
+  // The days count as passed.
   p.clock.ahead = 31 * day;
   const copies = await copiesOf(p, 31 * day, (admin) => admin.purge(Date.now() + 31 * day));
   assert.ok(copies.length > 2, `${copies.length} steps`);
@@ -206,7 +206,7 @@ test('a step that fails without a crash leaves nothing behind', async () => {
     });
     const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, sealInFiles(files, '/nowhere'));
     const stores = { root: p.data, files, wasm: await sqlWasm() };
-    // The appliance's own store is on another disk, so to speak.
+    // The system store's writes don't fail, as if it were on another disk.
     const own = { ...stores, files: nodeFiles(p.data) };
     const system = await openSystemStore(own, seal.current.keysFor(systemDir));
     const tenants = new Tenants();

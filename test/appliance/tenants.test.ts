@@ -1,5 +1,5 @@
-// Tenants of an appliance on disk: made, changed, deleted, restored and erased while it serves, and kept apart from
-// each other.
+// Tenants of an appliance on disk: made, changed, deleted, restored and erased while it serves, and isolated from each
+// other.
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -298,7 +298,7 @@ test('a deleted tenant is gone at once, restorable for 30 days, and erased after
   p.clock.ahead += 30 * day + 1;
   assert.equal((await restore({})).status, 404);
   await p.reopen();
-  // Closing waits for what the start began.
+  // Closing waits for the purge that the start began.
   await p.reopen();
   assert.deepEqual(await names(p, '?deleted=true'), ['default', 'blue']);
   assert.deepEqual(
@@ -311,7 +311,7 @@ test('a deleted tenant is gone at once, restorable for 30 days, and erased after
   assert.ok(p.events.some(({ message }) => /old-blue .* is erased/.test(message)));
 });
 
-/** How many directories there are, and how many stores the seal has keys for. */
+/** The number of directories, and of stores that the seal has keys for. */
 async function stores({ data }: Place): Promise<number[]> {
   const seal = JSON.parse(await readFile(join(data, 'kms.seal'), 'utf8'));
   return [(await readdir(join(data, 'tenants'))).length, seal.keys.length];

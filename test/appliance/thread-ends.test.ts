@@ -1,4 +1,4 @@
-// The end of threads: after what they do, with a collection ahead of it, and in the time that they have.
+// How threads end: after their last order, with a garbage collection first, and within their time limit.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// Threads of the appliance that begin at the same time.
+// Threads of the appliance that start at the same time.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -8,7 +8,7 @@ import { startWorker } from '../../src/platform/program-files.ts';
 const mb = 2 ** 20;
 
 test('each thread has the young memory that its work needs, whatever the process and others have', async () => {
-  // As the executable has it.
+  // The executable's own flag.
   setFlagsFromString('--max-semi-space-size=16');
   const threads = [
     startWorker({ kind: 'passwords' }),
@@ -16,7 +16,7 @@ test('each thread has the young memory that its work needs, whatever the process
     startWorker({ kind: 'passwords' }),
   ];
   await Promise.all(threads.map((thread) => once(thread, 'online')));
-  // Old memory, and three parts of young memory.
+  // The limit is old memory plus three semi-spaces of young memory.
   const young = threads.map(async (thread) => {
     const { heap_size_limit: all } = await thread.getHeapStatistics();
     return all / mb - (thread.resourceLimits?.maxOldGenerationSizeMb ?? 0);

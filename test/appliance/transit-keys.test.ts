@@ -1,5 +1,6 @@
-// The keys of transit rings through everything that moves or reseals them: rekeys, new master keys, backups, a database
-// and back, nodes of a shared store; and a frozen appliance of the first program that had them. What they made opens.
+// Keys of transit rings through everything that moves or reseals them: rekeys, new master keys, backups, to a database
+// and back, nodes of a shared store; and a frozen appliance of the first program that had them. Everything made with
+// them opens.
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,7 @@ after(() => {
 
 type Ask = Place['local'];
 
-/** Opens what is there, and closes it again. `at`: what time it is. */
+/** Opens an appliance, runs `work`, and closes it again. `at` sets its clock. */
 async function whileOpen(
   options: { readonly data: string; readonly keyFile?: string; readonly store?: StoreSource; readonly at?: number },
   work: (ask: Ask) => Promise<void>,
@@ -114,8 +115,8 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   for (const store of [one, other]) await store.close();
 });
 
-// `test/compat/transit-1` is a backup of an appliance that has all kinds of transit rings, its master key, and what
-// they made. KMS_WRITE_FIXTURE=1 writes it where there is none.
+// `test/compat/transit-1` is a backup of an appliance with all kinds of transit rings, its master key, and the results.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 const fixture = join(import.meta.dirname, '../compat/transit-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   mkdirSync(fixture);
@@ -134,7 +135,7 @@ test('transit-1: what the first program with transit rings made opens for ever',
   chmodSync(keyFile, 0o600);
   const data = join(base, 'compat');
   await restoreAppliance({ from: join(fixture, 'backup.kms-backup'), data, keys: { keyFile, env: () => undefined } });
-  // While the deleted ring can still be brought back.
+  // While the deleted ring can still be restored.
   await whileOpen({ data, at: sample.at + 3_600_000 }, (ask) => opensAll(ask, sample));
   await whileOpen({ data, at: sample.at + 31 * 86_400_000 }, async (ask) => {
     assert.equal((await ask('POST', `/transit/rings/${sample.deletedId}/restore`, {})).status, 404);

@@ -1,4 +1,5 @@
-// What the network may try to unseal: held back by address, bounded, and never in the way of whoever is at the machine.
+// Attempts to unseal over the network: limited by address, bounded, and never in the way of an administrator at the
+// machine.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,7 +85,7 @@ test('whoever is at the machine overtakes passphrases from the network', async (
   const guesses = Array.from({ length: 8 }, (_, n) =>
     send({ passphrase: `guess ${n}, which is wrong` }, `192.0.2.${n}`).finally(() => answered++),
   );
-  // They are on their way: the first is being tried.
+  // They are in flight: the first is being tried.
   while ((await send({ passphrase: 'another' }, '192.0.2.0')).status !== 429);
   const headers = { 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify({ passphrase }) };
@@ -92,7 +93,7 @@ test('whoever is at the machine overtakes passphrases from the network', async (
   assert.deepEqual([opened.status, await opened.json()], [200, { sealed: false, kinds: ['passphrase'] }]);
   assert.ok(answered < guesses.length, 'it did not wait for all of them');
   const statuses = (await Promise.all(guesses)).map(({ status }) => status);
-  // Those that were not tried any more find it open.
+  // Attempts that were not tried yet find it open.
   for (const status of statuses) assert.ok([200, 400, 429].includes(status), String(statuses));
   assert.ok(statuses.includes(200));
   await serving.close();

@@ -1,5 +1,5 @@
-// A release is taken as its owner signed it, for this machine, whole; everything else is refused with a reason, and
-// nothing that stands in a tarball gets anywhere.
+// A release is accepted only as its owner signed it, for this machine, and complete; everything else is refused with a
+// reason, and no tarball entry is written anywhere else.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const manifest = {
 
 const entry = (path: string, bytes: Uint8Array, mode = 0o644): Entry => ({ path, mode, bytes });
 
-/** What is in a tarball whose manifest says this. */
+/** Entries of a tarball with this manifest. */
 function entries(said: unknown = manifest, signer = key): Entry[] {
   const text = utf8(JSON.stringify(said));
   return [
@@ -149,7 +149,7 @@ test('cut off anywhere, in the packed or in the unpacked form, and with one byte
   for (let at = 2; at < whole.length; at += 5) {
     const changed = Buffer.from(whole);
     changed.writeUInt8((changed[at] ?? 0) ^ 0x01, at);
-    // A bit of the header of gzip that means nothing may change; what was signed may not.
+    // An unused bit of the gzip header may change; signed content may not.
     const read = await readRelease(written(changed), key).catch((error) => error);
     if (!(read instanceof Error)) assert.deepEqual(read.manifest, manifest);
     else assert.ok(read instanceof KmsError && read.code === 'refused', String(read));
@@ -178,7 +178,7 @@ test('links, devices, paths that lead elsewhere, two of a name: nothing of them 
   }
   for (const path of ['../kms', '/kms', '../../kms', 'top/../kms', 'a/b/kms', 'kms']) {
     const made = packed([{ ...program, path }, ...signed]);
-    // One directory, whatever it is called, holds the three: with `..` for one, nothing is gone to.
+    // The three may be in one directory of any name: if it is `..`, no path is followed.
     if (path === '../kms') assert.equal((await readRelease(made, key)).manifest.version, '9.8.7');
     else await refused(made, /expected kms and manifest\.json in it/);
   }

@@ -1,5 +1,5 @@
-// How a server is stopped and started: the unit is found by its process, systemctl is called as it has to be (a program
-// that notes how it was called is in its place here), and what takes too long or fails is said.
+// How a server is stopped and started: its unit is found by its process, systemctl gets the right arguments (a stand-in
+// records them), and timeouts and failures are reported.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,7 +84,7 @@ test('commands that fail or take too long; a stop is judged by whether the direc
   await assert.rejects(one.start(commands, '/kms'), { message: 'the command that is to start it ended with 7' });
   await assert.rejects(one.start({ ...commands, start: 'sleep 60' }, '/kms'), { message: /took longer than 0\.3 s/ });
   const lock = lockDirectory(data);
-  // This very process holds it, and is no server of that executable: it is left alone.
+  // This very process holds the lock, but does not run that executable: it is left alone.
   await assert.rejects(one.stop(commands, '/kms'), { code: 'in-use', message: new RegExp(`process ${process.pid}`) });
   lock.release();
   await one.stop(commands, '/kms');

@@ -1,6 +1,6 @@
-// An upgrade that is cut off at every point that it reaches, and ended by the next run: one of two versions is there,
-// whole, with the data that belong to it, and nothing that was acknowledged is lost. The points are found by running it
-// once, so that a new step is swept too.
+// An upgrade that is cut off at every point, and finished by the next run: one of the two versions is there, whole,
+// with its own data, and nothing acknowledged is lost. The points are found by running it once, so that a new step is
+// swept too.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
@@ -34,7 +34,7 @@ const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));
 after(() => rmSync(base, { recursive: true, force: true }));
 
 let dirs = 0;
-/** An old executable, data, and a server that runs. */
+/** An old executable, data, and a running server. */
 function place(): string {
   const dir = join(base, `place-${++dirs}`);
   const data = join(dir, 'data');
@@ -64,7 +64,7 @@ async function run(input: RunInput): Promise<RunReport> {
   }
 }
 
-/** One version is there with its data, it serves, and nothing else is left. */
+/** Checks that one version is there with its data, that it serves, and that nothing else is left. */
 function assertWorks(dir: string, version: 'old' | 'new', what: string): void {
   const data = join(dir, 'data');
   assert.equal(readFileSync(join(dir, 'kms'), 'utf8'), `the ${version} executable`, what);
@@ -195,7 +195,7 @@ test('a lock that an upgrade left behind, or that is taken away, keeps nobody ou
     );
   });
   assert.ok(!existsSync(lock));
-  // A name that any user of the machine could take stops nobody.
+  // A name that any local user could take blocks no upgrade.
   const name = `\0kms-upgrade-${createHash('sha256').update(dir).digest('hex').slice(0, 32)}`;
   const squatter = createServer().listen(name);
   await once(squatter, 'listening');
@@ -211,7 +211,7 @@ test('root upgrades the service of another user: what is there stays that userâ€
   ): Promise<{ dir: string; data: string; ports: UpgradePorts; used: unknown[] }> => {
     const dir = place();
     const data = join(dir, 'data');
-    // That user gets there.
+    // Lets that user enter the directories.
     for (const above of [base, dir]) chmodSync(above, 0o711);
     const used: unknown[] = [];
     const asked = async (service: unknown): Promise<void> => {
@@ -252,7 +252,7 @@ test('root upgrades the service of another user: what is there stays that userâ€
   assert.deepEqual(readdirSync(whole.dir).sort(), ['data', 'kms', 'kms.previous', 'model.json']);
   assert.deepEqual(whole.used, [service, service, service]);
 
-  // Cut off, and changed by the service: other commands, other executables, or made up altogether.
+  // Cut off, then tampered with by the service: other commands, other executables, or a made-up journal.
   const cut = await start('trying: begin');
   const its = join(cut.dir, 'kms');
   const reached = new Promise<void>((resolve) => {

@@ -1,6 +1,6 @@
-// What concerns the whole appliance, asked for by everybody: the operator tenant's keys, another tenant's, strangers,
-// and the administrator at the machine. Each act is answered as the table says, and stands in the log of every tenant
-// or of none.
+// Operations on the whole appliance, attempted with the operator tenant's keys, another tenant's, as a stranger, and by
+// the administrator at the machine. Each is answered as the table says, and recorded in the log of every tenant or of
+// none.
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -49,7 +49,7 @@ function local(method: string, path: string, body?: object, tenant = 'default'):
   return answerOf(socket(request(`http://kms.local${path}`, method, body, { 'kms-tenant': tenant })));
 }
 
-/** `localhost` is the other tenant's host, and 127.0.0.1 everybody else's. */
+/** `localhost` is the other tenant's host; 127.0.0.1 is served by the operator tenant. */
 function network(method: string, path: string, as: Who, body?: object): Promise<Answer> {
   const { host, key } = whos[as];
   const url = new URL(path, serving.url);
@@ -210,7 +210,7 @@ test('unsealing from the network takes a secret; looking for the key and forgett
     if (isSealed) assert.equal((await network('POST', '/system/seal', 'operator')).status, 200);
     for (const who of Object.keys(whos) as Who[]) {
       for (const body of [{ retry: true }, { reset: true }]) {
-        // More often than wrong secrets are looked at: it is no try.
+        // More often than wrong secrets are allowed: it does not count as an attempt.
         for (let i = 0; i < 7; i++) {
           const answer = await network('POST', '/system/unseal', who, body);
           assert.equal(answer.status, 403, who);

@@ -1,4 +1,4 @@
-// The page on the architecture is a map: every place that it names is there.
+// The architecture page is a map: every file and folder that it names exists.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';

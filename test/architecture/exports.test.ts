@@ -1,16 +1,17 @@
-// Nothing is exported that no other file takes: what only its own file uses is that file's, what nobody uses is gone.
+// Nothing is exported that no other file imports: names that only their own file uses stay private, unused ones are
+// deleted.
 import assert from 'node:assert/strict';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { codeOf, sources } from './imports.ts';
 
-/** Whoever uses the product takes these; the commands are found by the names of the grammar. */
+/** The library's users import these; commands are found by the names of the grammar. */
 const takenFromOutside = /^src\/(?:client\/(?:sdk|methods)|cli\/commands\/[\w-]+)\.ts$/;
 
 const declaration =
   /^export\s+(?:abstract\s+)?(?:async\s+)?(?:const|let|function\*?|class|interface|type|enum)\s+(\w+)|^export\s+(?:type\s+)?\{([^}]*)\}/gm;
 const named = /(?:import|export)\s+(?:type\s+)?(?:\w+,\s*)?\{([^}]*)\}\s+from\s+['"](\.[^'"]+)['"]/g;
-/** Whose names stand somewhere else in the file. */
+/** Imports of whole modules, whose names appear elsewhere in the file. */
 const whole =
   /\bimport\(\s*['"](\.[^'"]+)['"]\s*\)|(?:import|export)\s+\*(?:\s+as\s+\w+)?\s+from\s+['"](\.[^'"]+)['"]/g;
 
@@ -28,7 +29,7 @@ function exportsOf(code: string): string[] {
   );
 }
 
-/** What a file takes, as `path name`. */
+/** Names that a file imports, as `path name`. */
 function* takenBy(file: string, code: string, all: ReadonlyMap<string, readonly string[]>): Generator<string> {
   const target = (specifier: string): string => normalize(join(dirname(file), specifier));
   for (const [, list = '', specifier = ''] of code.matchAll(named)) {

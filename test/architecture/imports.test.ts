@@ -1,15 +1,15 @@
-// Who may import whom: the layers, the packages that belong to one layer each, where the environment is read, and that
-// there is no cycle. And how wide comments are.
+// Import rules: the layers, the packages that belong to one layer each, the files that read the environment, and no
+// cycles. Also the maximum width of comments.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOf, type Import, importsOf, sources, textOf } from './imports.ts';
 
-/** Rooms of what an appliance consists of besides its operations; `appliance` puts them together. */
+/** Folders that an appliance consists of besides its operations; `appliance` puts them together. */
 const machinery = ['upgrade', 'doctor', 'cluster', 'telemetry', 'backup', 'storage', 'custody', 'platform'];
-/** What those rooms and `appliance` know of the operations, and what is below these. */
+/** Folders that those and `appliance` may import: the operations and everything below them. */
 const operations = ['core', 'api', 'model', 'store', 'seal', 'crypto', 'errors.ts', 'version.ts'];
 
-/** What each folder of src may import besides itself. */
+/** Folders that each folder of src may import besides itself. */
 const layers: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli', 'errors.ts'],
   'errors.ts': ['system-words.ts'],
@@ -39,14 +39,14 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   console: ['client', 'api', 'model', 'errors.ts', 'version.ts'],
 };
 
-/** Packages by the folders that may import them; one that is not here may be imported nowhere. */
+/** Folders that may import a package; an unlisted package may be imported nowhere. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   '@noble/ciphers': ['crypto'],
   '@noble/curves': ['crypto'],
   '@noble/hashes': ['crypto'],
   '@noble/post-quantum': ['crypto'],
   'sql.js': ['store'],
-  // Loaded where a shared database is configured.
+  // Loaded if a shared database is configured.
   pg: ['store'],
   hono: ['http'],
   // HTML from templates; a part of Hono that knows no server.
@@ -71,19 +71,16 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   'prom-client': ['telemetry'],
 };
 
-/**
- * Imports that the table does not have but that are meant: types that lie in another layer, and code that is loaded
- * when used.
- */
+/** Intended exceptions from the table: types from another layer, and code that is loaded on demand. */
 function isMeant({ from, to, typeOnly }: Import, code: string): boolean {
   // A CLI command that works without a server loads it in process.
   if (from.startsWith('src/cli/') && ['server', 'appliance', ...machinery].includes(folderOf(to)))
     return typeOnly || isLazy(code, to);
-  // Key material is handed to the store as an object whose type lies with the seal.
+  // Key material is passed to the store as an object whose type belongs to the seal.
   if (from.startsWith('src/store/') && to === 'src/seal/tenant-keys.ts') return typeOnly;
-  // What operations take and answer is said once, on the wire.
+  // The wire contract declares the input and output types of operations once.
   if (from.startsWith('src/core/') && to.startsWith('src/api/')) return typeOnly;
-  // Routes and dialects know the store and the tenant's keys by their types.
+  // Routes and dialects refer to the store and the tenant's keys only by type.
   if (/^src\/(http|dialects)\//.test(from) && /^src\/(store|seal)\//.test(to)) return typeOnly;
   return false;
 }
@@ -187,7 +184,7 @@ test('the environment is read in one file per edge, and nothing but the edge exi
   }
 });
 
-/** Files of src that open others by their paths, and in which directory, where nobody else writes. */
+/** Files of src that open others by path, and the directories where they do, in which only this user writes. */
 const ownFiles: Readonly<Record<string, string>> = {
   'src/platform/file-system.ts': 'the new data directory',
   'src/cluster/held-directory.ts': 'the data directory',
@@ -203,7 +200,7 @@ const ownFiles: Readonly<Record<string, string>> = {
   'src/appliance/worker.ts': 'the data directory',
   'src/upgrade/journal.ts': 'the data directory',
 };
-/** Files of src that work in directories that others may write: no path is used there. */
+/** Files of src that work in directories where others may write: they must not use paths. */
 const foreign = /^src\/(?:backup|telemetry\/streaming)\/|^src\/upgrade\/release\.ts$/;
 
 test('where others may write nothing is reached by its path', () => {

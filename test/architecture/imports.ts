@@ -1,15 +1,15 @@
-// Reads which module imports which: every static, re-exporting and dynamic import in the sources, by one pattern over
+// Finds the imports of each module: every static, re-exporting and dynamic import in the sources, by one pattern over
 // the text without its comments.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface Import {
-  /** A path from the root of the repository, such as `src/core/rings.ts`. */
+  /** A path relative to the repository's root, such as `src/core/rings.ts`. */
   readonly from: string;
-  /** Such a path too, or the name of a package, such as `node:fs` or `hono/cors`. */
+  /** Another such path, or the name of a package, such as `node:fs` or `hono/cors`. */
   readonly to: string;
-  /** Types alone: gone at run time. */
+  /** An import of types only, which is gone at run time. */
   readonly typeOnly: boolean;
 }
 
@@ -28,7 +28,7 @@ export function textOf(source: string): string {
   return readFileSync(join(root, source), 'utf8');
 }
 
-/** Without comments: whole lines of `//` and blocks of `/* … *​/`. */
+/** Removes comments: whole lines of `//` and blocks of `/* … *​/`. */
 export function codeOf(source: string): string {
   return textOf(source)
     .replace(/\/\*[\s\S]*?\*\//g, '')

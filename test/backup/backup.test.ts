@@ -1,4 +1,4 @@
-// Backup files: made while the appliance writes and checkpoints, proven, restored with a crash at each step, and
+// Backup files: made while the appliance writes and checkpoints, verified, restored with a crash at each step, and
 // damaged at each byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -92,7 +92,7 @@ test('no byte can be another', async () => {
     await checkDigests(files, await openBackup(files, name));
   };
   await check(bytes);
-  // Each third byte of the structure, and every 211th of all.
+  // Every third byte of the structure, and every 211th of the whole file.
   const ends = bytes.length - 2500;
   for (let at = 0; at < bytes.length; at += at < 200 || at > ends ? 3 : 211) {
     const changed = bytes.slice();
@@ -117,7 +117,7 @@ test('digests that were made to fit do not make a backup', async () => {
   const changed = bytes.slice();
   const digit = at + '"sequence":'.length;
   changed[digit] = changed[digit] === 0x31 ? 0x32 : 0x31;
-  // Everything but the parts' content is under the last digest.
+  // The last digest covers everything but the parts' content.
   const files = new MemoryFiles();
   await files.replace(name, bytes);
   const { parts } = await openBackup(files, name);

@@ -1,4 +1,4 @@
-// A whole appliance and its copies: over HTTP, on schedule, shipped, restored, and what is told of them.
+// A whole appliance and its copies: made over HTTP and on schedule, shipped, restored, and reported on.
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -462,7 +462,7 @@ test('shipping that was cut off around a new seal: the one that the last point n
   await appliance.close();
   const newer = await readFile(seal);
 
-  // The point is there, its seal not in its place yet.
+  // The point has arrived, its seal is not in place yet.
   await writeFile(seal, older);
   await writeFile(`${seal}.next`, newer);
   assert.deepEqual(await restored('named'), ['one', 'two']);
@@ -471,7 +471,7 @@ test('shipping that was cut off around a new seal: the one that the last point n
   await writeFile(join(to, name, 'points.kms'), journal);
   assert.deepEqual(await restored('unnamed'), ['one']);
 
-  // Either way shipping goes on.
+  // Shipping continues in both cases.
   await writeFile(join(to, name, 'points.kms'), whole);
   appliance = await open({ copies: { shipping } });
   await makeRing(appliance, made, 'three');

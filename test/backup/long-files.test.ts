@@ -1,5 +1,5 @@
-// Files of any length, which cost whoever makes them nothing, in the place of each file that is shipped: whoever reads
-// there says so in time, in little memory, and holds nobody up. And numbers that nobody proved.
+// Sparse files of any length, which cost an attacker nothing, instead of each shipped file: a reader reports them in
+// time, uses little memory, and blocks no other work. Also numbers in files that are not authenticated.
 import assert from 'node:assert/strict';
 import {
   copyFileSync,
@@ -27,7 +27,7 @@ import { until } from '../support/until.ts';
 
 const env = (): undefined => undefined;
 const huge = 64 * 1024 ** 3;
-/** A journal of this length is one by its length alone. */
+/** A journal of this length is refused for its length alone. */
 const long = 200 * 1024 ** 2;
 const mostTime = 10_000;
 const mostHeld = 1000;
@@ -36,7 +36,7 @@ const mostMemory = 250 * 1024 ** 2;
 interface Scene {
   readonly at: StreamedAppliance;
   readonly shipped: string;
-  /** The directory of its life. */
+  /** Shipped directory of the current life. */
   readonly life: string;
 }
 
@@ -51,7 +51,7 @@ async function scene(): Promise<Scene> {
   return { at, shipped, life: join(shipped, readdirSync(shipped)[0] ?? '') };
 }
 
-/** Does something within time and memory, while others have their turn. */
+/** Runs `work` within limits of time and memory, without blocking the event loop. */
 async function lightly<T>(what: string, work: () => Promise<T>): Promise<T> {
   const held = monitorEventLoopDelay({ resolution: 10 });
   const began = Date.now();
@@ -80,7 +80,7 @@ function makeLong(path: string, length: number): void {
 
 let count = 0;
 
-/** Follows for one look; answers what is wrong, if anything is, and how many bytes it took. */
+/** Follows until the first look is over; returns the problem reported, if any, and the bytes that it took. */
 async function followed({ at, shipped }: Scene, keyFile: string | undefined) {
   const data = join(at.dir, `standby-${++count}`);
   const standby = await Standby.open({ from: shipped, data, keys: { keys: { keyFile, env } } });
@@ -192,7 +192,7 @@ test('a journal that becomes long forgets the older half of its points, and read
   };
   const target = await open(1000);
   for (let at = 1; at <= 10; at++) {
-    // The first point alone names the tenant, which the others have still.
+    // Only the first point names the tenant, which the others still have.
     const stores = { system: { uid, snapshot: 1, log: 1, offset: at, segments: 0 } };
     const tenant = { [dir]: { uid, snapshot: 1, log: 1, offset: 1, segments: 0 } };
     await target.note({ at, keyEpoch: 1, stores: at === 1 ? { ...stores, ...tenant } : stores });

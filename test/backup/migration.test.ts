@@ -1,5 +1,5 @@
-// What an older program made is backed up before it is changed; what a newer one made is refused with a line that says
-// so.
+// Data of an older program are backed up before they are migrated; data of a newer one are refused with a line that
+// says so.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -7,39 +7,30 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
+import type { ApplianceOptions } from '../../src/appliance/open-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { verifyBackup } from '../../src/backup/verify.ts';
-import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { systemDir } from '../../src/platform/data-dir.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
-import { createStore } from '../../src/storage/stores.ts';
-import { systemTables } from '../../src/store/tables/databases.ts';
 import { type Migration, systemMigrations } from '../../src/store/tables/migrations.ts';
-import { openEmbedded } from '../support/embedded-store.ts';
-import { sqlWasm } from '../support/wasm.ts';
 
 const base = await mkdtemp(join(tmpdir(), 'kms-migration-'));
 after(() => rm(base, { recursive: true, force: true }));
 
-/** An appliance whose own store was made with these migrations. */
-async function madeWith(name: string, migrations: readonly Migration[]): Promise<string> {
+/** A migration of the system store in the next program. */
+const later: Migration = { name: 'later', statements: ['CREATE TABLE later (x)'] };
+
+/** Starts the appliance as the next program would, with one more migration of the system store. */
+async function startNext(options: ApplianceOptions): ReturnType<typeof openAppliance> {
+  // Cast: the tested program's list of migrations, in this process.
+  const steps = systemMigrations as Migration[];
+  steps.push(later);
+  return openAppliance(options).finally(() => steps.pop());
+}
+
+async function made(name: string): Promise<string> {
   const data = join(base, name);
   await initAppliance({ data });
-  const { seal } = await openSealFile(data, {});
-  const files = nodeFiles(data);
-  const keys = seal.keysFor(systemDir);
-  const open = (list: readonly Migration[]) =>
-    openEmbedded({ files, dir: systemDir, keys, wasm: sqlWasm, migrations: list, tables: systemTables });
-  const first = await open(systemMigrations);
-  const records = await first.transaction(({ tenants }) => tenants.all());
-  await first.close();
-  await files.removeDir(systemDir);
-  await createStore({ root: data, files, wasm: sqlWasm }, systemDir, keys, Date.now());
-  const again = await open(migrations);
-  await again.transaction(({ tenants }) => {
-    for (const record of records) tenants.insert(record);
-  });
-  await again.close();
   return data;
 }
 
@@ -47,10 +38,10 @@ const backupsIn = async (data: string): Promise<string[]> =>
   (await readdir(data)).filter((name) => name.startsWith('before-migration-'));
 
 test('the first start of a newer program makes a backup first, and no later start does', async () => {
-  const data = await madeWith('older', systemMigrations.slice(0, 1));
+  const data = await made('older');
   assert.deepEqual(await backupsIn(data), []);
   for (let start = 0; start < 2; start++) {
-    const appliance = await openAppliance({ data });
+    const appliance = await startNext({ data });
     await appliance.close();
     assert.equal((await backupsIn(data)).length, 1);
   }
@@ -72,9 +63,9 @@ test('the first start of a newer program makes a backup first, and no later star
 });
 
 test('without room for the backup nothing is changed', async () => {
-  const data = await madeWith('full', systemMigrations.slice(0, 1));
+  const data = await made('full');
   const before = await readdir(join(data, systemDir));
-  // A directory where the file's draft would be.
+  // Puts a directory where the file's draft would go.
   const clock = Date.UTC(2026, 0, 2, 3, 4, 5);
   const world = {
     now: () => clock,
@@ -84,17 +75,15 @@ test('without room for the backup nothing is changed', async () => {
   };
   await nodeFiles(data).makeDir('before-migration-20260102T030405Z.kms-backup.tmp');
   await assert.rejects(
-    openAppliance({ data, world }),
+    startNext({ data, world }),
     /the backup before the migration could not be made; nothing was changed/,
   );
   assert.deepEqual(await readdir(join(data, systemDir)), before);
 });
 
 test('a newer schema, snapshot, log and seal are refused', async () => {
-  const newer = await madeWith('newer', [
-    ...systemMigrations,
-    { name: 'later', statements: ['CREATE TABLE later (x)'] },
-  ]);
+  const newer = await made('newer');
+  await (await startNext({ data: newer })).close();
   const known = systemMigrations.length;
   const wrong = new RegExp(`schema version ${known + 1}, this program knows versions up to ${known}$`);
   await assert.rejects(openAppliance({ data: newer }), { message: wrong });
@@ -113,6 +102,6 @@ test('a newer schema, snapshot, log and seal are refused', async () => {
   const data = join(base, 'seal');
   await initAppliance({ data });
   const seal = await readFile(join(data, 'kms.seal'), 'utf8');
-  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 3', '"version": 9'));
-  await assert.rejects(openAppliance({ data }), /expected seal version 3, found 9/);
+  await writeFile(join(data, 'kms.seal'), seal.replace('"version": 1', '"version": 9'));
+  await assert.rejects(openAppliance({ data }), /expected seal version 1, found 9/);
 });

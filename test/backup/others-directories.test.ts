@@ -1,6 +1,6 @@
-// An appliance whose shipped copies, backups and streamed activity lie where somebody else writes too, who puts links,
-// further names of live files and pipes in the place of every directory and file there: the live data stay as they are,
-// what is wrong is said, and once it is put right everything goes on. And what restores and follows reads no link.
+// Others can write to the directories of shipped copies, backups and streamed activity, and put symbolic links, hard
+// links to live files and pipes there in place of every directory and file. The live data stay untouched, the problem
+// is reported, and everything continues once it is repaired. Restoring and following read through no link.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -33,14 +33,14 @@ after(() => rmSync(base, { recursive: true, force: true }));
 const env = (): undefined => undefined;
 const linkSaid = /is a symbolic link, and others may write there: it is not followed/;
 
-/** Bytes of every file in the data directory that only grows, by path. */
+/** Contents of the append-only files in the data directory, by path. */
 function grown(data: string): Map<string, Buffer> {
   const names = readdirSync(data, { recursive: true }).map(String);
   const stores = names.filter((name) => /\/(?:log|snapshot|activity)-[0-9]+\.kms$/.test(name));
   return new Map(stores.map((name) => [name, readFileSync(join(data, name))]));
 }
 
-/** Every log goes on as it was; behind what was written there is room. */
+/** Checks that every log still begins with the same bytes; after them is preallocated space. */
 function needUntouched(data: string, before: ReadonlyMap<string, Buffer>, what: string): void {
   for (const [name, bytes] of before) {
     const written = bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);
@@ -48,7 +48,7 @@ function needUntouched(data: string, before: ReadonlyMap<string, Buffer>, what: 
   }
 }
 
-/** All that is there, with bytes. */
+/** Names and contents of everything below `root`. */
 function stateOf(root: string): string {
   const names = readdirSync(root, { recursive: true }).map(String).sort();
   return names
@@ -106,23 +106,23 @@ const forFiles: Readonly<Record<string, Put>> = {
 };
 
 interface Component {
-  /** Below the directory; `.` is the directory itself. */
+  /** Relative to the directory; `.` is the directory itself. */
   readonly path: string;
   readonly isFile: boolean;
-  /** Below the data directory. */
+  /** Relative to the data directory. */
   readonly live: string;
 }
 
 interface Kind {
-  /** The directory, below the scene's. */
+  /** The directory, relative to the scene's. */
   readonly root: string;
   open(at: StreamedAppliance, root: string): Promise<void>;
   components(at: StreamedAppliance, root: string): readonly Component[];
-  /** Does what writes there, once; throws what is said of it. */
+  /** Writes there once; throws the reported problem. */
   work(scene: Scene): Promise<void>;
 }
 
-/** Names with a time in them, as they are about now and soon; any other as it is. */
+/** The name with its time replaced by the next seconds'; a name without a time unchanged. */
 function soon(name: string): readonly string[] {
   return [
     ...new Set(
@@ -183,7 +183,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       ];
     },
     async work({ at }) {
-      // It is restored on trial each time.
+      // Each backup is restored on trial.
       assert.ok((await at.appliance.copies.backUpNow())?.file);
     },
   },
@@ -279,7 +279,7 @@ test('a directory of others that is the data directory, in it or around it opens
   for (const path of [at.data, join(at.data, 'tenants'), join(at.dir, 'link'), at.dir]) {
     const before = grown(at.data);
     for (const kind of Object.values(kinds)) {
-      // A fence there could not be told from none, so nothing is served that ships to it.
+      // A planted fence could be mistaken for none, so an appliance that ships there does not start.
       const opened = await kind.open(at, path).then(
         () => true,
         (error: unknown) => String(error),
@@ -316,7 +316,7 @@ test('restoring, verifying and following read no link beneath what was named', a
   };
   for (const { path } of all.filter((each) => each.path !== '.' && !each.path.endsWith('.tmp'))) {
     for (const [reader, read] of Object.entries(readers)) {
-      // A restore asks for no fence: it begins a life of its own.
+      // A restore reads no fence: it begins a life of its own.
       if (reader === 'restore' && path.endsWith('kms.fence')) continue;
       const target = join(shipped, path);
       const aside = join(at.dir, 'aside');
@@ -348,7 +348,7 @@ test('links in the place of a trial restore, as soon as there is one, lead it no
   await kinds.backups?.open(at, backups);
   await place.make();
   const before = grown(at.data);
-  // The trial of a backup begins once it is there.
+  // The trial of a backup begins once the file is there.
   const code = `const fs = require('node:fs');
     process.chdir(${JSON.stringify(backups)});
     const tried = (work) => { try { work(); } catch {} };

@@ -1,5 +1,5 @@
-// Seeded lives of an appliance that ships to a second disk, with crashes of either side at any step: what arrived
-// restores at each moment, with everything that the last finished shipping brought, and never with anything half.
+// Seeded lives of an appliance that ships to a second disk, with crashes of either side at any step: the shipped copy
+// restores at each moment, with everything that the last completed shipping brought, and never with half a transaction.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { restoreInto } from '../../src/backup/restore.ts';
@@ -36,7 +36,7 @@ async function life(seed: number, report: Report): Promise<void> {
   let files = new SimFiles({ prng: generator });
   let target = new SimFiles({ prng: generator });
   await createSimAppliance(files, seal, generator);
-  /** What finished shippings brought: by when, up to which number. */
+  /** Completed shippings: their time, and the highest number that arrived. */
   const arrived: { at: number; number: number }[] = [];
   let now = 1000;
   let highest = 0;
@@ -82,7 +82,7 @@ async function life(seed: number, report: Report): Promise<void> {
     report.crashes++;
     await appliance.close().catch(() => {});
     const last = arrived.at(-1);
-    // As it is now, and as a loss of power would leave it.
+    // The disk as it is now, and as a power failure would leave it.
     const copies = [target.restart({ prng: generator })];
     target.crashed = false;
     for (const copy of copies) {
@@ -100,7 +100,7 @@ async function life(seed: number, report: Report): Promise<void> {
   }
 }
 
-/** Restores what is there; answers up to which number it goes. */
+/** Restores the shipped copy; returns the highest number in it. */
 async function restored(
   files: SimFiles,
   directory: string,

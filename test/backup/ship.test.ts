@@ -1,4 +1,4 @@
-// What is in a directory that was shipped to: only what the window needs, and nothing that could be changed unseen.
+// Contents of a shipped directory: only files that the window needs, all of them authenticated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Shipper } from '../../src/backup/ship.ts';

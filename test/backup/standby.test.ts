@@ -1,5 +1,5 @@
-// A standby in this process, of an appliance that ships: what it answers, what it takes and what it keeps, how it takes
-// over, and what the one before is then told, and may do.
+// A standby in this process, of an appliance that ships: its answers, the files it fetches and keeps, how it takes
+// over, and what the former primary then answers and may still do.
 import assert from 'node:assert/strict';
 import {
   cpSync,
@@ -44,12 +44,12 @@ interface Place {
   serveFirst(more?: Partial<ServeOptions>): Promise<Serving>;
   ask(serving: Pick<Serving, 'url'>, path: string, body?: object): Promise<Response>;
   names(serving: Pick<Serving, 'url'>): Promise<readonly string[]>;
-  /** The directory of the first life. */
+  /** Shipped directory of the first life. */
   life(): string;
-  /** Whether there is a point in its journal. */
+  /** Whether its journal has a point. */
   hasArrived(): boolean;
   standby(more?: Partial<ServeOptions>): ReturnType<typeof standBy>;
-  /** Opened without a server; not started. */
+  /** Opens a standby without a server, and does not start it. */
   offline(keyFile?: string, from?: string): Promise<Standby>;
 }
 
@@ -60,7 +60,7 @@ async function place(): Promise<Place> {
   const made = await initAppliance({ data: first, env });
   const common = { listen: '127.0.0.1:0', logLevel: 'silent', sources: { env } };
   const shipping = { shipping: { to: shipped, every: 50, window: 1e9 } };
-  // Where nobody finds it unless it is named.
+  // A path where the key is found only if it is named.
   const key = join(base, 'kept.key');
   renameSync(`${first}.master.key`, key);
   const headers = { authorization: `Bearer ${made.apiKey.key}`, 'content-type': 'application/json' };
@@ -144,7 +144,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
     assert.equal((await promote(p.second, body)).status, 400, JSON.stringify(body));
   }
 
-  // Somebody writes all the while; what was answered is there afterwards.
+  // A client writes all the while; everything acknowledged is there afterwards.
   const answered: string[] = [];
   let over = false;
   let both = 0;
@@ -172,7 +172,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
   assert.equal((await p.ask(second, '/readyz')).status, 200);
   assert.equal((await (await p.ask(second, '/readyz')).json()).epoch, taken.body.epoch);
 
-  // The old one says so to everybody, and lives.
+  // The former primary reports it on every path, and keeps running.
   for (const path of ['/readyz', '/ks/keyrings', '/console', '/system/seal-status', '/local/status']) {
     const answer = await p.ask(first, path);
     assert.equal(answer.status, 503, path);
@@ -182,7 +182,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
   assert.equal((await locally(p.first, 'GET', '/local/status')).status, 503);
   assert.equal((await locally(p.first, 'POST', '/system/unseal', { retry: true })).status, 503);
   await first.close();
-  // Nor does it come back, with what it shipped to or without.
+  // It does not start again either, with or without its shipping directory.
   await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
   await assert.rejects(p.serveFirst({ copies: {} }), { code: 'refused', message: gone });
   await assert.rejects(openAppliance({ data: p.first, keyFile: p.key, sources: { env } }), {
@@ -190,18 +190,18 @@ test('a switch-over loses nothing, and never do both serve', async () => {
     message: gone,
   });
 
-  // Promoted twice, or made a standby again: refused. What it was as a standby is gone.
+  // A second promotion, or becoming a standby again, is refused. Its files as a standby are gone.
   const twice = await promote(p.second);
   assert.deepEqual([twice.status, /no standby/.test(String(twice.body.message))], [400, true]);
   await second.close();
   await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, no standby/ });
   assert.ok(!existsSync(join(p.second, 'standby')), 'the copies are gone');
-  // Started again in the same way, as a service is, it serves at once.
+  // Started again in the same way, as a service would be, it serves at once.
   const rebooted = await p.standby();
   assert.equal((await p.ask(await rebooted.tookOver, '/readyz')).status, 200);
   await rebooted.close();
 
-  // Taken back on purpose, the other one stops in its turn, and the log says who did it.
+  // Once the first is taken back on purpose, the other one stops in its turn, and the log says who did it.
   const third = await serve({
     data: p.second,
     listen: '127.0.0.1:0',
@@ -234,7 +234,7 @@ test('the one that ships is dead: what arrived is taken, and when it comes back 
   await assert.rejects(Standby.open({ data: p.second, keys: { keys: { env } } }), { code: 'in-use' });
   const taken = await standby.takeOver({ ...quick, wait: 200 });
   assert.equal(taken.isComplete, false);
-  // Before anybody serves it: where it shipped to last is remembered.
+  // Refused before it serves: the last shipping directory is remembered.
   await assert.rejects(openAppliance({ data: p.first, keyFile: p.key, sources: { env } }), {
     ...{ code: 'refused', message: gone },
   });
@@ -243,10 +243,10 @@ test('the one that ships is dead: what arrived is taken, and when it comes back 
   await standby.close();
   await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
   assert.ok(existsSync(join(p.first, 'kms.fenced')));
-  // Where what it shipped to is away now, it has remembered.
+  // The mark remains if the shipping directory is now unreachable.
   renameSync(p.shipped, `${p.shipped}-away`);
   await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
-  // What is in the mark does not matter.
+  // The mark's content does not matter.
   writeFileSync(join(p.first, 'kms.fenced'), 'xxxx');
   await assert.rejects(p.serveFirst(), {
     code: 'refused',
@@ -383,7 +383,7 @@ test('an older shipment is not taken', async () => {
   assert.match(String(Object(standby).problem), /what is shipped there is older than what arrived by/);
   const refused = await promote(p.second, { wait: 100 });
   assert.match(String(refused.body.message), /is older than what arrived/);
-  // What is shipped to is lost: taken over from what is here, and nobody is told.
+  // The shipping directory is lost: it takes over with its local copy, and the former primary is not told.
   rmSync(p.shipped, { recursive: true });
   assert.match(String((await promote(p.second, { wait: 100 })).body.message), /--unfenced/);
   const taken = await promote(p.second, { fence: false });
@@ -406,7 +406,7 @@ test('a fence that somebody without the keys made stops no server, and is looked
   await (await p.serveFirst()).close();
 });
 
-/** The one that took over, which ships to the same place. */
+/** Serves the standby that took over, which ships to the same directory. */
 async function served(p: Place): Promise<{ serving: Serving; epoch: number }> {
   const serving = await p.serveFirst({ data: p.second });
   return { serving, epoch: (await (await p.ask(serving, '/readyz')).json()).epoch };
@@ -423,7 +423,7 @@ test('one of two standbys takes over, and the other refuses', async () => {
     keys: { keys: { env, keyFile: p.key } },
   });
   await assert.rejects(other.takeOver({ ...quick, wait: 0 }), { code: 'refused', message: /^another standby, on / });
-  // It follows the one that took over, as soon as that ships there.
+  // It follows the new primary as soon as that ships there.
   other.start();
   const { serving, epoch } = await served(p);
   await until('it follows the new life', () => {
@@ -484,12 +484,12 @@ test('what has not shown yet is waited for, and is not called complete', async (
   const journal = () => join(p.life(), 'points.kms');
   await until('it arrived', p.hasArrived);
   const standby = await p.offline();
-  // As a network file system may show it: the word that it stopped, and not yet the end of the journal.
+  // Simulates a network file system that shows the stop mark already, and not yet the end of the journal.
   let whole = Buffer.alloc(0);
   const hiding = (async () => {
     await until('it stopped', () => existsSync(join(p.life(), 'kms.fence.stopped')));
     whole = readFileSync(journal());
-    // In one step: a journal that is being written here is none that a file system shows.
+    // In one step: no file system would show a partly written journal here.
     const show = (bytes: Buffer): void => {
       writeFileSync(`${journal()}.tmp`, bytes);
       renameSync(`${journal()}.tmp`, journal());
@@ -508,7 +508,7 @@ test('what has not shown yet is waited for, and is not called complete', async (
   await first.close();
 });
 
-/** A copy of the first life as it is now, restored beside it, as somebody does who tries a copy out. */
+/** A trial restore, beside it, of a copy of the current first life. */
 async function trial(p: Place): Promise<string> {
   const data = `${p.first}-trial`;
   cpSync(p.shipped, `${p.shipped}-copy`, { recursive: true });

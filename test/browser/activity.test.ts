@@ -1,5 +1,5 @@
-// The activity log as people read it: in sentences, about one thing, and saved as files; with names that nobody should
-// have chosen.
+// The activity log as people read it: in sentences, filtered by one object, and saved as files; with names chosen to do
+// harm.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -53,7 +53,7 @@ test('everything about an API key: what was done to it and with it, in sentences
   await page.getByText('8 entries.').waitFor();
   const texts = (await entries.allInnerTexts()).map((text) => text.replace(/\s+/g, ' '));
   const told = (start: string): number => texts.filter((text) => text.includes(start)).length;
-  // Whatever somebody called it, nobody takes it for a user.
+  // Whatever the key is called, it is not shown as a user.
   assert.equal(told(`API key ${evil} encrypted with keyring payroll 3 times`), 1);
   assert.equal(told(`${evil} tried to encrypt with keyring other denied`), 1);
   assert.equal(told(`root made API key ${evil}`), 1);

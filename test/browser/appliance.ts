@@ -1,4 +1,4 @@
-// A real appliance on a port of its own, for people with a browser: invites, reset links and logins in a line each.
+// A real appliance on a port of its own, for tests in a browser: invites, reset links and logins in a line each.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -14,23 +14,23 @@ type AnyJson = any;
 
 export interface ServedAppliance {
   readonly url: string;
-  /** Where clients of Tang ask; absent where they are not served. */
+  /** URL for clients of Tang; undefined if they are not served. */
   readonly tangUrl: string | undefined;
   call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: AnyJson }>;
-  /** What the administrator at the machine asks; expects 200. */
+  /** Sends a request as the administrator at the machine; expects 200. */
   local(method: string, path: string, body: object): Promise<AnyJson>;
-  /** The link of the invite. */
+  /** Invites a user and returns the link. */
   invite(username: string, more?: object): Promise<string>;
-  /** The status that a login answers. */
+  /** Logs in and returns the status. */
   login(username: string, password: string): Promise<number>;
   resetLink(username: string): Promise<string>;
   /** The link for the first administrator. */
   readonly setUpUrl: string;
-  /** Where the file with the master key is. */
+  /** Path of the file with the master key. */
   readonly keyFile: string;
   /** The root API key. */
   readonly rootKey: string;
-  /** A user with this password; `more` as for an invite, such as `{ flags }`. */
+  /** Adds a user with this password; `more` as for an invite, such as `{ flags }`. */
   addUser(username: string, password: string, more?: object): Promise<void>;
 }
 

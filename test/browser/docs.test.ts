@@ -1,6 +1,6 @@
-// The reference at /docs, light and dark, wide and as narrow as a phone: axe finds nothing, nothing runs out of the
-// window, every link leads somewhere, nothing comes from elsewhere; it searches itself, and sends requests with the
-// rights of the console's session. Pictures of it are kept in dist/screenshots.
+// The reference at /docs, light and dark, wide and as narrow as a phone: axe finds nothing, nothing overflows the
+// window, every link leads somewhere, nothing is loaded from other origins; it has a search, and sends requests with
+// the rights of the console's session. Screenshots are kept in dist/screenshots.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -112,7 +112,7 @@ test('the search finds places by what they say, with the keyboard alone', async 
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.waitForURL(`${url}/encryption#decrypt`);
-  // What an error says leads to who says it.
+  // A search for an error's text finds the endpoint that returns it.
   await page.keyboard.press('/');
   await page.keyboard.type('uid another account');
   await page.keyboard.press('Enter');

@@ -1,5 +1,5 @@
-// Files encrypted and decrypted in the browser: what the console makes the command line opens, and the reverse; what
-// cannot be opened is told, and nothing is saved of it.
+// Files encrypted and decrypted in the browser: the command line opens the console's files, and the reverse; a file
+// that can't be opened is reported, and nothing of it is saved.
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
@@ -25,7 +25,7 @@ await writeFile(d.path('other.key'), otherKey);
 const content = Buffer.from(Array.from({ length: 700_001 }, (_, index) => (index * 31 + (index >> 8)) & 255));
 await writeFile(d.path('letter.txt'), content);
 
-/** As in a browser that lets no page write files. */
+/** Simulates a browser without the file picker API. */
 async function withoutPicker(page: Page): Promise<void> {
   await page.evaluate(() => Object.defineProperty(window, 'showSaveFilePicker', { value: undefined }));
 }
@@ -79,7 +79,7 @@ test('a file encrypted in the browser opens with the command line, asset and all
   assert.match(ran.stderr, /is valid/);
   assert.deepEqual(troubles, []);
 
-  // The key was never sent, nor is it anywhere that outlives the page.
+  // The key was never sent, nor stored anywhere that outlives the page.
   const left = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href]));
   assert.ok(!left.includes(privateKey));
 });
@@ -153,7 +153,7 @@ test('what cannot be opened is told, and nothing is saved', async () => {
 
 test('where the browser lets it, the file is written piece by piece', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/encrypt?ring=payroll');
-  // The dialog of the browser cannot be used from here: this answers a file of the page's own as the dialog would.
+  // The browser's dialog can't be driven from here: this stands in for it and returns a file of the page's own.
   await page.evaluate(() => {
     const value = async ({ suggestedName }: { suggestedName: string }) =>
       (await navigator.storage.getDirectory()).getFileHandle(suggestedName, { create: true });

@@ -1,4 +1,4 @@
-// Somebody who makes a key fills the flags from a preset, with the keyboard, and reads what they come to.
+// A user makes a key with flags from a preset, by keyboard, and reads what they amount to.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';

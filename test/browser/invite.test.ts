@@ -1,5 +1,5 @@
-// An invite, as the invited person meets it: the link, the rules while typing, the password, and each way in which it
-// does not work.
+// An invite, as the invited person sees it: the link, the rules while typing, the password, and each way in which it
+// fails.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, visit, watchAnswers } from '../support/browser.ts';

@@ -1,5 +1,5 @@
 // A keyring's life in the console, from the set-up link on: made with a private key that stays in the browser, used,
-// rotated, set up, deleted by its name, brought back.
+// rotated, configured, deleted by typing its name, restored.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -15,7 +15,7 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await fillSetUp(page, 'ada', 'Ada', 'Lovelace');
   await page.getByRole('button', { name: 'Create my user' }).click();
   await page.getByRole('link', { name: 'Keyrings', exact: true }).click();
-  // Bodies of cloned requests are hidden from whoever looks on from outside.
+  // Playwright can't see the bodies of cloned requests.
   await page.evaluate(() => {
     const sent: string[] = [];
     const send = window.fetch;
@@ -236,7 +236,7 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
   assert.equal((await recover()).status, 200, 'nothing is deleted by what was not confirmed');
   await rowOf(first.thumbprint).getByRole('button', { name: 'Delete…' }).click();
   await dialog.getByLabel(`Type ${first.thumbprint} to confirm`).fill(first.thumbprint);
-  // Somebody else did so meanwhile.
+  // Another administrator deletes it meanwhile.
   assert.equal((await appliance.call('DELETE', `/tang/pairs/${first.thumbprint}`)).status, 200);
   await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
   await dialog.getByText('there is no such Tang key pair').waitFor();
@@ -315,12 +315,12 @@ test('what is answered after somebody went elsewhere changes nothing there', asy
   await page.getByRole('button', { name: 'Rotate' }).click();
   await page.getByRole('link', { name: 'Users', exact: true }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
-  // The page of the ring hears of it, and asks once more.
+  // The ring's page is notified and fetches once more.
   const again = Promise.withResolvers<number>();
   await watchAnswers(page, '/ks/keyrings/slow', ([status]) => again.resolve(status));
   answer.resolve();
   assert.equal(await again.promise, 200);
-  // Long enough for what should not come.
+  // Long enough for a further request, which must not come.
   await page.waitForTimeout(700);
   assert.equal(await page.getByRole('heading', { name: 'Used by' }).count(), 0);
   assert.deepEqual(troubles, []);

@@ -1,11 +1,11 @@
-// A window of the console with somebody logged in.
+// A console window with a logged-in user.
 import type { Page } from 'playwright-core';
 import { type Look, type Visit, visit } from '../support/browser.ts';
 import type { ServedAppliance } from './appliance.ts';
 
 export const password = 'Correct-Horse-7';
 
-/** At `path`, as a user with that name who is there already and has this password. */
+/** Opens `path` as an existing user with this name and password. */
 export async function visitAs(
   { url }: ServedAppliance,
   username: string,
@@ -15,7 +15,7 @@ export async function visitAs(
 ): Promise<Visit> {
   const visited = await visit(url + path, look);
   const { page } = visited;
-  // The page gives it the focus once it is drawn; what is typed at that moment would go there.
+  // The page focuses this field once it is rendered, and would redirect typing at that moment.
   await page.locator('[name=username]:focus').waitFor();
   await page.getByLabel('User name or e-mail address').fill(username);
   await page.getByLabel('Password', { exact: true }).fill(typed);
@@ -30,7 +30,7 @@ export async function visitAs(
   return visited;
 }
 
-/** What the set-up page asks for; leaves it to be sent. */
+/** Fills in the set-up page without submitting it. */
 export async function fillSetUp(page: Page, username: string, firstName: string, lastName: string): Promise<void> {
   await page.getByLabel('First name').fill(firstName);
   await page.getByLabel('Last name').fill(lastName);

@@ -1,10 +1,10 @@
-// How a state of a page has to look: axe finds nothing, nothing runs out of the window, and a picture of it is kept in
+// Visual checks of a page's state: axe finds nothing, nothing overflows the window, and a screenshot is kept in
 // dist/screenshots.
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
 import { type Look, screenshot, violations } from '../support/browser.ts';
 
-/** Every colour and every width is in one of them. */
+/** Between them they cover every colour and every width. */
 const looks: readonly Required<Pick<Look, 'scheme' | 'width'>>[] = [
   { scheme: 'light', width: 1200 },
   { scheme: 'dark', width: 360 },

@@ -1,4 +1,4 @@
-// The states of the pages for people who are not logged in, light and dark, wide and as narrow as a phone.
+// States of the pages for logged-out users, light and dark, wide and as narrow as a phone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -16,7 +16,7 @@ await appliance.addUser('grace', strong);
 interface State {
   readonly name: string;
   readonly url: () => string | Promise<string>;
-  /** What leads from the page to the state. */
+  /** Steps from the page to the state. */
   readonly go?: (page: Page) => Promise<void>;
   readonly heading: string | RegExp;
   readonly withoutNetwork?: boolean;

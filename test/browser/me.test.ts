@@ -1,4 +1,4 @@
-// One's own account in the console: the password, the sessions.
+// The user's own account in the console: the password, the sessions.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';

@@ -1,4 +1,4 @@
-// What needs attention stands first on the overview, with the way to mend it; a backup is made with one press.
+// Problems come first on the overview, with a way to fix them; a backup is made with one click.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';

@@ -1,4 +1,4 @@
-// The palette, by the keyboard alone and with the pointer: it finds what its user may see.
+// The command palette, by keyboard and pointer: it finds only what its user may see.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';
@@ -63,7 +63,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   await looksRight(page, 'palette-nothing');
   await page.keyboard.press('Escape');
 
-  // What another dialog asks comes first.
+  // Another open dialog takes precedence.
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('dialog').waitFor();
   await page.keyboard.press('Control+k');

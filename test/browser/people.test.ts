@@ -1,4 +1,5 @@
-// Users and accounts in the console: added, changed, deleted; what one may not do is off, with the reason.
+// Users and accounts in the console: added, changed, deleted; actions that the user may not take are disabled, with the
+// reason.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';
@@ -100,7 +101,7 @@ test('whoever deletes a user sees which API keys end, and may hand them to someb
   assert.equal((await call('GET', `/auth/apikey/${kept}`)).body.active, true);
   assert.equal((await call('GET', `/auth/apikey/${disabled}`)).body.active, false);
 
-  // Without an heir they end.
+  // Without an heir the keys are disabled.
   await page.getByRole('link', { name: 'heir X' }).click();
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByText('These API keys are disabled with the user:').waitFor();
@@ -151,7 +152,7 @@ test('an account is made, changed and deleted', async () => {
   await page.locator('[data-problem]:not(:empty)').waitFor();
   await page.getByLabel('UID').fill('customer/7 <b>');
   await page.getByLabel('Notes').fill('On the phone');
-  // However fast it is sent again, it is sent once: a second answer would find no form to say something at.
+  // However fast it is submitted again, it is sent once: a second answer would find no form to report to.
   await page.evaluate(() => {
     const form = document.querySelector<HTMLFormElement>('main form');
     for (let i = 0; i < 3; i++) form?.requestSubmit();

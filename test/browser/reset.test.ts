@@ -1,4 +1,4 @@
-// A forgotten password: asking for a link, and choosing a new password by it.
+// A forgotten password: asking for a link, and choosing a new password with it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visit } from '../support/browser.ts';

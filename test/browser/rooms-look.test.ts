@@ -1,4 +1,4 @@
-// The states of the pages for keyrings, users and accounts, and of the ways in.
+// States of the pages for keyrings, users and accounts, and of the login pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -45,9 +45,9 @@ await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': tr
 interface State {
   readonly name: string;
   readonly path: string;
-  /** What leads from the page to the state. */
+  /** Steps from the page to the state. */
   readonly go?: (page: Page) => Promise<void>;
-  /** To be there before it is looked at. */
+  /** Text that must be visible before the check. */
   readonly text: string | RegExp;
 }
 
@@ -163,7 +163,7 @@ grace.page.on('response', (response) => {
 for (const { name, path, go, text } of states) {
   test(`the state ${name} looks right`, async () => {
     const { page, troubles } = grace;
-    // Elsewhere first, so that the page begins anew.
+    // Visits another page first, so that the page mounts again.
     await goTo(page, '/console/nothing');
     await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
     await goTo(page, path);
@@ -222,7 +222,7 @@ test('what is not allowed, the menu and a failure look right', async () => {
   await pressed('Menu')(page);
   await page.getByRole('navigation').waitFor();
   await looksRight(page, 'menu');
-  // It lies over the page, down to its last entry.
+  // The menu covers the page, down to its last entry.
   await pressed('Menu')(page);
   await goTo(page, '/console/accounts');
   await page.getByRole('alert').filter({ hasText: 'account.read' }).waitFor();

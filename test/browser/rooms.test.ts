@@ -56,7 +56,7 @@ test('the overview tells how the service is used and how it is', async () => {
   await page.getByText('None yet', { exact: true }).waitFor();
   await page.getByText('Healthy').waitFor();
   await page.getByText('The numbers as a table').click();
-  // As in a browser that lets no page write files.
+  // Simulates a browser without the file picker API.
   await page.evaluate(() => Object.defineProperty(window, 'showSaveFilePicker', { value: undefined }));
   const downloading = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Download a backup' }).click();
@@ -313,7 +313,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Show what will change' }).click();
   await dialog.getByRole('button', { name: 'Change the key' }).click();
   await page.getByText('The key is changed.').first().waitFor();
-  // The same was said of the change before.
+  // The previous change showed the same message.
   await page.getByText('"size": 3').waitFor({ state: 'hidden' });
   assert.deepEqual(
     [(await read()).flags, (await read()).props],

@@ -1,4 +1,4 @@
-// The client library in a browser: what Node encrypted opens in a page, with the programs from the documents; and a
+// The client library in a browser: a page opens what Node encrypted, with the programs from the documentation; and a
 // page does everything itself, from making a ring to noticing a damaged file.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -75,7 +75,7 @@ test('a page makes a ring whose private key stays with it, encrypts, decrypts, a
   const sent: string[] = [];
   page.on('request', (request) => sent.push(`${request.url()} ${request.postData() ?? ''}`));
   const told = await page.evaluate(async (apiKey) => {
-    // Named by a variable, so that the compiler does not look for it here.
+    // In a variable, so that the compiler does not resolve it.
     const where = './kms-client/index.js';
     const kms: typeof import('../../src/client/sdk.ts') = await import(where);
     const client = kms.createClient({ baseUrl: location.origin, apiKey });

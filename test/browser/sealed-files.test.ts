@@ -1,4 +1,4 @@
-// Files that the console encrypts to public keys, for several keyrings, and the keys that it keeps within one session.
+// Files that the console encrypts to public keys, for several keyrings, and the keys that it caches within one session.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -94,7 +94,7 @@ test('a file for two keyrings needs no private key to be made, and the key of ei
     assert.deepEqual([ran.code, ran.stdout], [0, 'a letter'], ran.stderr);
   }
 
-  // And here, where it says beforehand how it was made.
+  // The console shows before decrypting how the file was made.
   await goTo(page, '/console/decrypt');
   await page.getByLabel('Encrypted file').setInputFiles(d.path('two.kms'));
   const says = page.getByRole('region', { name: 'What the file says of itself' });
@@ -163,7 +163,7 @@ test('a public key that changed since the last file is said to be, and taken onc
     assert.equal((await call('PUT', '/ks/config', { ringname: 'turned', config: { publicKey } })).status, 200);
     await open();
     if (user === 'eve') {
-      // Nothing is known of it until the service answers.
+      // For eve, the change is known only once the service answers.
       await encrypt.click();
       await page.getByRole('alert').filter({ hasText: 'encrypted to another public key of turned before' }).waitFor();
     }
@@ -228,7 +228,7 @@ test('keys that were unwrapped are named again within one session, and in no oth
     ['/ks/encrypt', [activeKey]],
     ['/ks/decrypt', [activeKey]],
   ]);
-  // The page is the same one, without being loaded anew.
+  // The page stays the same, without a reload.
   await page.evaluate(() => Object.assign(window, { same: true }));
   await page.getByRole('button', { name: 'Log out' }).click();
   await page.getByLabel('User name or e-mail address').fill('ada');

@@ -1,4 +1,4 @@
-// A sealed service in a browser: each page takes what opens it, and the session that was there goes on.
+// A sealed service in a browser: each page accepts a secret that opens it, and the existing session continues.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -33,7 +33,7 @@ test('a sealed service asks for what opens it, on whatever page one is', async (
   await looksRight(page, 'unseal-wrong');
 
   const key = (await readFile(appliance.keyFile, 'utf8')).trim();
-  // Others see at once that it is open.
+  // Other windows notice at once that it is open.
   const { page: other } = await visit(`${appliance.url}/console/users`);
   await other.getByRole('heading', { name: 'The service is sealed' }).waitFor();
   await field.fill(key);

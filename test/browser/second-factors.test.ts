@@ -1,5 +1,5 @@
-// Second factors in the console, with an authenticator that the browser plays: apps that show codes, passkeys, recovery
-// codes, and who has to add one first.
+// Second factors in the console, with a virtual authenticator: apps that show codes, passkeys, recovery codes, and
+// users who have to add one first.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { CDPSession, Page } from 'playwright-core';
@@ -10,10 +10,10 @@ import { password, visitAs } from './log-in.ts';
 import { looksRight } from './looks-right.ts';
 
 const appliance = await servedAppliance();
-/** Passkeys are for hosts that have a name. */
+/** Passkeys need a host name, not an IP address. */
 const named: ServedAppliance = { ...appliance, url: appliance.url.replace('127.0.0.1', 'localhost') };
 
-/** Plugs an authenticator in; it always says yes, and that it saw who is there. */
+/** Plugs in a virtual authenticator that always consents and has always verified the user. */
 async function authenticator(page: Page): Promise<{ cdp: CDPSession; authenticatorId: string }> {
   const cdp = await page.context().newCDPSession(page);
   await cdp.send('WebAuthn.enable');
@@ -120,7 +120,7 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await looksRight(page, 'login-second-factor');
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
   await page.getByText('This is needed.').waitFor();
-  // A code works once: the next one is good already.
+  // A code works only once; the next one is already valid.
   await page.getByLabel('Code of your second factor').fill(appCode(secret, Date.now() + 30_000));
   await page.keyboard.press('Enter');
   await isIn(page);

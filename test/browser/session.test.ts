@@ -1,5 +1,5 @@
-// Getting in and out: the set-up link, logging in with a password and with an API key, sessions that end, and what of
-// them stays in the browser.
+// Logging in and out: the set-up link, a password and an API key, sessions that end, and what remains of them in the
+// browser.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -81,7 +81,7 @@ test('a session that ends leads back to where one was, with the reason', async (
     'You would need a flag for keyring.list.',
   );
 
-  // Whoever deletes a user ends their sessions.
+  // Deleting a user ends their sessions.
   await appliance.call('DELETE', '/auth/users/ada');
   await page.getByRole('link', { name: 'Users' }).first().click();
   await page.getByRole('main').getByText('Your session has ended.').waitFor();
@@ -115,7 +115,7 @@ test('a reload, a second window and a pasted address keep the session, which no 
   await second.goto(`${appliance.url}/console/users`);
   await second.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   await second.getByRole('link', { name: 'Grace Hopper' }).first().waitFor();
-  // Loaded again and again without waiting, as by somebody who leans on the key.
+  // Reloads without waiting, as if the key were held down.
   for (let i = 0; i < 5; i++) await second.reload({ waitUntil: 'domcontentloaded' });
   await second.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
 
@@ -125,7 +125,7 @@ test('a reload, a second window and a pasted address keep the session, which no 
   assert.deepEqual([await page.context().cookies(), await page.evaluate(() => localStorage.length > 0)], [[], true]);
   const { body: log } = await appliance.call('POST', '/auth/search/activity', { action: 'session.end' });
   assert.equal(log.data.length, 1);
-  // And in again, in both.
+  // Logs in again, in both windows.
   await second.getByLabel('User name or e-mail address').fill('grace');
   await second.getByLabel('Password', { exact: true }).fill(password);
   await second.keyboard.press('Enter');
@@ -143,7 +143,7 @@ test('a secret that is shown once stays until it was saved, though the session e
   await second.goto(`${appliance.url}/console/about`);
   await second.getByRole('button', { name: 'Log out' }).click();
   await second.getByRole('main').getByText('You are logged out.').waitFor();
-  // The next thing that is asked for is refused.
+  // The next request is refused.
   await page.evaluate(() => {
     const now = Date.now.bind(Date);
     Date.now = () => now() + 5 * 60_000;
@@ -151,7 +151,7 @@ test('a secret that is shown once stays until it was saved, though the session e
   await key.click();
   await page.getByRole('alert').filter({ hasText: 'Your session has ended. Finish and save' }).waitFor();
   assert.equal(await key.inputValue(), value);
-  // Saved as by a browser that lets no page write files.
+  // Saved as in a browser without the file picker API.
   await page.evaluate(() => Object.defineProperty(window, 'showSaveFilePicker', { value: undefined }));
   await page.getByRole('button', { name: 'Save as a file' }).click();
   await page.getByLabel('I have saved the private key').check();
@@ -212,7 +212,7 @@ test('a page of another port of the host is sent the cookie by the browser, and 
 test('a session in use is kept alive, also while requests are under way', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
   await page.getByRole('row').nth(1).waitFor();
-  // The clock of the page, by which it knows that it is time.
+  // Moves the page's clock, by which it decides to refresh.
   await page.evaluate(() => {
     const now = Date.now.bind(Date);
     Date.now = () => now() + 5 * 60_000;

@@ -1,4 +1,4 @@
-// The frame around the pages: what stays where it is, what comes and goes, and whose times are shown.
+// The frame around the pages: what is always there, what comes and goes, and the time zone shown.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';

@@ -1,5 +1,5 @@
-// A keyring of X25519 is made hybrid in the console: the private key is saved first, and nothing that goes wrong on the
-// way loses one.
+// A keyring of X25519 becomes hybrid in the console: the private key is saved first, and no failure on the way loses
+// one.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
@@ -66,7 +66,7 @@ test('what was encrypted before and after an upgrade opens with the file that wa
   assert.ok(first && hybrid);
   assert.deepEqual([publicKeyOf(first), hybrid.kem], [before.publicKey, 'mlkem768-x25519']);
 
-  // Where a request fails, the key is still shown, and it is tried again.
+  // If a request fails, the key stays visible, and the request can be repeated.
   for (const path of ['/ks/config', '/ks/rotate']) {
     await page.route(`**${path}`, (route) => route.abort());
     await dialog.getByRole('button', { name: 'Upgrade the keyring' }).click();
@@ -116,7 +116,7 @@ test('without the earlier private key the new one has a name of its own, and lea
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   assert.deepEqual(await ringOf('alone'), before);
 
-  // A pair that another person gave it meanwhile is not replaced.
+  // A pair that another person configured meanwhile is not replaced.
   await page.getByRole('button', { name: begin }).click();
   await page.getByRole('button', { name: 'Make the private key' }).click();
   await saved(page);
@@ -148,7 +148,7 @@ test('an upgrade that was cut off goes on with the file that has both', async ()
   assert.deepEqual(await saved(page), first);
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
 
-  // Another program that gave the ring the public key alone: the page says what is left to do.
+  // Another program configured only the public key: the page says what is left to do.
   const publicKey = publicKeyOf(readPrivateKeys(first.text, 'it').at(-1) ?? assert.fail());
   await call('PUT', '/ks/config', { ringname: 'again', config: { publicKey } });
   await page.reload();

@@ -1,5 +1,5 @@
-// Whose work is in the executable: nothing is left out, every licence is one that may be in it, and the list is valid
-// and always the same.
+// Attribution of the executable's contents: nothing is left out, every licence is an allowed one, and the list is valid
+// and reproducible.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

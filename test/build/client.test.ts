@@ -1,6 +1,6 @@
-// The client library as a package: that npm installs it from its file without a network, how large it is, that it needs
-// nothing, that strict programs compile against its types in every way of finding modules, and that those types are
-// those of the sources.
+// The client library as a package: npm installs it from its file without a network, its size is limited, it has no
+// dependencies, strict programs compile against its types under every module resolution, and those types agree with the
+// sources.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const package_ = join(home, 'node_modules', clientName);
 const installed = spawnSync('npm', ['install', archive], {
   cwd: home,
   encoding: 'utf8',
-  // Where nothing answers.
+  // An address where nothing answers.
   env: { ...process.env, HOME: home, npm_config_registry: 'http://127.0.0.1:9', npm_config_audit: 'false' },
 });
 const filesIn = (dir: string): string[] =>
@@ -114,7 +114,7 @@ test('the licences of what is in it are there', () => {
   assert.match(readFileSync(join(package_, 'LICENSE'), 'utf8'), /Apache License/);
 });
 
-/** What the compiler says of a strict program that uses the package. */
+/** Compiler output for a strict program that uses the package. */
 function compile(name: string, program: string, options: object): string {
   writeFileSync(join(home, `${name}.mts`), program);
   const config = {
@@ -264,7 +264,7 @@ export const given = (answers: Answers<Built>): Answers<Client> => answers;
   assert.equal(compile('same', program, options), '');
 });
 
-/** Those of the project itself, under which its sources compile. */
+/** Options under which the project's own sources compile. */
 function projectOptions(): object {
   const tsc = join(paths.root, 'node_modules/typescript/bin/tsc');
   const shown = execFileSync(process.execPath, [tsc, '--showConfig', '-p', paths.root], { encoding: 'utf8' });

@@ -1,5 +1,4 @@
-// The caches of Node's own modules, told of the flags that the executable runs under: all are used, and give what they
-// gave before.
+// The code caches of Node's own modules, rewritten for the executable's flags: all are used, and results stay the same.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +12,7 @@ after(() => rmSync(directory, { recursive: true, force: true }));
 
 const flags = ['--expose-gc', '--wasm-tiering-budget=300000000'];
 
-/** Loads modules of Node, uses something of each, and says which of all that were loaded came without their caches. */
+/** Loads some of Node's modules, uses each, and lists those of all loaded modules that came without a cache. */
 const program = `
   const { internalBinding } = require('internal/test/binding');
   const { createHash } = require('node:crypto');
@@ -43,7 +42,7 @@ test('a runtime that is told of its flags loads all of its own modules from thei
   writeFileSync(runtime, bytes, { mode: 0o755 });
   const told = runWith(runtime);
   assert.deepEqual(told, { used: true, without: [], hash: plain.hash });
-  // Without the flags it is the other way round, and it still runs.
+  // Without the flags the caches are rejected, and it still runs.
   assert.equal(spawnSync(runtime, ['--version'], { encoding: 'utf8' }).stdout.trim(), process.version);
   assert.equal(tellNodesCaches(bytes, flags), 0, 'what was told is told already');
 });

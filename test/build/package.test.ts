@@ -1,5 +1,5 @@
-// The packages that are made of an executable: the same bytes each time, formats that others read, and a package that
-// starts nothing and deletes nobody's keys. With a few bytes in place of the executable.
+// The packages made from an executable: the same bytes each time, formats that other tools read, and a Debian package
+// that starts nothing and deletes no keys. A few bytes stand in for the executable.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -47,7 +47,7 @@ function bytesOf(name: string): Uint8Array {
   return bytes;
 }
 
-/** A file of the Debian package, in one of the two archives in it. */
+/** A file of the Debian package, from one of the two archives in it. */
 function inPackage(archive: 'control' | 'data', path: string): string {
   const bytes = Buffer.from(bytesOf(deb));
   const at = bytes.indexOf(`${archive}.tar.gz`) + 60;
@@ -173,7 +173,7 @@ test('the scripts of the package are sound, and none deletes data or keys', () =
     writeFileSync(path, text);
     run('sh', '-n', path);
     assert.match(text, /^#!\/bin\/sh\nset -e\n/);
-    // Said to the administrator, between the lines of a text, and done nowhere.
+    // The texts for the administrator may mention it; no script does it.
     assert.doesNotMatch(text.replace(/<<'?END'?\n.*?\nEND\n/gs, ''), /\brm\b/);
   }
 });

@@ -1,4 +1,4 @@
-// The version stands in two places, which say the same.
+// The version is stated in two places, which agree.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

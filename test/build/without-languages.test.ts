@@ -1,5 +1,5 @@
-// The executable without the languages that nobody asks it for: it runs, says English as before, and another language
-// in the form of none.
+// The executable without other languages: it runs, formats English as before, and other languages as the root locale
+// does.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { dropLanguages } from '../../build/without-languages.ts';
 const directory = mkdtempSync(join(tmpdir(), 'kms-languages-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
 
-/** What the appliance, its libraries and Node ask the library for, and what a user's environment may make them ask. */
+/** Requests that the appliance, its libraries and Node make of ICU, also under a user's environment. */
 const program = `
   const when = new Date(Date.UTC(2026, 10, 22, 15, 4, 5));
   console.log(JSON.stringify([

@@ -1,4 +1,4 @@
-// The runtime without libatomic: it asks for that library no more, and runs.
+// The runtime without libatomic: it no longer needs that library, and runs.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

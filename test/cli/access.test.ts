@@ -1,3 +1,5 @@
+// Commands for accounts, API keys, assets and activity, as typed; and the answers of all commands while the appliance
+// is sealed.
 import assert from 'node:assert/strict';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -159,7 +161,7 @@ test('flags that grant nothing take --any-flag; without it, what was probably me
   const any = await d.json<Key>('apikey create --account admin --flag invoice.print --any-flag --json');
   assert.deepEqual(any.flags, { 'invoice.print': true });
   assert.equal((await d.kms(`user create ${ada} --flag invoice.print --any-flag`)).code, 0);
-  // What is taken away needs no --any-flag.
+  // Removing a flag needs no --any-flag.
   const taken = await d.json<Key>(`apikey update ${any.keyid} --op delete --flag invoice.print --json`);
   assert.deepEqual(taken.flags, {});
 });
@@ -367,7 +369,7 @@ test('activity: what was done, to what, from where', async () => {
   assert.match(shown, /^changed +flags\nrevoked +keyring\.\*\.decrypt$/m);
 });
 
-/** They ask no appliance, or are for a sealed one, or wait until it answers. */
+/** Commands that ask no appliance, work on a sealed one, or wait until it answers. */
 const askNone = [
   ...[
     'init',
@@ -385,7 +387,7 @@ const askNone = [
   ...['standby', 'unseal', 'seal', 'backup verify', 'age-plugin', 'profile', 'completion', 'man', 'help', 'licenses'],
 ];
 
-/** A file, directory or command that is in an example alone was looked for before the appliance. */
+/** The error if an example's file, directory or command is missing, which is noticed before the appliance is asked. */
 const isOfExample = /^kms: (?:cannot read (?!the private key)|cannot write |the command )[^\n]*there is no such /;
 
 test('every command for an appliance ends with exit code 4 where that is sealed, and prints nothing', async () => {
@@ -399,7 +401,7 @@ test('every command for an appliance ends with exit code 4 where that is sealed,
   await writeFile(d.path('key.txt'), apiKey.key, { mode: 0o600 });
   assert.equal((await d.kms('encrypt --ring payroll -o report.pdf.kms report.pdf')).code, 0);
   assert.equal((await d.kms('seal')).code, 0);
-  // Files that the examples write, which are not there yet.
+  // Files that the examples write and that must not exist yet.
   const written = { encrypt: { 'report.pdf.kms': 'new.kms' }, decrypt: { 'report.pdf': 'new.pdf' } };
   let asked = 0;
   for (const leaf of leavesOf(grammar())) {
@@ -408,12 +410,12 @@ test('every command for an appliance ends with exit code 4 where that is sealed,
     const places: Readonly<Record<string, string>> = Object(Object(written)[name]);
     for (const example of leaf.examples) {
       const [words = []] = callsIn(example);
-      // It is for another server, waits until it answers, or reads what a shell gives it.
+      // Skips examples for another server, with a wait, or with input that a shell provides.
       if (words.includes('--server') || words.includes('--watch')) continue;
       if (name === 'decrypt' && !words.includes('report.pdf.kms')) continue;
       const args = words.map((word) => places[word] ?? word);
       if (leaf.options.some(({ long }) => long === '--yes')) args.push('--yes');
-      // Over the network a client tries again for a while.
+      // Over the network a client retries for a while.
       const isShort = ['encrypt', 'decrypt', 'keyring create', 'keyring show', 'age recipient'].includes(name);
       for (const way of isShort ? [[], ['--server', server.url, '--api-key-file', 'key.txt']] : [[]]) {
         const line = [...args, ...way];

@@ -1,3 +1,4 @@
+// `kms activity` as typed: exports, heads, and verification from disk, from an export and over the network.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -70,8 +71,8 @@ test('whatever one byte is changed to, the record is named', async () => {
       changed[at] = byte;
       const { code, stdout, stderr } = await d.kms('activity verify --file -', { stdin: changed });
       assert.deepEqual([code, stdout], [1, ''], `${at}: ${byte}`);
-      // Without the line feed between two records the first of them is what is no record any more.
-      // Where the changed digit is that of another record's place, both are named.
+      // Without the line feed between two records, the first of them is no longer a record. If the changed digit makes
+      // the position that of another record, both are named.
       const named = `(record ${record}\\b|record \\d+ was moved or repeated: it stands in the place of record ${record};)`;
       assert.match(stderr, new RegExp(`^kms: the activity log does not verify: ${named}`), `${at}: ${byte}`);
     }
@@ -123,7 +124,7 @@ test('a head that was kept shows that an end was cut off, in an export and in th
   await writeFile(d.path('head.txt'), (await d.kms('activity head')).stdout);
   await writeFile(d.path('head.json'), (await d.kms('activity head --json')).stdout);
   await d.kms('activity export -o later.jsonl');
-  // To read a head is recorded, too.
+  // Reading a head is itself recorded.
   for (const [head, seq] of [
     ['head.txt', 5],
     ['head.json', 6],
@@ -203,14 +204,14 @@ test('a head signed with ML-DSA-65, too: as JSON and as text, here, in the expor
     const { code, stderr } = await d.kms(`activity verify --since wrong.json ${more}`.trim());
     assert.deepEqual([code, message.test(stderr)], [1, true], stderr);
   }
-  // Another's ML-DSA key beside this tenant's own Ed25519: sound by itself, and none of this tenant's.
+  // Another's ML-DSA key beside this tenant's own Ed25519 key: valid by itself, but not this tenant's.
   const message = `${['format', 'tenant', 'seq', 'hash', 'signedAt'].map((name) => head[name]).join('\n')}\n`;
   const { spki: theirs, signature } = mlDsaSign(new Uint8Array(32), Buffer.from(message));
   const mixed = { ...head, mlDsaPublicKey: toBase64(theirs), mlDsaSignature: toBase64(signature) };
   await writeFile(d.path('wrong.json'), JSON.stringify(mixed));
   assert.equal((await d.kms('activity verify --since wrong.json --file log.jsonl')).code, 0);
   assert.match((await d.kms('activity verify --since wrong.json')).stderr, /the signature is none of this tenant/);
-  // The old epoch's stays this tenant's own once that is retired.
+  // A retired epoch's key remains known as this tenant's own.
   assert.equal((await d.kms('tenant rekey default')).code, 0);
   const later = await d.json<Record<string, string>>('activity head --post-quantum --json');
   assert.notEqual(later.mlDsaPublicKey, head.mlDsaPublicKey);

@@ -35,7 +35,7 @@ function wrapped(d: Pick<ServedDesk, 'kms'>, recipients: readonly string[], opti
   return speak(d, 'recipient-v1', `${added.join('')}${stanza('wrap-file-key', [], fileKey)}`, options);
 }
 
-/** Unwraps the stanzas of files, each as it came from `wrapped`. */
+/** Unwraps the stanzas of files, each as returned by `wrapped`. */
 function unwrapped(
   d: Pick<ServedDesk, 'kms'>,
   identities: readonly string[],
@@ -56,7 +56,7 @@ function stanzasIn({ code, stderr, said }: Spoken): readonly Stanza[] {
   return stanzas;
 }
 
-/** The one error, and nothing besides. */
+/** The only message, an error. */
 function errorIn({ code, said }: Spoken): readonly [args: string, message: string] {
   assert.deepEqual([code, said.map(({ type }) => type)], [0, ['error', 'done']]);
   const message = String(said[0]?.body);
@@ -182,7 +182,8 @@ test('labels are told to those who ask, grease and commands that nobody knows ar
     );
     assert.deepEqual(said[0]?.args, labels);
   }
-  // Beside a keyring that a quantum computer opens, a hybrid one would protect nothing: age is told no labels for both.
+  // Beside a keyring that a quantum computer can open, a hybrid one would protect nothing: age gets an error instead of
+  // labels that would allow both.
   const both = [older, hybrid].map(({ recipient }) => stanza('add-recipient', [recipient])).join('');
   const mixed = await speak(
     d,
@@ -192,7 +193,7 @@ test('labels are told to those who ask, grease and commands that nobody knows ar
   const [place, message] = errorIn(mixed);
   assert.equal(place, 'recipient 1');
   assert.match(message, /^the keyring payroll is wrapped by mlkem768-x25519, others beside it are not/);
-  // A client that knows no labels could not keep them apart from its own recipients either.
+  // A client without labels could not separate them from its own recipients either.
   assert.equal(stanzasIn(await wrapped(d, [older.recipient, hybrid.recipient])).length, 2);
 });
 
@@ -220,14 +221,15 @@ test('a keyring that was upgraded: recipients and files from before go on, a hyb
       [fileKey, fileKey, fileKey, fileKey, 'done'],
     );
   }
-  // An identity that holds the earlier key opens what is from before, and says of the rest what is missing.
+  // An identity with the earlier key opens the older file, and reports what the other needs.
   const { said } = await unwrapped(d, [inside], made.slice(0, 2));
   assert.deepEqual(
     said.map(({ type }) => type),
     ['file-key', 'error', 'done'],
   );
   assert.match(String(said[1]?.body), /is wrapped by mlkem768-x25519, and the private key is one of x25519/);
-  // Back to X25519, by whoever may configure the keyring: what is told to be safe from quantum computers is not made.
+  // Back to X25519, by a user who may configure the keyring: a recipient that promises safety from quantum computers is
+  // then refused.
   const publicKey = publicKeyOf(readPrivateKeys(earlier, 'it')[0] ?? assert.fail('no key'));
   await d.appliance.call('PUT', '/ks/config', { ringname: 'payroll', config: { publicKey } });
   await d.appliance.call('POST', '/ks/rotate', { ringname: 'payroll' });
@@ -246,11 +248,11 @@ test('over the network, with a key that may do just this, found by its address',
   const denied = await unwrapped(d, [identity], [made], { env: { KMS_SERVER: d.url, KMS_API_KEY: maker } });
   assert.deepEqual(errorIn(denied)[0], 'stanza 0 0');
   assert.match(errorIn(denied)[1], /flag keyring\..*\.decrypt.*; use an API key that has it$/);
-  // By a profile of that address, whichever it is.
+  // Found through any profile with that address.
   await d.kms(['profile', 'add', 'prod', '--server', d.url], { env: { KMS_API_KEY: reader } });
   const { said } = await unwrapped(d, [identity], [made]);
   assert.deepEqual(said[0]?.body, fileKey);
-  // What was made by a profile names the address for others, the profile for its user.
+  // The recipient names the address for other users, the identity the profile for its own.
   await rm(d.path('kms-data'), { recursive: true });
   await d.kms(['profile', 'add', 'root', '--server', d.url], { env });
   const own = await pair(d, 'payroll', ['--profile', 'root']);
@@ -289,7 +291,7 @@ test('the private key: named by the identity, inside it, in KMS_PRIVATE_KEY, or 
     assert.equal(stanzasIn(await wrapped(d, [each])).length, 1);
   }
   assert.match(errorIn(await unwrapped(d, [identity], [made]))[1], /KMS_PRIVATE_KEY/);
-  // Another ring's key: refused where the identity is made, where a key is wrapped, and where it is unwrapped.
+  // Another ring's key is refused when the identity is made, when wrapping and when unwrapping.
   const wrong = await d.kms('age identity payroll --private-key other.pem');
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
   assert.match(wrong.stderr, /^kms: the private key is not the one of the keyring payroll/);
@@ -299,12 +301,12 @@ test('the private key: named by the identity, inside it, in KMS_PRIVATE_KEY, or 
     errorIn(await unwrapped(d, [identity], [made], { env: others }))[1],
     /^the private key does not open key_\w+: it is not the private key of its ring; /,
   );
-  // The default place serves a second ring while the variable is for the first.
+  // The usual directory provides a second ring's key while the variable holds the first's.
   await mkdir(d.path('config', 'kms', 'rings'), { recursive: true });
   await writeFile(d.path('config', 'kms', 'rings', 'other.key'), await readFile(d.path('other.pem')), { mode: 0o600 });
   const { recipient: second } = await pair(d, 'other');
   assert.equal(stanzasIn(await wrapped(d, [recipient, second], { env })).length, 2);
-  // What is typed in the wrong place is not repeated.
+  // A secret typed in the wrong place is not echoed.
   for (const typed of [
     ['age', 'recipient', holding],
     ['decrypt', holding],
@@ -394,7 +396,7 @@ test('what is no recipient, identity or stanza of ours is told of by its place',
   const bad = await wrapped(d, [recipient, `${recipient.slice(0, -1)}${other}`]);
   assert.deepEqual(errorIn(bad)[0], 'recipient 1');
   assert.deepEqual(errorIn(await wrapped(d, [recipient, 'AGE-PLUGIN-KMS-1QQQ']))[0], 'identity 0');
-  // One identity that is none, and nothing is unwrapped with the others.
+  // With one malformed identity nothing is unwrapped with the others.
   assert.deepEqual(errorIn(await unwrapped(d, [identity, 'AGE-PLUGIN-KMS-1QQQ'], [made]))[0], 'identity 1');
   const [good] = made;
   assert.ok(good);
@@ -411,13 +413,13 @@ test('what is no recipient, identity or stanza of ours is told of by its place',
     const [place, message] = errorIn(await unwrapped(d, [identity], [[each]]));
     assert.deepEqual([place, /altered/.test(message)], ['stanza 0 0', true], message);
   }
-  // A malformed one keeps its whole file shut, and no other.
+  // A malformed stanza keeps its whole file shut, and no other.
   const shut = await unwrapped(d, [identity], [[good, altered[0] ?? good], [good]]);
   assert.deepEqual(
     shut.said.map(({ type, args }) => [type, ...args].join(' ')),
     ['error stanza 0 1', 'file-key 1', 'done'],
   );
-  // Another version, and a tag that is another ring's, are passed over without a word.
+  // Another version, and another ring's tag, are skipped silently.
   for (const args of [
     [number, type, '2', tag, header],
     [number, type, version, 'AAAAAAAAAAA', header],

@@ -1,4 +1,4 @@
-// Copies of an appliance as typed: made, proven, restored, and the warning of one that was set back.
+// Copies of an appliance as typed: made, verified, restored, and the warning about one that was set back.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ async function made(): Promise<Desk> {
   return place;
 }
 
-/** The same names and values, whatever space stands between. */
+/** Names and values with runs of spaces collapsed. */
 function lines(text: string): string[] {
   return text
     .trimEnd()
@@ -202,7 +202,7 @@ test('an appliance that was set back is noticed, one that was restored is not', 
       /^kms: WARNING: the appliance [0-9a-f]{32} was set back: it is at transaction [0-9]+ of epoch 1, and was at [0-9]+/,
     );
   }
-  // A restore on trial is a later epoch: what is to be forgotten after it is said.
+  // A trial restore starts a later epoch: the output says which memory to delete afterwards.
   assert.equal((await place.kms('restore b --data trial')).code, 0);
   await place.kms('keyring list --data trial');
   const [, remembered = ''] = /remove (\S+)\n$/.exec((await place.kms('keyring list')).stderr) ?? [];
@@ -253,7 +253,7 @@ test('wrong usage', async () => {
     assert.equal(ran.code, 2, `${line}: ${ran.stderr}`);
     assert.match(ran.stderr, message, line);
   }
-  // Nobody makes directories there, not even root.
+  // Not even root can make directories there.
   const noPlace = await place.kms('serve --backup-to /proc/backups');
   assert.equal(noPlace.code, 1);
   assert.match(noPlace.stderr, /--backup-to \/proc\/backups: there is no such file or directory; check the path/);

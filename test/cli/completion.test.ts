@@ -1,5 +1,5 @@
-// What is offered while a line is typed: by the grammar, by a server that runs, by profiles; and the scripts that bring
-// it into shells.
+// Completions while a line is typed: from the grammar, from a running server, from profiles; and the scripts that
+// install them in shells.
 import assert from 'node:assert/strict';
 import { execFile, spawnSync } from 'node:child_process';
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ import { grammar, leavesOf } from './grammar-tree.ts';
 import { type Desk, desk, type RunOptions } from './kms.ts';
 import { servedDesk } from './served.ts';
 
-/** The first line, and the candidates without what is said of them. */
+/** The first line, and the candidates without their descriptions. */
 async function offered(d: Desk, line: readonly string[], options?: RunOptions): Promise<[string, ...string[]]> {
   const { code, stdout, stderr } = await d.kms(['__complete', '--', ...line], options);
   assert.deepEqual([code, stderr], [0, ''], line.join(' '));
@@ -125,7 +125,7 @@ test('every command and every option that is there is offered', async () => {
   }
 });
 
-/** What anything may be given for: the grammar says what completes the others. */
+/** Placeholders that accept any text; the grammar says how the others are completed. */
 const free =
   /^(ADDRESS|AGE|ARG|BASE_URL|BYTES|CIDR|CLAIM|COMMAND|CRON|CURSOR|HOST:PORT|ID|JSON|K|KEY|KEYID|LEVEL|N|NAME|SVG|TEXT|TIME|TIME\|AGE|UID|URL|USERNAME|VALUE=FLAG,FLAG|WHERE|WORDS|unix:\/\/\/PATH)$/;
 
@@ -251,7 +251,7 @@ for (const shell of shells) {
   });
 }
 
-/** Lines as bash cuts them into words, the cursor at their end, and what it gets to put in the place of the last. */
+/** Lines as bash splits them into words, with the cursor at the end, and the replies that replace the last word. */
 const inBash: readonly (readonly [line: string, words: readonly string[], replies: readonly string[]])[] = [
   ['kms keyr', ['kms', 'keyr'], ['keyring']],
   ['kms  encrypt --ring pay', ['kms', 'encrypt', '--ring', 'pay'], ['payroll']],
@@ -295,7 +295,7 @@ test('bash completes with it', async (t) => {
   }
 });
 
-/** Names that somebody else chose, which a shell that reads them as its own would obey. */
+/** Names chosen by others that a shell would execute if it read them unquoted. */
 const hostile = [
   'a$(touch hacked)',
   'a`touch hacked`',
@@ -312,7 +312,7 @@ const hostile = [
   'a b*?[c]{d,e}~',
 ];
 
-/** Where they come to stand, and what ends the word there. */
+/** Beginnings of the word, and the quote that ends it. */
 const typedBefore = [
   ['a', ''],
   ['"a', '"'],
@@ -329,7 +329,7 @@ const typedBefore = [
 test('a name that bash would obey is quoted as its place needs it, or not offered', async () => {
   await using d = await desk();
   await mkdir(d.path('bin'));
-  // Offers the one name, and otherwise keeps what it was called with.
+  // Offers the one name when completing, otherwise saves its arguments.
   const kms =
     '#!/bin/bash\nif [[ $1 == __complete ]]; then printf "words\\n%s\\tabout\\n" "$OFFERED"; else printf "%s\\0" "$@"; fi\n';
   await writeFile(d.path('bin', 'kms'), kms, { mode: 0o755 });
@@ -339,7 +339,7 @@ test('a name that bash would obey is quoted as its place needs it, or not offere
   for (const name of hostile) {
     for (const [word, end] of typedBefore) {
       const line = `kms ${word}`;
-      // Readline puts the reply behind the quote that is open, else in the place of the word; then the line is run.
+      // Readline puts the reply after an open quote, otherwise in place of the word; then the line is run.
       const kept = end === '' ? '' : word.slice(0, Math.max(word.lastIndexOf('"'), word.lastIndexOf("'")) + 1);
       const ran = await asBash(
         `
@@ -365,7 +365,7 @@ test('a name that begins as an option does is not offered in the place of a name
   assert.deepEqual(await offered(d, ['account', 'delete', '']), ['words', 'admin']);
 });
 
-/** The server is in this process: it must go on. */
+/** Asynchronous, since the server runs in this process. */
 function asBash(
   commands: string,
   cwd: string,

@@ -10,7 +10,7 @@ const wordsOf = (leaf: GrammarCommand): string[] => leaf.fullName().split(' ').s
 const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => long === '--yes');
 const destroying = leavesOf(grammar()).filter(asks);
 const tty = { stdin: true, stdout: true, stderr: true };
-/** What takes most with it: its name is to be typed. */
+/** The most destructive commands: the object's name must be typed. */
 const worst = ['keyring delete', 'tenant delete', 'transit delete', 'tang delete'];
 
 test('what deletes or removes asks, and nothing else says that it does', async () => {
@@ -41,7 +41,7 @@ for (const leaf of destroying) {
       assert.deepEqual([code, stdout], [1, '']);
       assert.match(stderr, /^This .*\. (To go on, type it:|Go on\? \[y\/N\]) kms: not confirmed; nothing was done\n$/);
     }
-    // Past the question there is nothing here that could be destroyed.
+    // Past the question, this desk has nothing to destroy.
     for (const answered of [{ tty, stdin: typed(byName ? 'it\n' : 'yes\n') }, { env: { KMS_YES: 'true' } }]) {
       const { code, stderr } = await d.kms(words, answered);
       assert.ok(code === 3 || code === 1, String(code));

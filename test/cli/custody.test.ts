@@ -1,4 +1,4 @@
-// Who keeps the master key, as typed: every kind of custodian, sealed servers, and the recovery kit.
+// Custodians of the master key, as typed: every kind of custodian, sealed servers, and the recovery kit.
 import assert from 'node:assert/strict';
 import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
@@ -30,7 +30,7 @@ function is(ran: Ran, code: number, stderr: RegExp): void {
   assert.match(ran.stderr, stderr);
 }
 
-/** Whether nothing in the directory has any of these texts in it. */
+/** Checks that no file in the directory contains any of these texts. */
 async function holdsNone(d: Desk, texts: readonly string[], dir = 'kms-data'): Promise<void> {
   for (const entry of await readdir(d.path(dir), { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
@@ -105,7 +105,7 @@ test('shares of another appliance, and shares made up, are told apart', async ()
   );
   const { formatShare, parseShare } = await import('../../src/seal/custodian-secret.ts');
   const { set } = parseShare(shares[0] ?? '');
-  // From the network nobody learns the set, with which shares could be made up.
+  // Nothing on the network reveals the set's id, with which shares could be made up.
   for (const share of [other.shares?.[0], formatShare({ ...parseShare(shares[0] ?? ''), threshold: 3 })]) {
     const refusal = await fetch(`${server.url}/system/unseal`, {
       method: 'POST',
@@ -117,7 +117,7 @@ test('shares of another appliance, and shares made up, are told apart', async ()
     assert.match(told, /not of this appliance: needs one of another set, /);
     assert.ok(!told.includes(set), told);
   }
-  // A forger knows the set, and can make a checksum that fits.
+  // A forger who knows the set's id can compute a matching checksum.
   const forged = formatShare({ ...parseShare(shares[1] ?? ''), bytes: new Uint8Array(32).fill(7) });
   assert.equal((await d.kms('unseal', { stdin: shares[0] ?? '' })).code, 0);
   is(await d.kms('unseal', { stdin: forged }), 1, /the shares do not fit together/);
@@ -182,7 +182,7 @@ test('a command gives the key; nothing of what it prints is shown', async () => 
   const command = ['--exec', d.path('give key'), '--exec-arg', '$HOME;', '--exec-arg=-b'];
   await d.json(['init', '--custodian', 'exec', '--json', ...command]);
   await holdsNone(d, [secret]);
-  // A command is run for a directory that somebody named, and for no other.
+  // A command runs only for a directory that the user named.
   is(await d.kms('keyring list'), 4, /the command .* was not run: nobody named the data directory .*--data DIR/);
   const named = { env: { KMS_DATA: d.path('kms-data') } };
   assert.equal((await d.kms('keyring create r', named)).code, 0);
@@ -246,7 +246,7 @@ test('the environment and a systemd credential', async () => {
   await d.json('init --data b --json --custodian credential', { env });
   is(await d.kms('keyring list --data b'), 4, /the systemd credential kms-master-key/);
   assert.equal((await d.kms('keyring list --data b', { env })).code, 0);
-  // Without --custodian, what is there is used rather than a file made.
+  // Without --custodian, an existing secret is used instead of making a file.
   await d.json('init --data c --json', { env: { KMS_MASTER_KEY: 'f'.repeat(64) } });
   assert.equal(
     (await d.json<Master>('master list --data c --json', { env: { KMS_MASTER_KEY: 'F'.repeat(64) } })).custodians[0]
@@ -341,7 +341,7 @@ test('sealed on purpose: every command says so, until it is unsealed on purpose'
     (await d.kms('doctor')).stdout,
     /sealed[\s\S]*not examined: the appliance is sealed: somebody sealed it/,
   );
-  // Without the key nothing ends it.
+  // Without the key the seal stays.
   await rename(d.path('kms-data.master.key'), d.path('away'));
   is(await d.kms('unseal'), 4, /the master key file is missing/);
   is(await d.kms('keyring list'), 4, /on purpose/);
@@ -468,7 +468,7 @@ test('guesses over the network must wait, those at the machine need not', async 
   };
   for (let n = 0; n < 5; n++) assert.equal(await send(wrong), 400);
   assert.equal(await send(shares[0]), 429);
-  // The first wait may be over before a command has started; what came too late, with a wrong share, doubles the next.
+  // The first wait may be over before a command starts; a late command with a wrong share doubles the next.
   let late = 0;
   let refused = await d.kms(['unseal', '--server', server.url], { stdin: wrong ?? '' });
   while (!/too many failed tries/.test(refused.stderr) && ++late < 6) {
@@ -548,7 +548,7 @@ test('a secret that is given renews its own proof, although a key file lies at i
   };
   assert.deepEqual(await fresh(), [true, true]);
 
-  // What is given and does not fit leaves the data to what does.
+  // With a secret that does not fit, the key file opens the data.
   assert.equal((await d.kms('master rotate --passphrase-file wrong.txt')).code, 0);
   assert.deepEqual(await fresh(), [true, false]);
   const rotated = await d.kms('master rotate --passphrase-file pp');

@@ -1,4 +1,4 @@
-// Loaded into a command before it starts: the process kills itself before its n-th change to a file or directory.
+// Preloaded into a command: the process kills itself before its n-th change to a file or directory.
 import promises from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 
@@ -28,7 +28,7 @@ Object.assign(promises, {
   },
 });
 for (const name of ['rename', 'link', 'symlink', 'unlink', 'writeFile'] as const) {
-  // Cast: whatever each takes, it is handed on.
+  // Cast: all arguments are passed on, whatever the types.
   const original = promises[name] as (...args: unknown[]) => Promise<unknown>;
   Object.assign(promises, {
     [name](...args: unknown[]) {

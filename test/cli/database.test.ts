@@ -1,5 +1,5 @@
-// Nodes of one appliance in a PostgreSQL as the commands show them: `status` lists them, `doctor` says what there is to
-// say of the database, `metrics` counts turns; and what a start refuses.
+// Nodes of one appliance on a PostgreSQL, as the commands show them: `status` lists them, `doctor` reports on the
+// database, `metrics` counts turns; and configurations that a start refuses.
 import assert from 'node:assert/strict';
 import { chmod, cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
@@ -101,7 +101,7 @@ if (!programs) {
     assert.deepEqual([report.ok, report.stores], [true, 2]);
 
     const scrape = async () => parsePrometheus((await d.kms('metrics --data first', { env })).stdout);
-    // A node learns of the others with its next sign of life.
+    // A node learns of the others with its next heartbeat.
     const families = await until('both nodes are known', async () => {
       const found = await scrape();
       return found.get('kms_nodes')?.samples[0]?.value === 2 && found;
@@ -116,7 +116,7 @@ if (!programs) {
     const left = await d.json<Status>('status --json --data first', { env });
     assert.equal(left.shared.nodes.length, 1, 'who ends says so');
     assert.equal((await first.stop()).code, 0);
-    // Without a server: only where the database is named.
+    // Without a server the database is examined only if it is named.
     const alone = await d.json<Report>('doctor --json --data first', { env });
     assert.ok(alone.findings.some(({ name }) => name === 'engine-alone'));
     assert.equal(alone.stores, 2);
@@ -138,7 +138,7 @@ if (!programs) {
     const server = await serving(d, ['--data', 'first'], env);
     const sound = await d.json<Report>('doctor --json --data first', { env });
     assert.deepEqual([sound.ok, sound.stores], [true, 2]);
-    // Of the tenant, by a checkpoint for the examination itself: its snapshot.
+    // Damages the tenant's snapshot, which the examination's own checkpoint wrote.
     const largest = 'SELECT dir FROM kms_file GROUP BY dir ORDER BY sum(length(bytes)) DESC LIMIT 1';
     const flip = `UPDATE kms_file SET bytes = set_byte(bytes, 2000, get_byte(bytes, 2000) # 1) WHERE dir = (${largest})`;
     await postgres.query(flip, 'damaged');

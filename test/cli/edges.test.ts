@@ -1,5 +1,5 @@
-// A world that is not as one would have it: no directory to be in, no home, full disks, names that are no text,
-// certificates that nobody knows, and signals.
+// Hostile surroundings: a deleted working directory, no home, full disks, names that are no text, unknown certificates,
+// and signals.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -35,7 +35,7 @@ function typed(d: Desk, line: string, before = ''): ChildProcess & Readable {
     Readable;
 }
 
-/** Streams that `stdio` above makes sure of. */
+/** Streams that exist because of `stdio` above. */
 interface Readable {
   readonly stdout: NodeJS.ReadableStream;
   readonly stderr: NodeJS.ReadableStream;
@@ -225,7 +225,7 @@ test('a secret that cannot be shown is told of with what is there without it, an
     'user invite bo --email bo@example.com --first-name A --last-name B',
     new RegExp(`^${full}; the user bo was made, and the link is lost; .* delete bo`),
   );
-  // Of a keyring the private key is what must not be lost: it is kept before anything is shown.
+  // A keyring's private key must not be lost: it is stored before anything is shown.
   for (const [group, json] of [
     ['keyring', ''],
     ['keyring', ' --json'],
@@ -301,7 +301,7 @@ test('what is typed, or in the environment, and is not UTF-8 is refused: nothing
   await using d = await desk();
   await d.json('init --json');
   const umlaut = "$'J\\xf6rg'";
-  // An account's uid, a path, free text, JSON, and where such bytes stand in a variable.
+  // An account's uid, a path, free text, JSON, and such bytes in a variable.
   for (const [line, what, before = ''] of [
     [`account create ${umlaut}`, 'argument 3: expected UTF-8, got "J\\\\xf6rg"'],
     [`account create $'a\\xff'`, 'argument 3: expected UTF-8, got "a\\\\xff"'],
@@ -342,7 +342,7 @@ test('in a directory, or with a home, whose name is not UTF-8, nothing is made e
     assert.deepEqual([code, stdout], [2, ''], `${line}: ${stderr}`);
     assert.match(stderr, new RegExp(`^kms: ${what}[^\n]*\n$`), line);
   }
-  // What needs neither goes on.
+  // A command that needs neither works.
   const [code] = await ended(typed(d, `keyring list --data ${data}`, `${inside} HOME=$PWD`));
   assert.equal(code, 0);
   const names = await readdir(d.dir, { encoding: 'latin1' });
@@ -369,7 +369,7 @@ for (const [signal, code] of [
     const before = await readdir(d.dir);
     const child = typed(d, 'encrypt --ring r --private-key r.key -o out.kms');
     const end = ended(child);
-    // What it no longer reads is nobody's fault.
+    // Input that the ended process no longer reads may fail.
     child.stdin.on('error', () => undefined);
     child.stdin.write(Buffer.alloc(3 << 20));
     while (!(await readdir(d.dir)).some((name) => name.endsWith('.tmp'))) await setTimeout(10);
@@ -380,7 +380,7 @@ for (const [signal, code] of [
   });
 }
 
-/** Whether the process is woken by what comes to the descriptor. */
+/** Whether the process waits for input on the descriptor. */
 async function waitsFor(pid: number, descriptor: number): Promise<boolean> {
   const dir = `/proc/${pid}/fdinfo`;
   const infos = await Promise.all(
@@ -398,7 +398,7 @@ test('a signal ends a command that waits for stdin', async () => {
   assert.deepEqual(await end, [143, '', 'kms: interrupted\n']);
 });
 
-/** A desk with two named pipes, at whose other ends nobody is. */
+/** A desk with two named pipes whose other ends are not open. */
 async function pipesDesk(): Promise<Desk> {
   const d = await desk();
   await d.json('init --json');
@@ -407,7 +407,7 @@ async function pipesDesk(): Promise<Desk> {
   return d;
 }
 
-/** The writing end of a pipe, once somebody has the other. */
+/** The writing end of a pipe, once it has a reader. */
 function writingEnd(path: string): Promise<number> {
   return until('somebody reads it', () => {
     try {
@@ -495,7 +495,7 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
     assert.match((await d.kms(['keyring', 'list', '--ca-file', 'ca.pem'])).stderr, /--ca-file goes with --server/);
     await writeFile(d.path('ca.pem'), certificate);
     assert.deepEqual((await d.json<{ data: [] }>(list, { env: { KMS_CA_FILE: 'ca.pem' } })).data, []);
-    // As long as a system's own bundle, with one in it that cannot be read.
+    // A file as long as a system's own bundle, with one unreadable certificate.
     const broken = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
     await writeFile(d.path('many.pem'), (await authority('other')).cert.repeat(600) + broken + certificate);
     const many = await d.kms([...list, '--ca-file', 'many.pem']);
@@ -527,7 +527,7 @@ test('a certificate is trusted with --ca-file, and said to be unknown without', 
 test('an address with the wrong scheme is said to be one, with the right one', async () => {
   await using d = await servedDesk();
   const tls = createServer({ cert: certificate, key: privateKey }, (_request, response) => response.end());
-  // As many proxies have it: a page for whoever comes without TLS.
+  // Many proxies answer plain HTTP on a TLS port with a page.
   const proxy = net.createServer((socket) => {
     socket.once('data', (bytes) => {
       if (bytes[0] !== 0x16)
@@ -553,7 +553,7 @@ test('an address with the wrong scheme is said to be one, with the right one', a
       [`http://127.0.0.1:${tlsPort}`, `expected plain HTTP from URL, got TLS; use https://127.0.0.1:${tlsPort}`],
       [`http://localhost:${tlsPort}`, `expected plain HTTP from URL, got TLS; use https://localhost:${tlsPort}`],
       [`http://127.0.0.1:${proxyPort}`, `expected plain HTTP from URL, got TLS; use https://127.0.0.1:${proxyPort}`],
-      // Neither: what it is cannot be known.
+      // Neither protocol: the cause stays unknown.
       [
         `http://127.0.0.1:${silentPort}`,
         'cannot reach URL: other side closed; see that the address is right, and that an appliance is served there',
@@ -574,14 +574,14 @@ test('an address with the wrong scheme is said to be one, with the right one', a
 
 type Change = (body: Record<string, unknown>) => unknown;
 
-/** Changes the answers. What it answers ends that, and tells how many there were. */
+/** Applies `change` to all answers until the returned function is called, which returns the number of requests. */
 function distorted(d: ServedDesk, change: Change): () => number {
   const { app } = d.appliance;
   const served = app.fetch.bind(app);
   let asked = 0;
   app.fetch = async (request, env) => {
     asked++;
-    // Such an appliance knows every cursor, and begins anew.
+    // Such an appliance accepts every cursor and starts over.
     const answer = await served(new Request(request.url.replace(/cursor=[^&]*&?/, ''), request), env);
     const body = JSON.parse(await answer.text());
     if (answer.ok) change(body);
@@ -593,7 +593,7 @@ function distorted(d: ServedDesk, change: Change): () => number {
   };
 }
 
-/** The top of an answer, where it has `field`. */
+/** Changes the top level of answers that have `field`. */
 const top =
   (field: string, changed: object): Change =>
   (body) =>

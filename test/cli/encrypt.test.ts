@@ -1,3 +1,5 @@
+// `kms encrypt` and `kms decrypt` as typed: over files and pipes, with private keys from every source, with assets, and
+// with files that are refused.
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';

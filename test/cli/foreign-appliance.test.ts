@@ -1,6 +1,6 @@
-// Somebody who can write where an appliance, its backups or its shipped copies lie, and has none of its secrets, puts an
-// appliance of their own there, wrapped to the public keys that stand in the seal. No kind of custodian opens it, and
-// each says what that means. And `--expect-appliance` refuses an appliance that the same custodian really made.
+// An attacker who can write where an appliance, its backups or its shipped copies lie, but has none of its secrets,
+// plants an appliance of their own, wrapped to the public keys in the seal. No kind of custodian opens it, and each
+// explains why. And `--expect-appliance` refuses another appliance that the same custodian really made.
 import assert from 'node:assert/strict';
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const foreign =
 const advice = /restore from a copy that you trust; nothing of this one was used/;
 
 interface Way {
-  /** Makes the victim's appliance in `kms-data`, and answers what opens it. */
+  /** Makes the victim's appliance in `kms-data`, and returns the options that open it. */
   make(d: Desk): Promise<RunOptions & { readonly args?: string }>;
   readonly isByHand?: true;
 }
@@ -95,7 +95,7 @@ const own = {
   secret: parseSecret(await readFile(attacker.path('own.master.key')), 'own'),
 };
 
-/** In the place of the victim's data directory. */
+/** Replaces the victim's data directory by the attacker's, with a forged seal. */
 async function plant(d: Desk, forging: keyof typeof forgings): Promise<void> {
   const victim = await readFile(d.path('kms-data', 'kms.seal'));
   await rename(d.path('kms-data'), d.path('victim'));
@@ -124,7 +124,7 @@ for (const [kind, way] of Object.entries(ways)) {
         assert.match(unsealed.stderr, foreign);
         await server.stop();
       } else {
-        // Each costs a passphrase its derivation.
+        // Each line costs a passphrase its derivation.
         for (const line of forging === 'the slots as they stand' ? lines : lines.slice(0, 1)) {
           const signal = AbortSignal.timeout(20_000);
           const { code, stdout, stderr } = await d.kms(`${line} --data kms-data ${args}`.trim(), {
@@ -146,7 +146,7 @@ test('in a backup and in a shipped copy: neither restores, verifies, nor is foll
   await d.json('init --json');
   const victim = await readFile(d.path('kms-data', 'kms.seal'));
   const forging = forgings['the slots as they stand'] ?? assert.fail();
-  // The attacker's appliance writes them itself, so that all else in them is whole.
+  // The attacker's appliance writes the copies itself, so that everything else in them is valid.
   await cp(attacker.path('own'), d.path('own'), { recursive: true });
   await cp(attacker.path('own.master.key'), d.path('own.master.key'));
   await writeFile(

@@ -1,9 +1,9 @@
-// The grammar as tests look at it: all its commands, and example lines cut into words as a shell would.
+// The grammar for tests: all its commands, and example lines split into words as a shell would.
 import { PassThrough } from 'node:stream';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { program } from '../../src/cli/program.ts';
 
-/** The root of a grammar that talks to nobody. */
+/** The root command, with no real streams. */
 export function grammar(): GrammarCommand {
   const stream = new PassThrough();
   const signal = new AbortController().signal;
@@ -17,7 +17,7 @@ export function leavesOf(command: GrammarCommand): GrammarCommand[] {
   return below.length === 0 ? [command] : below.flatMap(leavesOf);
 }
 
-/** The words that follow `kms`, for each time that it is called in a line of shell. */
+/** The arguments of each call of `kms` in a line of shell. */
 export function callsIn(line: string): string[][] {
   const words: string[][] = [[]];
   for (const [, operator, word = ''] of line.matchAll(/\s*(?:([|<>]+)|((?:'[^']*'|"[^"]*"|[^\s|<>'"])+))/g)) {

@@ -1,3 +1,4 @@
+// The grammar of the command line: help, examples, suggestions for misspelt words, and wrong usage.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import test from 'node:test';
@@ -26,7 +27,7 @@ test('every command has help with an example, and its code can be loaded', async
   }
 });
 
-/** Held by the compiler: what a command reads has the type that was declared, and nothing else can be read. */
+/** Checked by the compiler: a command reads its declared options with their declared types, and no others. */
 export function typedReads(cli: CliOf<typeof keyring.config>): readonly unknown[] {
   return [
     cli.get('<NAME>') satisfies string,
@@ -76,7 +77,7 @@ test('every command and option that is nearly right is named', async () => {
   };
   const walk = async (command: GrammarCommand, path: readonly string[]): Promise<void> => {
     for (const child of command.subcommands) {
-      // A command of the root is not mistaken for an argument of another.
+      // A misspelt command of the root is not taken for another command's argument.
       const near = `${child.name()}x`;
       await told([...path, near], child.name(), near);
       await walk(child, [...path, child.name()]);

@@ -1,5 +1,5 @@
-// What somebody has who copies a new appliance today, to open it with a quantum computer one day: its data directory,
-// what it ships, its backups. Nothing in there is wrapped to a key of X25519 alone.
+// Harvest now, decrypt later: an attacker who copies a new appliance's data directory, shipped copies and backups today
+// finds nothing in them that is wrapped to a key of X25519 alone.
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ async function copyOf(...places: readonly string[]): Promise<Copied[]> {
   return copied;
 }
 
-/** The slots of all seals, wherever they stand in the files. */
+/** The slots of all seals, wherever they are in the files. */
 function slotsIn(copied: readonly Copied[]): readonly (readonly Slot[])[] {
   return copied.flatMap(({ content }) =>
     [...content.toString('latin1').matchAll(/\{\n {2}"format": "kms-seal",\n[\s\S]*?\n\}\n/g)].map(
@@ -42,7 +42,7 @@ function slotsIn(copied: readonly Copied[]): readonly (readonly Slot[])[] {
   );
 }
 
-/** In which files a public key stands, as bytes or as text. */
+/** Names of the files that contain a public key, as bytes or as text. */
 function holding(copied: readonly Copied[], publicKey: Uint8Array): readonly string[] {
   const forms = [Buffer.from(publicKey), toHex(publicKey), toBase64(publicKey), toBase64Url(publicKey)];
   return copied.filter(({ content }) => forms.some((form) => content.includes(form))).map(({ name }) => name);
@@ -93,10 +93,11 @@ test('a copy of a new appliance holds no wrapping to X25519 alone', async () => 
     const secret = parseSecret(await readFile(d.path(file)), file);
     assert.deepEqual(holding(copied, keyOfVersion1(secret)), [], file);
   }
-  // A ring's key is of X25519, and what is wrapped to it is its owner's. In a copy it stands under keys of the seal.
+  // The ring's key is of X25519, and what is wrapped to it is its owner's business; in copies it is encrypted under the
+  // seal's keys.
   assert.deepEqual(holding(copied, Buffer.from(ring?.publicKey ?? assert.fail(), 'base64').subarray(-32)), []);
 
-  // The same look finds one that is there, in each form.
+  // The same search finds a key that is there, in each form.
   const publicKey = keyOfVersion1(new Uint8Array(32).fill(7));
   for (const form of [Buffer.from(publicKey), toHex(publicKey), toBase64(publicKey), toBase64Url(publicKey)]) {
     const content = Buffer.concat([Buffer.from('before '), Buffer.from(form), Buffer.from(' after')]);

@@ -1,5 +1,5 @@
-// An appliance over the network that means harm: whatever it answers, no command writes a file that was not asked for
-// or a line that was not meant, obeys a control, or gives its advice as our own.
+// A malicious appliance over the network: whatever it answers, no command writes a file that was not asked for, prints
+// a forged line or a control character, or repeats the appliance's advice as its own.
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -11,7 +11,7 @@ import { altered, methodOf, sampleAnswer } from '../support/answers.ts';
 import { type Desk, desk, type RunOptions } from './kms.ts';
 
 const id = '01jz4b8m6q3v9x2c5d7f8g9h0k';
-/** Every command that asks an appliance over the network and shows or keeps what it answers. */
+/** Every command that asks an appliance over the network and shows or keeps the answer. */
 const lines = [
   ...[
     'keyring list',
@@ -37,7 +37,7 @@ const lines = [
   ...['tofu-key --ring payroll --private-key r.key', 'status', 'metrics', 'activity export', 'activity verify'],
 ];
 
-/** In the place of each text and of the state that each answer tells. */
+/** Replacements for each text and for the state in each answer. */
 const evil = [
   'x\ny: z',
   '../../../evil',
@@ -56,7 +56,7 @@ async function withAppliance(answer: Answer, use: (d: Desk, options: RunOptions,
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   await using d = await desk();
-  // Of an appliance here is the private key that some of them need.
+  // Some commands need a private key, from an appliance here.
   await d.json('init --json');
   await d.json('keyring create payroll --kem x25519 --private-key-out r.key --json');
   try {
@@ -79,7 +79,7 @@ async function filesOf(d: Desk): Promise<string[]> {
   return (await readdir(d.dir, { recursive: true })).filter((name) => !name.startsWith('kms-data')).sort();
 }
 
-/** What a terminal would obey, or show in another order. */
+/** Characters that a terminal would interpret or reorder. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not come
 const controls = /(?!\x1b\[(?:1|22)m)[\0-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]/;
 
@@ -107,7 +107,7 @@ for (const [n, value] of evil.entries()) {
       async (d, options) => {
         const before = await filesOf(d);
         for (const line of lines) {
-          // Which field it is in differs from command to command and from value to value.
+          // The field differs between commands and values.
           at = n;
           last = 1;
           for (const isTerminal of [false, true]) {
@@ -123,7 +123,7 @@ for (const [n, value] of evil.entries()) {
           }
         }
         const made = (await filesOf(d)).filter((name) => !before.includes(name));
-        // The keys that commands keep, by the ring's own name, and what they were told to write.
+        // Allows the keys that commands keep under the ring's own name, and the output files asked for.
         assert.deepEqual(
           made.filter((name) => !/^(?:out|s\.key|config|\.local)(?:$|\/)/.test(name)),
           [],
@@ -152,7 +152,7 @@ test('every field of a keyring is tried on what writes identities and private ke
           [place, value] = [leaf.place, each];
           for (const line of ['age identity payroll', 'age recipient payroll', 'keyring create payroll']) {
             const { code, stdout } = await d.kms(line, options);
-            // Base64 has all letters of these.
+            // These are valid base64.
             if (leaf.kind === 'base64' && /^(?:\/evil|x+)$/.test(each)) continue;
             assert.deepEqual([code, stdout], [3, ''], `${line}: ${leaf.place.join('.')} ${each.slice(0, 30)}`);
           }

@@ -1,5 +1,5 @@
-// What `--json` prints has one shape for each noun, whatever the command: docs/cli.md tells what each command prints,
-// in nouns and their fields, and here each is run and compared with that. A command that is not in the table, or prints
+// `--json` prints one shape for each noun, whatever the command: docs/cli.md lists each command's output in nouns and
+// their fields, and here each command is run and compared with that. A command that is not in the table, or prints
 // something else, fails.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ import { serving } from './serving.ts';
 
 const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 
-/** The rows of a table of two columns, below this heading, each with its code. */
+/** The rows of a two-column table with this heading, by the code in the first column. */
 function rowsBelow(heading: string): Map<string, string> {
   const [, below = ''] = page.split(`| ${heading} |`);
   const [table = ''] = below.split('\n\n');
@@ -31,7 +31,7 @@ const commands = rowsBelow('command | prints');
 /** Field names by noun; those that end in `?` may be absent. */
 const nouns = new Map([...rowsBelow('noun | fields')].map(([noun, fields]) => [noun, fields.split(', ')]));
 
-/** What is wrong with `value` as the shape that the page tells, a line each. */
+/** Differences between `value` and the documented shape, a line each. */
 function problems(value: unknown, shape: string, at: string): string[] {
   if (shape.startsWith('[')) {
     const { data, pagination, ...others } = Object(value);
@@ -92,7 +92,7 @@ test('the page tells of every command what it prints, and of no other', () => {
   assert.deepEqual([...commands.keys()].sort(), [...paths].sort());
 });
 
-/** What was printed, by command. */
+/** Commands that were run. */
 const ran = new Set<string>();
 const wrong: string[] = [];
 const d = await desk();
@@ -112,21 +112,21 @@ async function run(line: string, { stdin = '', code = 0, env = {} }: How = {}): 
   const path = paths.find((each) => line === each || line.startsWith(`${each} `)) ?? assert.fail(line);
   const answer = await d.kms(`${line} --json`, { stdin, env });
   assert.equal(answer.code, code, `${line}: ${answer.stderr}`);
-  // What it prints besides, behind a semicolon, is for people.
+  // The part after a semicolon is for people.
   const shape = commands.get(path)?.split(';')[0];
   ran.add(path);
   if (shape !== undefined) wrong.push(...problems(JSON.parse(answer.stdout), shape, line));
   return JSON.parse(answer.stdout);
 }
 
-/** What these need takes more than a line; their answers are those of the local endpoints. */
+/** Commands that need more than one line to set up; they print the local endpoints' answers. */
 const answered: Readonly<Record<string, string>> = {
   'user reset-second-factor': 'resetSecondFactor',
   'tenant oidc unlink': 'unlinkOidc',
 };
-/** They print no JSON of their own. */
+/** Commands that print no JSON of their own. */
 const texts = ['serve', 'activity export', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
-/** It links the executable, of which the sources have none; the clean root types it. */
+/** Links the executable, which the sources lack; the clean root tests it. */
 const notHere = ['age-plugin install'];
 
 test('what has another shape is found', () => {

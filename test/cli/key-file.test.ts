@@ -1,4 +1,4 @@
-// Where commands look for the key file: at the place given, where `init` put it, and at the default place.
+// Search order for the key file: the path given, the path that `init` used, and the default path.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
@@ -28,7 +28,7 @@ test('data and key file that move together are found at the default place', asyn
   await rename(d.path('kms-data'), d.path('there/data'));
   await rename(d.path('kms-data.master.key'), d.path('there/data.master.key'));
   await opens(d, '--data there/data');
-  // Meanwhile another appliance has its key where this one had its own.
+  // Meanwhile another appliance has its key at this one's former path.
   await d.json('init --json');
   await opens(d, '--data there/data');
 });
@@ -85,7 +85,7 @@ test('a named pipe is no key file, and nobody waits for it; what a command write
     (await d.kms('keyring list --key-file link')).stderr,
     /link: expected a file with a key, found a named pipe/,
   );
-  // As a shell hands it over.
+  // Passed by a shell's process substitution.
   await rename(d.path('kms-data.master.key'), d.path('kept.key'));
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   await writeFile(d.path('typed'), `${process.execPath} ${main} keyring list --key-file <(cat kept.key)\n`);

@@ -1,5 +1,5 @@
-// Where the command line keeps private keys and the public keys that it remembers: those of two tenants and of two
-// appliances do not meet, and what earlier builds kept is read on.
+// Directories where the command line keeps private keys and pinned public keys: those of two tenants or two appliances
+// never collide, and files of earlier builds are still read.
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -8,13 +8,13 @@ import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
 
 interface House extends Desk {
-  /** Of the appliance. */
+  /** The appliance's id. */
   readonly id: string;
-  /** The ids of the tenants by name. */
+  /** Tenant ids by name. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly keys: Readonly<Record<string, string>>;
   readonly rings: string;
-  /** All files below the directory of keys, from there. */
+  /** All files below the directory of keys, relative to it. */
   files(kind?: string): Promise<string[]>;
   done(line: string, tenant?: string, stdin?: string): Promise<string>;
 }
@@ -64,7 +64,7 @@ for (const order of [
       }
       assert.equal((await d.files(kind)).length, 2);
     }
-    // Each encrypts and decrypts with its own, with the private key and to the public one.
+    // Each tenant encrypts and decrypts with its own pair, with the private key and to the public key.
     for (const tenant of order) {
       await d.done(`encrypt --ring payroll -o ${tenant}.1`, tenant, `${tenant} 1`);
       const said = await d.done(`encrypt --ring payroll --recipient -o ${tenant}.2`, tenant, `${tenant} 2`);
@@ -74,7 +74,7 @@ for (const order of [
     for (const tenant of order) {
       for (const n of [1, 2, 3]) assert.equal(await d.done(`decrypt ${tenant}.${n}`, tenant), `${tenant} ${n}`);
     }
-    // An upgrade finds the file with the pair of that tenant, and leaves the other's alone.
+    // An upgrade finds that tenant's file, and leaves the other's alone.
     const [own, other] = [join(d.id, 'payroll.key'), join(d.id, d.tenants[second] ?? '', 'payroll.key')];
     const read = (path: string) => readFile(join(d.rings, path), 'utf8');
     const before = [await read(own), await read(other)];
@@ -89,14 +89,14 @@ for (const order of [
       for (const n of [1, 2, 3, 4]) assert.equal(await d.done(`decrypt ${tenant}.${n}`, tenant), `${tenant} ${n}`);
     }
     assert.equal((await read(own)).split('BEGIN').length, 3);
-    // A third of that name has no place left: it is not made, and nothing changed.
+    // A third ring of that name has no free path: it is not made, and nothing changes.
     const all = await Promise.all((await d.files()).map(read));
     await d.done('keyring delete payroll --yes', second);
     const third = await d.kms(`keyring create payroll --tenant ${second}`);
     assert.deepEqual([third.code, third.stdout], [1, '']);
     assert.ok(third.stderr.startsWith(`kms: ${d.rings}/${other} exists already and is not overwritten; `));
     assert.deepEqual(await Promise.all((await d.files()).map(read)), all);
-    // One that is unreadable does not keep the other from being read.
+    // An unreadable file does not keep the other from being read.
     await writeFile(join(d.rings, own), 'nonsense');
     const restored = await d.json<{ data: { id: string }[] }>(`keyring list --deleted --json --tenant ${second}`);
     await d.done(`keyring restore ${restored.data[0]?.id}`, second);
@@ -109,7 +109,7 @@ test('what an earlier build kept is read on, whichever tenant comes first', asyn
   await d.done('keyring create payroll');
   await d.done('encrypt --ring payroll -o default.1', 'default', 'one');
   await d.done('encrypt --ring payroll --recipient -o default.2', 'default', 'two');
-  // The earlier place of the public key; that of the private key is still the first.
+  // The public key at its earlier path; the private key is still at the first.
   const earlier = join(d.rings, d.id, 'payroll.pub');
   const own = join(d.rings, d.id, d.tenants.default ?? '', 'payroll.pub');
   await rename(own, earlier);
@@ -126,7 +126,7 @@ test('what an earlier build kept is read on, whichever tenant comes first', asyn
     ),
     early.stderr,
   );
-  // Once its own tenant was here it is known whose it is.
+  // Once its own tenant has used it, its owner is known.
   assert.equal(await d.done('encrypt --ring payroll --recipient -o default.3', 'default', 'three'), '');
   assert.equal(await readFile(own, 'utf8'), await readFile(earlier, 'utf8'));
   const late = await blue('blue.2');
@@ -214,7 +214,7 @@ test('two appliances with two tenants each, and a ring of one name in all four',
       ])
       .sort(),
   );
-  // One of a build that did not tell appliances apart is read by whoever has no other.
+  // A file from a build that did not distinguish appliances is read if there is no other.
   await mkdir(d.path('away'));
   await rename(join(one?.rings ?? '', one?.id ?? '', 'payroll.key'), join(one?.rings ?? '', 'payroll.key'));
   assert.equal(await one?.done('decrypt 0.default', 'default'), '0 default');
@@ -223,7 +223,7 @@ test('two appliances with two tenants each, and a ring of one name in all four',
 
 test("no key of one tenant is wrapped to another tenant's pair, though both are kept here", async () => {
   await using d = await house();
-  // The first tenant's in the shared place, the other's in its own.
+  // The first tenant's key at the shared path, the other's at its own.
   for (const tenant of ['default', 'blue']) {
     await d.done('keyring create pay --kem x25519', tenant);
     await d.done(`encrypt --ring pay -o ${tenant}.old`, tenant, 'old');
@@ -247,7 +247,7 @@ test("no key of one tenant is wrapped to another tenant's pair, though both are 
     );
   }
   assert.deepEqual(await keys(), before);
-  // The own pair goes back where that is asked for, and then alone opens what is the tenant's.
+  // The tenant's own pair is put back on request, and then alone opens the tenant's keys.
   const back = await d.kms('keyring upgrade pay --rewrap --tenant blue --put-back');
   assert.match(back.stdout, /^wrapped anew {2}1\nleft {10}1$/m);
   assert.equal(await d.done('decrypt blue.old', 'blue'), 'old');

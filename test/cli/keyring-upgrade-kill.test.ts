@@ -1,5 +1,5 @@
 // `kms keyring upgrade` killed with SIGKILL before each change to a file, and after each request: no private key is
-// lost, what was encrypted opens at any moment, and the same command finishes it.
+// lost, encrypted files open at any moment, and the same command finishes it.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdir, readFile, readlink, symlink, unlink } from 'node:fs/promises';
@@ -18,7 +18,7 @@ interface Ended {
   readonly code: number | null;
 }
 
-/** As a process of its own, over the network. `at`: before which change to a file it ends. */
+/** Runs a process of its own, over the network. It kills itself before its `at`-th change to a file. */
 async function spawned(d: ServedDesk, args: readonly string[], at?: number): Promise<Ended> {
   const { args: over, env } = d.network();
   const preload = at === undefined ? [] : ['--import', cutOff];
@@ -48,7 +48,7 @@ interface Ring {
   readonly ring: { readonly kem: string; readonly publicKey: string };
 }
 
-/** A ring with something encrypted in both ways. */
+/** A ring with files encrypted in both ways. */
 async function prepared(d: ServedDesk, name: string): Promise<string> {
   await d.json(`keyring create ${name} --kem x25519 --json`);
   await encrypted(d, name, 'before');
@@ -72,7 +72,7 @@ async function opens(d: ServedDesk, name: string, ...whens: readonly string[]): 
   }
 }
 
-/** After it was killed, wherever that was; and after the same command once more. */
+/** Checks the state after the kill, and again after repeating the command. */
 async function isWholeAndFinished(d: ServedDesk, name: string, before: string, where: string): Promise<void> {
   const path = d.path('config', 'kms', 'rings', `${name}.key`);
   const left = await readFile(path, 'utf8');
@@ -100,7 +100,7 @@ async function isWholeAndFinished(d: ServedDesk, name: string, before: string, w
   await encrypted(d, name, 'after');
   await opens(d, name, 'before', 'after');
   assert.equal((await d.kms(`decrypt ${name}.between`)).stdout, 'between', where);
-  // Nothing of the one that was cut off lies about.
+  // The killed command left no files behind.
   const files = (await readdir(d.path('config', 'kms', 'rings'))).filter((file) => file.includes(name));
   assert.deepEqual(files.sort(), [`${name}.key`, `${name}.pub`], where);
 }
@@ -123,7 +123,7 @@ test('killed before each change to a file', async () => {
   assert.ok(at > 8, `${at} changes`);
 });
 
-// What a command does to files between two requests, the test before has.
+// The test above covers changes to files between two requests.
 test('killed after each request is done, before it is answered', async () => {
   await using d = await servedDesk();
   const { app } = d.appliance;
@@ -172,7 +172,7 @@ test('what another command writes to is left to it, unless that has ended', asyn
     assert.deepEqual([await readlink(`${path}.new`), await readFile(path, 'utf8')], [holder, before]);
     await unlink(`${path}.new`);
   }
-  // Its number is another process's by now: of this run of the machine, or of a later one.
+  // Its process id has been reused: since this boot, or after a later one.
   for (const beginning of [`${run}.${Number(began) - 1}`, `${run.replace(/./g, '0')}.${began}`]) {
     await symlink(`${hostname()} ${process.pid} ${beginning} 0123456789ab`, `${path}.new`);
     assert.equal((await d.kms('keyring upgrade payroll --prepare')).code, 0, beginning);

@@ -1,3 +1,4 @@
+// `kms keyring` as typed: create, upgrade, configure, rotate and delete; and where private keys are kept.
 import assert from 'node:assert/strict';
 import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, stat, symlink, writeFile } from 'node:fs/promises';
@@ -117,7 +118,7 @@ test('upgrade gives a keyring a hybrid pair: what was encrypted before and after
   for (const text of ['old', 'between', 'new']) {
     assert.deepEqual([text, (await d.kms(`decrypt ${text}.kms`)).stdout], [text, text]);
   }
-  // Who has the earlier private key alone is told what is missing.
+  // With only the earlier private key, the error says what is missing.
   await writeFile(d.path('before.pem'), before, { mode: 0o600 });
   assert.equal((await d.kms('decrypt --private-key before.pem old.kms')).stdout, 'old');
   const missing = await d.kms('decrypt --private-key before.pem new.kms');
@@ -135,7 +136,7 @@ test('upgrade goes on where it was cut off, and two at once agree', async () => 
   await using d = await servedDesk();
   for (const name of ['a', 'b'])
     await d.json(`keyring create ${name} --kem x25519 --json --private-key-out ${name}.pem`);
-  // The ring has the public key, and no key of it yet.
+  // The ring has the public key, and no key wrapped to it yet.
   assert.equal((await d.kms('keyring upgrade a --private-key a.pem --prepare')).code, 0);
   const publicKey = publicKeyOf(readPrivateKeys(await readFile(d.path('a.pem')), 'it').at(-1) ?? assert.fail());
   await d.appliance.call('PUT', '/ks/config', { ringname: 'a', config: { publicKey } });
@@ -178,7 +179,7 @@ test('upgrade refuses what would lose a key, and changes nothing', async () => {
   }
   assert.equal(await readFile(d.path('s.pem'), 'utf8'), file);
   assert.equal((await d.json<ShownRing>('keyring show r --json')).ring.kem, 'x25519');
-  // With a pair of ones own no file is asked for.
+  // With a pair of the user's own no file is needed.
   const { ring } = await d.json<ShownRing>('keyring upgrade r --public-key h.pub --json');
   assert.equal(ring.publicKey, publicKey);
   const nobody = await d.kms('keyring upgrade nobody');
@@ -245,7 +246,7 @@ test('a private key whose place is taken in the meantime is not lost', async () 
   await mkdir(d.path('keys'));
   const appliance = d.appliance;
   const original = appliance.app.fetch.bind(appliance.app);
-  // The name is taken between the look and the writing.
+  // The path is taken between the check and the write.
   appliance.app.fetch = async (request, env) => {
     if (request.url.endsWith('/ks/keyrings')) await writeFile(d.path('keys', 'r.pem'), 'mine');
     return original(request, env);
@@ -530,7 +531,7 @@ test('rings of one name and different appliances do not meet, and a key in the o
     assert.deepEqual([none.code, none.stdout], [1, '']);
     assert.ok(none.stderr.startsWith(`kms: cannot read the private key from ${kept(second)}: `), none.stderr);
   }
-  // The same over the socket and over the network, where the server tells its id.
+  // The same over the socket and over the network, where the server returns its id.
   await rename(d.path('away'), kept(second));
   const server = await serving(d, ['--data', 'two']);
   try {
@@ -555,7 +556,7 @@ test('serve --default-kem says how keys are wrapped of rings whose makers do not
     const server = await serving(d, args);
     const made = await d.json<ShownRing>(['asym', 'create', `a-${wanted}`, '--json']);
     assert.equal(made.ring.kem, wanted);
-    // What the maker says holds, and so does what the command line makes.
+    // An explicit choice wins, also for keys that the command line makes.
     assert.equal((await d.json<ShownRing>(`keyring create x-${wanted} --kem x25519 --json`)).ring.kem, 'x25519');
     assert.equal((await d.json<ShownRing>(`keyring create h-${wanted} --json`)).ring.kem, 'mlkem768-x25519');
     assert.equal((await server.stop()).code, 0);

@@ -1,5 +1,4 @@
-// Runs command lines as typed, in this process, with a directory of their own to be in: exact stdout, stderr and exit
-// code.
+// Runs command lines as typed, in this process and in a directory of their own: exact stdout, stderr and exit code.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ export interface RunOptions {
   readonly stdin?: string | Uint8Array | Readable;
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Which streams are a terminal, and how wide it is. */
+  /** Streams that are a terminal, and its width. */
   readonly tty?: {
     readonly stdin?: boolean;
     readonly stdout?: boolean;
@@ -26,14 +25,14 @@ export interface RunOptions {
     readonly columns?: number;
   };
   readonly signal?: AbortSignal;
-  /** Told of stdout as it comes. */
+  /** Called with stdout as it comes. */
   readonly onStdout?: (text: string) => void;
-  /** Told of stderr as it comes. */
+  /** Called with stderr as it comes. */
   readonly onStderr?: (text: string) => void;
 }
 
 export interface Desk {
-  /** Where the commands are typed, and below which everything they make lies. */
+  /** The working directory, which also contains everything that the commands make. */
   readonly dir: string;
   path(...parts: string[]): string;
   /** Runs `kms` with these arguments. */
@@ -93,7 +92,7 @@ function gathered(tell?: (text: string) => void): { stream: Writable; bytes(): B
   return { stream, bytes: () => Buffer.concat(chunks) };
 }
 
-/** A terminal's input on which this is typed once it is asked for. */
+/** A terminal's input on which `text` is typed once it is asked for. */
 export function typed(text: string): Readable {
   const stream = new PassThrough();
   stream.end(text);

@@ -1,5 +1,5 @@
-// `kms kubernetes-plugin`: asked by Node's own HTTP/2, and with the very bytes that the official client of k8s.io/kms
-// sent.
+// `kms kubernetes-plugin`, called through Node's own HTTP/2, and with the exact bytes that the official client of
+// k8s.io/kms sent.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,18 +23,18 @@ import { keyAnswers, type ServedDesk, servedDesk } from './served.ts';
 interface Plugin {
   readonly path: string;
   readonly session: ClientHttp2Session;
-  /** What it said so far. */
+  /** Its output so far. */
   said(): string;
-  /** Once it said so. */
+  /** Resolves once its output contains `text`. */
   saying(text: string): Promise<void>;
-  /** SIGTERM. */
+  /** Ends it as SIGTERM does. */
   stop(): Promise<Ran>;
-  /** Once it ended by itself. */
+  /** Resolves once it ends by itself. */
   readonly ended: Promise<Ran>;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Rejects where it ends before it listens. */
+/** Rejects if it ends before it listens. */
 async function plugin(d: ServedDesk, options: RunOptions & { args?: readonly string[] } = {}): Promise<Plugin> {
   const path = d.path('kubernetes.sock');
   const end = new AbortController();
@@ -119,7 +119,7 @@ function ask({ session }: Pick<Plugin, 'session'>, path: string, body: Uint8Arra
   });
 }
 
-/** Fields of a message, as protobuf has them: all of ours are shorter than 16 KiB. */
+/** Fields of a protobuf message; all of ours are shorter than 16 KiB. */
 function fields(message: Buffer | undefined): ReadonlyMap<number, Buffer> {
   const found = new Map<number, Buffer>();
   const bytes = message ?? assert.fail('no message');
@@ -211,7 +211,7 @@ test('a key of the API server comes back, by the id of the ring’s key, also af
   const other = await decrypt(it, ciphertext, after);
   assert.deepEqual([other.status, other.message], [3, undefined]);
   assert.match(other.said, /^expected what the key key_\w+ encrypted, got what key_\w+ did$/);
-  // What it makes is a file like any other.
+  // The ciphertext is an ordinary encrypted file.
   await writeFile(d.path('seed.kms'), ciphertext);
   assert.deepEqual((await d.kms('decrypt seed.kms')).bytes, seed);
   assert.equal((await encrypt(it, randomBytes(790))).status, 0);
@@ -282,7 +282,7 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   const pass = clock(t);
   let isSealed = false;
   await using d = await servedDesk({ sealed: () => isSealed });
-  // Before: a plugin that asks for it between the end of the seal and this would rightly end.
+  // Before the plugin starts: it would rightly end if it asked for a missing keyring after the unseal.
   await d.json('keyring create etcd --json');
   isSealed = true;
   const { args, env } = d.network();
@@ -294,7 +294,7 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   assert.match(answer.said, /^cannot reach http:\/\/127\.0\.0\.1:1/);
   assert.equal((await away.stop()).code, 0);
 
-  // No server runs on the data directory yet, and it is sealed once one does.
+  // No server runs on the data directory yet, and it will be sealed once one does.
   const socket = d.path('kms-data', 'kms.sock');
   await rename(socket, d.path('kms-data', 'later'));
   await using it = await plugin(d);
@@ -311,7 +311,7 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   assert.equal(it.said().split('trying again').length, 2, 'said once');
   assert.equal((await it.stop()).code, 0);
 
-  // What it finds wrong then ends it, as it would have at once.
+  // A problem found after the unseal ends it, as it would have at the start.
   assert.equal((await d.kms(['keyring', 'delete', 'etcd', '--yes'])).code, 0);
   isSealed = true;
   await using wrong = await plugin(d, { args, env });
@@ -320,7 +320,7 @@ test('an appliance that is away or sealed at the start is waited for, and the AP
   assert.deepEqual([ended.code, ended.stdout], [1, '']);
   await assert.rejects(stat(wrong.path), { code: 'ENOENT' });
 
-  // A data directory that is not there is no appliance that is away.
+  // A missing data directory does not count as an appliance that is temporarily away.
   const nowhere = ['--data', 'nowhere', 'kubernetes-plugin', '--ring', 'etcd', '--listen', `unix://${it.path}`];
   const alone = await d.kms(nowhere);
   assert.deepEqual([alone.code, alone.stdout], [3, '']);
@@ -343,7 +343,7 @@ test('the status: one record of activity for what is asked within 50 seconds, an
     assert.equal(keyIdOf(await status(it)), before);
   }
   assert.equal(await reads(), atStart + 1);
-  // Of another API server, or one that has started again.
+  // The status for another API server, or a restarted one.
   const session = connectHttp2('http://localhost', { createConnection: () => connectSocket(it.path) });
   const after = keyIdOf(await status({ session }));
   session.close();
@@ -352,7 +352,7 @@ test('the status: one record of activity for what is asked within 50 seconds, an
   pass(10_001);
   assert.equal(keyIdOf(await status(it)), after);
   assert.equal(await reads(), atStart + 3);
-  // What it encrypted with is the key that the status tells from then on.
+  // After an encrypt, the status reports that encrypt's key.
   await d.kms('keyring rotate etcd');
   const made = String(fields((await encrypt(it, randomBytes(32))).message).get(2));
   assert.notEqual(made, after);
@@ -414,7 +414,7 @@ test('an appliance that is away is asked every 9 seconds, said to be once a minu
 
 test('what the API server waits for is answered before it gives up, with the reason', async (t) => {
   await using d = await withRing();
-  // Takes requests and leaves them without an answer.
+  // Accepts connections and never answers.
   const sockets = new Set<Socket>();
   const silent = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
   await once(silent.listen(0, '127.0.0.1'), 'listening');
@@ -436,7 +436,7 @@ test('what the API server waits for is answered before it gives up, with the rea
     assert.match(answer.said, new RegExp(`^${address} gave no answer within ${ms} ms; try again later`));
   }
   hangUp();
-  // A header that says nothing is passed over.
+  // A malformed deadline header is ignored.
   assert.match((await ask(it, kmsCalls.status, framed(Buffer.of()), 'soon')).said, /^cannot reach /);
   await it.stop();
 });
@@ -464,7 +464,7 @@ test('what is no call of the interface is refused, and the next one answered', a
     assert.deepEqual([answer.status, answer.message], [expected, undefined], `${path} ${answer.said}`);
     assert.match(answer.said, /^[^\n]+$/);
   }
-  // Bytes that are no HTTP/2, and a client that goes away in the middle.
+  // Bytes that are not HTTP/2, and a client that disconnects midway.
   await new Promise<void>((resolve) => {
     const socket = connectSocket(it.path, () => socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n'));
     socket.on('error', () => undefined).on('close', () => resolve());
@@ -481,7 +481,7 @@ test('what is no call of the interface is refused, and the next one answered', a
 
 test('the socket: one that was left is replaced, one that is in use and other files are not', async () => {
   await using d = await withRing();
-  // A process that was killed leaves its socket, as does one whose socket was renamed.
+  // A socket without a listener, as a killed process leaves it.
   const left = createServer().listen(d.path('first.sock'));
   await once(left, 'listening');
   await rename(d.path('first.sock'), d.path('kubernetes.sock'));
@@ -552,7 +552,7 @@ test('the bytes of the official client are answered', async () => {
   const keyId = String(fields(await answerTo(1)).get(3));
   socket.write(Buffer.from(recorded.encrypt, 'hex'));
   const ciphertext = fields(await answerTo(3)).get(1) ?? assert.fail();
-  // What it sent to decrypt was of another appliance: as long as this one's.
+  // The recorded decrypt has another appliance's ciphertext, which is as long as this one's.
   assert.equal(ciphertext.length * 2, recorded.ciphertext.length);
   const [before, after] = [Buffer.from(recorded.keyId).toString('hex'), Buffer.from(keyId).toString('hex')];
   const request = recorded.decrypt.replace(recorded.ciphertext, ciphertext.toString('hex')).replace(before, after);

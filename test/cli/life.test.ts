@@ -1,3 +1,5 @@
+// The life of an appliance as typed: init, serve, commands with and without a server, and a data directory that is
+// missing or moved.
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -241,7 +243,7 @@ test('a server that answers 503 was reached: exit code 1, also where a command s
   const server = await serving(d);
   try {
     await rename(d.path('kms-data'), d.path('moved'));
-    // The write that finds it gone has failed, which is no answer of 503.
+    // The write that finds the directory gone fails, which is not a 503.
     assert.equal((await d.kms('keyring create r --data moved')).code, 1);
     for (const line of ['keyring create r', 'backup create b.kms-backup', 'tenant rekey default', 'status', 'doctor']) {
       const { code, stderr } = await d.kms([...line.split(' '), '--data', 'moved']);

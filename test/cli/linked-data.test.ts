@@ -1,5 +1,5 @@
-// A data directory that somebody else made, with links in it: each file and folder of it × commands that open it. The
-// command refuses, and what the link leads to is as it was.
+// A data directory made by another user, with links in it: each of its files and folders × commands that open it. The
+// command refuses, and the link's target stays as it was.
 import assert from 'node:assert/strict';
 import { cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const lines = [
   'init',
 ];
 
-/** Every file beneath, by its content. */
+/** Contents of every file below `dir`. */
 async function contents(dir: string): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {

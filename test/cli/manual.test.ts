@@ -1,3 +1,4 @@
+// The manual page that `kms man` prints: complete, and clean roff.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import test from 'node:test';
@@ -11,7 +12,7 @@ async function page(): Promise<string> {
   return stdout;
 }
 
-/** Roff as it reads: without fonts and escapes. */
+/** The text of roff, without fonts and escapes. */
 function plain(roff: string): string {
   return roff
     .replace(/\\f[BRI]|\\&/g, '')

@@ -1,3 +1,4 @@
+// `kms metrics` as typed, with and without a server, and over the network.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { parsePrometheus } from '../support/prometheus-text.ts';

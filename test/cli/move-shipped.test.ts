@@ -1,5 +1,5 @@
-// `kms move --from` as typed, on a PostgreSQL where the system has one: an appliance that is served goes over by way of
-// what it ships, while clients write, and nothing that was answered is missing.
+// `kms move --from` as typed, on a PostgreSQL if the system has one: a served appliance moves through its shipped
+// directory, while clients write, and nothing acknowledged is lost.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -19,7 +19,7 @@ function emptyDatabase(): string {
 
 const shipping = ['--data', 'a', '--ship-to', 'shipped', '--ship-every', '1s'];
 
-/** Served, with keyrings, a deleted tenant, and closed files of the activity log. */
+/** Serves an appliance with keyrings, a deleted tenant, and closed files of the activity log. */
 async function shipped(d: Desk) {
   const env = { KMS_KEY_FILE: d.path('master.key') };
   const made = await d.json<{ apiKey: { key: string } }>('init --data a --json', { env });
@@ -87,7 +87,7 @@ if (!postgres) {
     assert.ok(deleted.data.some(({ name }) => name === 'red'));
     const doctor = await d.kms('doctor --data n --json', { env: shared });
     assert.doesNotMatch(doctor.stdout, /"severity": "error"/);
-    // The one before: it answers nobody now, and not when it is started again.
+    // The former server refuses all requests now, and does so again after a restart.
     assert.equal((await make('late')).status, 503);
     await server.stop();
     const again = await d.kms(['serve', '--listen', '127.0.0.1:0', ...shipping], { env });
@@ -95,7 +95,7 @@ if (!postgres) {
     const { stdout } = await d.kms('doctor --data a --json', { env });
     const found: { name: string; severity: string }[] = JSON.parse(stdout).findings;
     assert.equal(found.find(({ name }) => name === 'taken-over')?.severity, 'error', stdout);
-    // Nor does it go over by itself: it would serve in two places.
+    // Its data can't be moved again either, or they would be served in two places.
     const elsewhere = { ...env, KMS_STORE: emptyDatabase() };
     const astray = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });
     assert.deepEqual([astray.code, /serves no more/.test(astray.stderr)], [1, true], astray.stderr);
@@ -111,13 +111,13 @@ if (!postgres) {
     assert.equal(twice.code, 1);
     assert.match(twice.stderr, /the database: has an appliance already; nothing was changed/);
     assert.ok(!existsSync(d.path('n.moving')));
-    // It is served by a node, and goes back to a directory, which may ship to the same place.
+    // A node serves it, and it moves back to a directory, which may ship to the same place.
     const node = await serving(d, ['--data', 'n'], shared);
     await node.stop();
     assert.equal((await d.kms('move --to back --data n', { env: shared })).code, 0);
     const back = await serving(d, ['--data', 'back', '--ship-to', 'shipped'], env);
     assert.equal((await back.stop()).code, 0);
-    // Whoever gives up what was done since takes it back, and may move it then.
+    // An administrator who gives up the later changes can take it back, and then move it.
     const taken = await serving(d, [...shipping, '--take-back'], env);
     assert.equal((await taken.stop()).code, 0);
     const over = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });
@@ -149,12 +149,13 @@ if (!postgres) {
     const { env } = await shipped(d);
     const url = emptyDatabase();
     const move = ['move', '--from', 'shipped', '--data', 'n', '--to', url, '--wait', '60s'];
-    // The wrong key stops nobody, and leaves nothing in the database.
+    // The wrong key stops no server, and leaves nothing in the database.
     writeFileSync(d.path('wrong.key'), 'x'.repeat(43), { mode: 0o600 });
     const wrong = await d.kms([...move, '--key-file', 'wrong.key'], { env });
     assert.notEqual(wrong.code, 0);
     assert.ok(!existsSync(d.path('shipped', readdirSync(d.path('shipped'))[0] ?? '', 'kms.fence')));
-    // As if the run had ended behind the seal: another directory for the node, and the same way.
+    // A move with another node directory through the same shipped copy, like a repetition after a run that was cut off
+    // after the seal.
     const moved = await d.kms(move, { env });
     assert.equal(moved.code, 0, moved.stderr);
     const other = await d.kms(['move', '--from', 'shipped', '--data', 'o', '--to', emptyDatabase()], { env });

@@ -1,5 +1,5 @@
-// `kms move` as typed, on a PostgreSQL where the system has one: over to a database and back, each proved to hold the
-// same, and what it came from refusing to serve.
+// `kms move` as typed, on a PostgreSQL if the system has one: to a database and back, each copy verified to hold the
+// same, while the source refuses to serve.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -23,7 +23,7 @@ interface Moved {
   readonly stores: readonly { name: string; transactions: number; rows: number; activities: number; head: string }[];
 }
 
-/** Runs it, and wants it to work. */
+/** Runs the line, expects success, and returns its output. */
 async function well(d: Desk, line: string | readonly string[], env: Record<string, string>): Promise<string> {
   const ran = await d.kms(line, { env });
   assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);

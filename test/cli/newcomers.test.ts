@@ -1,9 +1,10 @@
+// Watching the activity log: each search of the newest records finds new ones once, in order, and in few requests.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';
 import { newcomers } from '../../src/cli/activity-watch.ts';
 
-/** A log that grows, searched as the appliance does it. */
+/** A growing log, searched as the appliance does. */
 function log(count: number) {
   const records: { id: string }[] = [];
   let made = 0;

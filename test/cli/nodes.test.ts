@@ -1,5 +1,5 @@
-// Commands with --store, on a PostgreSQL where the system has one: each opens the appliance in the database as a node
-// of its own, or goes to the server whose directory it names.
+// Commands with --store, on a PostgreSQL if the system has one: each opens the appliance in the database as a node of
+// its own, or uses the server of the named directory.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { after, test } from 'node:test';
@@ -116,7 +116,7 @@ if (!postgres) {
     const rows = await postgres?.query('SELECT bytes FROM kms_seal', database);
     const victim = new Uint8Array(rows?.rows[0]?.bytes);
     const id = Buffer.from(JSON.parse(Buffer.from(victim).toString()).appliance, 'hex');
-    // The node knows its appliance by the id, which whoever writes the rows takes over.
+    // The node recognises its appliance by the id, which an attacker who writes the rows copies.
     const withId = (length: number): Uint8Array => (length === id.length ? id : systemRandom(length));
     const secret = systemRandom(32);
     const own = {

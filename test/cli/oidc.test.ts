@@ -1,4 +1,4 @@
-// `kms tenant oidc …`, as it is typed.
+// `kms tenant oidc …` as typed.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// What root does in a data directory of another user, as that of a stopped service: what it makes there is that user's,
-// and what that user may have written there does not choose what root runs. Where the tests are not root's, it is all
-// one user's anyway.
+// Root in a data directory of another user, such as that of a stopped service: files that root makes there belong to
+// that user, and nothing that this user may have written there decides what root runs. If the tests don't run as root,
+// it is all one user's anyway.
 import assert from 'node:assert/strict';
 import { chmodSync, lchownSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,11 +1,11 @@
-// Profiles: what is kept and how, and which appliance a command is for when several could be meant.
+// Profiles: what is stored and how, and which appliance a command uses when several are possible.
 import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import { type Desk, desk, type RunOptions, typed } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
-/** A directory of somebody who has no appliance there. */
+/** A directory without an appliance. */
 const elsewhere = async (d: Desk): Promise<string> => {
   await mkdir(d.path('elsewhere'), { recursive: true });
   return d.path('elsewhere');
@@ -132,7 +132,7 @@ test('a profile that others can get at is refused', async () => {
   assert.equal((await d.kms('keyring list --profile prod')).code, 0);
 });
 
-/** Each case: what is given, and which appliance and which key the command then uses. */
+/** Each case: the options given, and the appliance and key that the command then uses. */
 const choices: readonly (readonly [
   what: string,
   args: string,

@@ -1,5 +1,5 @@
-// `kms encrypt --recipient`: without a private key, to a public key that is remembered; for several rings; and `kms
-// decrypt --offline`.
+// `kms encrypt --recipient`: without a private key, to a pinned public key; for several rings; and `kms decrypt
+// --offline`.
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import test from 'node:test';
 import { type ServedDesk, servedDesk } from './served.ts';
 
-/** Where keys are of an appliance that tells no id. */
+/** Directory for the keys of an appliance that returns no id. */
 function keyDirectory(d: { path(...parts: string[]): string }): string {
   return d.path('config', 'kms', 'rings');
 }
@@ -98,7 +98,7 @@ test('a public key that changed is refused, until its owner is asked and the old
   await rm(`${keys}/payroll.pub`);
   assert.equal((await encrypt()).code, 0);
   assert.equal(await readFile(`${keys}/payroll.pub`, 'utf8'), known);
-  // A key that is given is what counts, and what is remembered stays as it is.
+  // A given key takes precedence, and the pin stays as it is.
   await writeFile(d.path('other.pub'), ring.publicKey);
   await writeFile(d.path('payroll.pub'), known);
   const given = (file: string) =>
@@ -139,7 +139,7 @@ test('an upgrade that was cut off before it remembered the new pair is finished 
   assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
   assert.equal(await readFile(pin, 'utf8'), after);
   assert.equal((await encrypt('after')).code, 0);
-  // Without its private key nobody here says that the pair is right.
+  // Without its private key, nothing here proves that the new pair is right.
   await writeFile(pin, before);
   await rename(`${keyDirectory(d)}/payroll.key`, d.path('payroll.key'));
   assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
@@ -150,7 +150,7 @@ test('an appliance that says another id of itself is still asked for the public 
   await using d = await servedDesk();
   await d.json('keyring create payroll --json');
   const { ring: other } = await d.json<{ ring: { publicKey: string } }>('keyring create other --json');
-  // In front of the appliance stands what changes its answers.
+  // A proxy in front of the appliance that changes its answers.
   let lies = false;
   const proxy = createServer(async (request, response) => {
     const chunks: Uint8Array[] = [];
@@ -204,7 +204,7 @@ test('all places that remember the earlier public key are named at once', async 
   ];
   const before = await Promise.all(pins.map((path) => readFile(path, 'utf8')));
   assert.equal((await d.kms('keyring upgrade payroll')).code, 0);
-  // As on another machine, which the upgrade does not reach.
+  // Restores the pins, as on another machine, which the upgrade does not update.
   for (const [n, path] of pins.entries()) await writeFile(path, before[n] ?? '');
   const refused = await encrypt('y');
   assert.equal(refused.code, 1);
@@ -270,7 +270,7 @@ test('a file for several rings opens by any of them, and offline where its ring 
   );
   await rename(`${keys}/payroll.key`, d.path('payroll.key'));
   assert.equal((await d.kms('decrypt x.kms')).stdout, 'for two', 'by the ring whose key is here');
-  // The day without the appliance: no data directory, no server.
+  // A day without the appliance: no data directory, no server.
   await rename(d.path('kms-data'), d.path('gone'));
   const lost = await d.kms('decrypt x.kms');
   assert.equal(lost.code, 3);
@@ -298,7 +298,7 @@ test('an asset is verified by the appliance, and offline it is said that it was 
   assert.equal(offline.stderr, `kms: the asset ${asset.id} was not verified: no appliance was asked\n`);
   await d.kms(`asset delete ${asset.id} --yes`);
   assert.equal((await d.kms('decrypt x.kms')).code, 1);
-  // An ordinary file needs the appliance whatever its ring says.
+  // An ordinary file needs the appliance, whatever is configured for its ring.
   assert.equal((await d.kms('encrypt --ring vault -o y.kms', { stdin: 'hi' })).code, 0);
   assert.match((await d.kms('decrypt --offline y.kms')).stderr, /does not open without the appliance/);
 });

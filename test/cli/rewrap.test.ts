@@ -1,4 +1,5 @@
-// `keyring upgrade --rewrap`: the earlier keys of a keyring wrapped to its new pair, so that this alone opens them.
+// `keyring upgrade --rewrap`: the earlier keys of a keyring are wrapped to its new pair, so that this pair alone opens
+// them.
 import assert from 'node:assert/strict';
 import { chmod, chown, copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -26,7 +27,7 @@ interface Shown {
 const kemsOf = async (d: ServedDesk, ring: string): Promise<string[]> =>
   (await d.json<ListedKeys>(`keyring keys ${ring} --json`)).data.map(({ kem }) => kem);
 
-/** Of a ring of X25519 with two keys, a file encrypted with each, and one encrypted without the private key. */
+/** Makes an X25519 ring with two keys, a file encrypted with each, and one encrypted without the private key. */
 async function older(d: ServedDesk, ring = 'r'): Promise<void> {
   await d.json(`keyring create ${ring} --kem x25519 --json --private-key-out ${ring}.pem`);
   const encrypt = async (line: string, stdin: string) =>
@@ -37,7 +38,7 @@ async function older(d: ServedDesk, ring = 'r'): Promise<void> {
   await encrypt(`--private-key ${ring}.pem`, 'second');
 }
 
-/** The pair of that number in the file of private keys. */
+/** Writes private key number `at` of the file to a file of its own, and returns its PEM. */
 async function onlyKey(d: ServedDesk, file: string, at: number): Promise<string> {
   const keys = readPrivateKeys(await readFile(d.path(file)), file);
   const pem = privateKeyPem(keys.slice(at, at + 1));
@@ -96,11 +97,11 @@ test('no key is given to a public key that is not known to be the owner', async 
   await using d = await servedDesk();
   await older(d);
   assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
-  // Whoever may configure the keyring, or the appliance itself, says another one.
+  // A user who may configure the keyring, or the appliance itself, replaces the public key.
   const { publicKey } = generateRingKey('mlkem768-x25519');
   await d.appliance.call('PUT', '/ks/config', { ringname: 'r', config: { publicKey } });
   const before = await d.json('keyring keys r --json');
-  // In its usual place, so that nobody named it.
+  // At its usual path, so that the user did not name it.
   const usual = d.path('config', 'kms', 'rings', 'r.key');
   await mkdir(dirname(usual), { recursive: true, mode: 0o700 });
   await copyFile(d.path('r.pem'), usual);
@@ -127,7 +128,7 @@ test('the owner puts the own pair back where another was set, and hears what is 
     assert.equal((await d.kms('keyring rotate r')).code, 0);
   };
   await hijack();
-  // Another ring's file does not become this one's.
+  // The ring does not take over another ring's file.
   await d.json('keyring create s --json --private-key-out s.pem');
   const before = await d.json('keyring keys r --json');
   for (const line of ['', ' --put-back', ' --put-back --rewrap']) {
@@ -138,7 +139,7 @@ test('the owner puts the own pair back where another was set, and hears what is 
       /^kms: .*\/s\.pem does not have the private key of the keyring r; name the file that has it/,
     );
   }
-  // Nor does the own one come back unless somebody asks for that.
+  // Its own key is not put back either, unless that is asked for.
   const asked = await d.kms(upgrade);
   assert.deepEqual([asked.code, asked.stdout], [1, '']);
   assert.match(
@@ -179,7 +180,7 @@ test("a colleague's older file does not put its pair back unless that is asked f
   await older(d);
   assert.equal((await d.kms('keyring upgrade r --private-key r.pem')).code, 0);
   await copyFile(d.path('r.pem'), d.path('older.pem'));
-  // The owner goes on to a pair that is made elsewhere, and adds it to the file.
+  // The owner moves on to a pair made elsewhere, and adds it to the file.
   const later = generateRingKey('mlkem768-x25519');
   await writeFile(d.path('later.pub'), later.publicKey);
   assert.equal((await d.kms('keyring upgrade r --public-key later.pub')).code, 0);
@@ -320,11 +321,11 @@ test('two that upgrade a keyring at once, each with a file: one wins, and the ot
     assert.equal((await publicKeys(won.who)).at(-1), shown.ring.publicKey);
     assert.equal((await publicKeys(lost.who)).length, 2);
     assert.deepEqual(await kemsOf(d, ring), ['x25519', 'x25519', 'mlkem768-x25519']);
-    // Neither lost anything: what was encrypted before opens with the files of both.
+    // Neither lost a key: both files open what was encrypted before.
     for (const { who } of ended) {
       assert.equal((await d.kms(`decrypt --private-key ${who}.pem ${ring}-second.kms`)).stdout, 'second');
     }
-    // With the file of the one that won the other goes on.
+    // With the winner's file the loser can continue.
     await copyFile(d.path(`${won.who}.pem`), d.path(`${lost.who}.pem`));
     const again = await d.kms(`keyring upgrade ${ring} --private-key ${lost.who}.pem --rewrap`);
     assert.deepEqual([again.code, again.stderr], [0, '']);

@@ -1,4 +1,4 @@
-// What is said on stderr is for whoever reads it: nothing that was asked for depends on a reader.
+// Messages on stderr are best effort: no result depends on a reader.
 import assert from 'node:assert/strict';
 import { Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
@@ -7,7 +7,7 @@ import { runCli } from '../../src/cli/run.ts';
 
 type Write = (done: (error?: Error) => void) => void;
 
-/** `write` is what becomes of each piece that goes to stderr. */
+/** `write` handles each piece written to stderr. */
 function ioWith(write: Write, { args = [], signal = new AbortController().signal }: Partial<Io> = {}): Io {
   const stdout = new Writable({ write: (_piece, _encoding, done) => done() });
   const stderr = new Writable({ write: (_piece, _encoding, done) => write(done) });

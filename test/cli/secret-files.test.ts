@@ -1,4 +1,4 @@
-// Files that options take a secret from: refused while others can read them, whatever the option.
+// Files that options read a secret from: refused if others can read them, whatever the option.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { chmod, copyFile, readdir, symlink, writeFile } from 'node:fs/promises';
@@ -13,7 +13,7 @@ const encrypting = 'encrypt --ring r --private-key FILE plain';
 const serving = 'serve --listen 127.0.0.1:0 --data other';
 const provider = 'tenant oidc set --issuer https://login.example.org --client-id kms';
 
-/** What the file of an option holds, and command lines that read it. */
+/** The contents of an option's file, and command lines that read it. */
 const options: Readonly<Record<string, readonly [holds: string, ...lines: string[]]>> = {
   '--api-key-file': [
     'the API key',
@@ -58,7 +58,7 @@ for (const [option, [holds, ...lines]] of Object.entries(options)) {
     const file = d.path('secret');
     if (option === '--key-file') await copyFile(d.path('kms-data.master.key'), file);
     else if (option === '--private-key') await copyFile(d.path('r.key'), file);
-    // Of no form that would be a secret's where it has to have one, so that nothing begins to serve.
+    // Not a valid secret where a form is required, so that nothing starts to serve.
     else await writeFile(file, 'correct-horse-battery-staple');
     for (const line of lines) {
       const args = line.replace('FILE', 'secret');
@@ -134,7 +134,7 @@ test('who is let in by an access list alone is nobody else', () => {
     }
   };
   const service = { uid: 998, groups: [998] };
-  // As systemd makes a credential for a user of a service: `-r--r-----+ root root`.
+  // A credential as systemd makes it for a service's user: `-r--r-----+ root root`.
   assert.equal(refused(0o100440, service), false);
   assert.equal(refused(0o100444, service), true, 'everybody is let in');
   assert.equal(refused(0o100440, { uid: 998, groups: [998, 0] }), false, 'the group is its owner in all but name');

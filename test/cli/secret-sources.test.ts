@@ -1,4 +1,4 @@
-// One rule for every secret: the same bytes are the same secret from whatever source, or are refused by all of them.
+// One rule for every secret: the same bytes are the same secret from any source, or are refused by all.
 import assert from 'node:assert/strict';
 import { rm, writeFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -10,7 +10,7 @@ const bytes = (text: string): Buffer => Buffer.from(text, 'utf8');
 /** The Cyrillic word for password with a few more letters, in CP1251. */
 const cp1251 = Buffer.from('efe0f0eeebfce0e1e2e3', 'hex');
 
-/** What is given, and the secret that it is; undefined: it is none. */
+/** The input, and the resulting secret; undefined if it is refused. */
 const given: readonly (readonly [what: string, bytes: Buffer, secret: string | undefined])[] = [
   ['a line without an end', bytes('correct horse'), 'correct horse'],
   ['a line', bytes('correct horse\n'), 'correct horse'],
@@ -33,7 +33,7 @@ const given: readonly (readonly [what: string, bytes: Buffer, secret: string | u
   ['a surrogate in UTF-8 (CESU-8)', Buffer.from('636f727265637420eda0bd', 'hex'), undefined],
 ];
 
-/** As the platform gives bytes of the environment, the command line and a terminal. */
+/** Bytes as the platform decodes them from the environment, the command line and a terminal. */
 const decoded = (given: Buffer): string => given.toString('utf8');
 
 type Source = (d: Desk, args: string, bytes: Buffer) => Promise<Ran> | undefined;
@@ -43,7 +43,7 @@ const sources: Readonly<Record<string, Source>> = {
     await writeFile(d.path('words'), bytes, { mode: 0o600 });
     return d.kms(`${args} --passphrase-file words`);
   },
-  // A variable holds no byte 0.
+  // A variable can't contain a zero byte.
   'the environment': (d, args, bytes) =>
     bytes.includes(0) ? undefined : d.kms(args, { env: { KMS_PASSPHRASE: decoded(bytes) } }),
   stdin: (d, args, bytes) => d.kms(args, { stdin: bytes }),
@@ -73,7 +73,7 @@ test('the same bytes are the same passphrase from a file, the environment, stdin
       assert.equal(unsealed?.code, 0, `${what}, ${source}: ${unsealed?.stderr}`);
       assert.equal((await d.kms('seal')).code, 0);
     }
-    // A terminal takes a tab and a line end for something else.
+    // A terminal interprets tabs and line ends.
     if (!/[\t]/.test(secret)) {
       const tty = { stdin: true, stderr: true };
       assert.equal((await d.kms('unseal', { stdin: typed(`${secret}\n`), tty })).code, 0, `${what}, at a terminal`);
@@ -115,7 +115,7 @@ test('every other secret follows the same rule', async () => {
   const refused = given
     .filter(([, , secret]) => secret === undefined)
     .map(([what, content]) => [what, content] as const);
-  /** Each takes a file with a secret, and would go on with one. */
+  /** Commands that take a file with a secret, each with a value it would accept. */
   const takers = [
     ['serve --smtp-url-file FILE --smtp-from kms@example.org --listen 127.0.0.1:0', 'smtp://mail.example.org'],
     ['serve --activity-webhook-secret-file FILE --activity-to https://127.0.0.1:9/ --listen 127.0.0.1:0', ''],

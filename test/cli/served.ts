@@ -1,5 +1,5 @@
 // A whole appliance with its state in memory, behind the socket of a desk's data directory and on a port, as `serve`
-// has it.
+// sets it up.
 import { mkdir } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { type Desk, desk } from './kms.ts';
 export interface ServedDesk extends Desk {
   readonly appliance: Appliance;
   readonly url: string;
-  /** Options and environment that lead over the network with this API key, the root key when none is given. */
+  /** Options and environment for commands over the network with this API key; default: the root key. */
   network(key?: string): { readonly args: readonly string[]; readonly env: Readonly<Record<string, string>> };
 }
 
@@ -47,14 +47,14 @@ function listening(server: Server, where: string | number): Promise<void> {
 
 /** An answer to an encrypt or decrypt. */
 export interface KeyAnswer {
-  /** How many keys the request said to know. */
+  /** The number of keys that the request listed as known. */
   readonly known: number;
   readonly hasKey: boolean;
-  /** Of its body. */
+  /** Bytes of its body. */
   readonly bytes: number;
 }
 
-/** Those from now on. */
+/** Answers from now on. */
 export function keyAnswers({ appliance: { app } }: ServedDesk): KeyAnswer[] {
   const seen: KeyAnswer[] = [];
   const served = app.fetch.bind(app);

@@ -1,7 +1,7 @@
 // `kms serve` in this process, as typed.
 import type { Desk, Ran } from './kms.ts';
 
-/** A server on a free port; `stop` is SIGTERM. */
+/** A server on a free port; `stop` acts as SIGTERM. */
 export async function serving(
   d: Desk,
   args: readonly string[] = [],

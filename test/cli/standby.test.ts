@@ -1,4 +1,5 @@
-// `kms standby` as typed: what makes no sense, what it prints, and that a recovery kit is not left beside the data.
+// `kms standby` as typed: option combinations that are refused, its output, and that no recovery kit is left beside the
+// data.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// `kms serve --activity-to` as typed: what is refused before anything is made, where the options come from, and what
-// `kms status` shows.
+// `kms serve --activity-to` as typed: options refused before anything is made, the sources of options, and the output
+// of `kms status`.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { symlink, writeFile } from 'node:fs/promises';

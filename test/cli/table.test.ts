@@ -1,3 +1,5 @@
+// Tables on a terminal: column widths, shortening, wide characters, and text from elsewhere that must not control the
+// terminal.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// The key pairs for clients of Tang, from the command line.
+// Key pairs for clients of Tang, from the command line.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { desk, typed } from './kms.ts';

@@ -1,3 +1,4 @@
+// `kms tenant` as typed, with and without a running server.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { desk } from './kms.ts';

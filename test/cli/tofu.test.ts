@@ -1,4 +1,4 @@
-// `kms tofu-key`, told exactly what OpenTofu tells a key provider, and read as strictly as OpenTofu reads.
+// `kms tofu-key`, with exactly the input that OpenTofu gives a key provider, and read as strictly as OpenTofu reads.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -15,7 +15,7 @@ interface Answer {
   readonly meta: { readonly external_data: Readonly<Record<string, unknown>> };
 }
 
-/** As `provider.go` of OpenTofu reads it: a header line, then one JSON document without any other field. */
+/** Parses as OpenTofu's `provider.go` does: a header line, then one JSON document without unknown fields. */
 function answerIn({ code, stdout, stderr }: Ran): Answer {
   assert.deepEqual([code, stderr], [0, '']);
   const [first = '', ...rest] = stdout.split('\n');
@@ -46,12 +46,12 @@ test('each run has a new key, and the one of the state before', async () => {
   const second = answerIn(await ask(d, first.meta));
   assert.equal(second.keys.decryption_key, first.keys.encryption_key);
   assert.notEqual(second.keys.encryption_key, first.keys.encryption_key);
-  // Rotated, and the metadata as JSON of Go may have them: in another order.
+  // After a rotation, with the metadata in another order, as Go's JSON may have them.
   await d.kms('keyring rotate infra');
   const { external_data: data } = second.meta;
   const turned = Object.fromEntries(Object.entries(data).reverse());
   assert.equal(answerIn(await ask(d, { external_data: turned })).keys.decryption_key, second.keys.encryption_key);
-  // As OpenTofu 1.10 says that there is none.
+  // OpenTofu 1.10's way to pass no metadata.
   assert.equal(answerIn(await ask(d, { external_data: null })).keys.decryption_key, undefined);
 });
 

@@ -1,5 +1,5 @@
-// `kms upgrade` as it is typed, as far as it gets without being an executable: wrong usage, what is refused before
-// anything is done, and what it says of an upgrade that was cut off. test/executable/upgrade.test.ts has the rest.
+// `kms upgrade` as typed, as far as it gets without an executable: wrong usage, refusals before anything is done, and
+// the message about an interrupted upgrade. test/executable/upgrade.test.ts has the rest.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import test from 'node:test';

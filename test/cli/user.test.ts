@@ -1,3 +1,4 @@
+// `kms user` as typed: users, invites, reset links and second factors, and the options of `serve` for mail.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
@@ -92,7 +93,7 @@ test('whoever deletes a user is told first which API keys end with the user, and
   assert.equal(handing.stderr, `These API keys go to grace:\n${rows}${deed}${no}`);
   assert.equal((await ask('user delete nobody', 'y\n')).stderr, 'kms: there is no such user; check the name or id\n');
 
-  // Nothing is done where the heir is none.
+  // Nothing is done if the heir can't be one.
   for (const [heir, code] of [
     ['nobody', 1],
     ['ADA', 2],
@@ -107,7 +108,7 @@ test('whoever deletes a user is told first which API keys end with the user, and
   assert.equal((await d.kms(`user delete ${grace?.id} --id --yes`)).code, 0);
   assert.equal(await isActive(nightly), false);
 
-  // Many are not all told.
+  // A long list is shortened.
   await person('many');
   for (let i = 0; i < 22; i++) await keyOf(`key ${i}`, 'many');
   const { stderr } = await ask('user delete many', 'n\n');

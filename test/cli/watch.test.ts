@@ -1,4 +1,4 @@
-// `kms activity search --watch` beside an appliance that is used.
+// `kms activity search --watch` beside an appliance in use.
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import test from 'node:test';
@@ -7,7 +7,7 @@ import { type Desk, desk, type Ran } from './kms.ts';
 import { servedDesk } from './served.ts';
 
 interface Watch {
-  /** Resolves once stdout and stderr together have this. */
+  /** Resolves once stdout and stderr together contain `text` or satisfy it. */
   until(text: string | ((all: string) => boolean)): Promise<void>;
   stop(): Promise<Ran>;
 }
@@ -62,7 +62,7 @@ for (const way of ['socket', 'network'] as const) {
     await seeing.until('"ringname":"first"');
     const many = Array.from({ length: 250 }, (_, n) => `r${n}`);
     for (const name of many) await client.getKeyring({ ringname: name }).catch(() => undefined);
-    // Somebody else's search is no question of this one.
+    // Another client's search must show; the watch's own must not.
     await client.searchActivity({});
     await seeing.until((all) => all.includes('"ringname":"r249"') && all.includes('activity.read'));
     await d.json('keyring create last --json');

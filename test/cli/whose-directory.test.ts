@@ -1,5 +1,5 @@
-// Commands × ways in which a data directory is found that somebody else made: none runs what its seal or its journal
-// says, none opens one of another user, and what other software's files name opens none.
+// Commands × ways in which a data directory of another's making is found: none runs a command from its seal or its
+// journal, none opens one that belongs to another user, and none opens one named in other software's files.
 import assert from 'node:assert/strict';
 import { chown, cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { serving } from './serving.ts';
 
 const isRoot = process.geteuid?.() === 0;
 
-/** Commands that would open the directory here, of every kind that there is. */
+/** Commands of every kind that would open the directory here. */
 const lines = [
   'status',
   'doctor',
@@ -48,7 +48,7 @@ const lines = [
   'move --undo',
 ] as const;
 
-/** An appliance whose seal has a command, which says that it ran; and the journal of an upgrade that has some, too. */
+/** An appliance whose seal has a command that records that it ran, and an upgrade journal with such commands. */
 async function planted(d: Desk): Promise<void> {
   const secret = 'ab'.repeat(32);
   const script = `#!/bin/sh\necho ran >> '${d.path('ran')}'\necho ${secret}\n`;
@@ -80,14 +80,14 @@ async function hasRun(d: Desk): Promise<boolean> {
   );
 }
 
-/** These are ended by a signal, and end well. */
+/** Commands that run until a signal ends them, with success. */
 const runsOn = /^(serve|kubernetes-plugin) /;
 
-/** Runs it, and ends what would not end by itself. */
+/** Runs the line, and ends a command that would not end by itself. */
 async function tried(d: Desk, line: string, options: RunOptions = {}) {
   const signal = AbortSignal.timeout(runsOn.test(line) ? 2000 : 60_000);
   const journal = d.path('kms-data', 'kms.upgrade');
-  // While it is there, nothing else is done in the directory.
+  // Only for this command: while the journal is there, no other command works in the directory.
   if (line.startsWith('upgrade')) await cp(d.path('journal'), journal);
   const stdin = line.startsWith('tofu-key') ? 'null' : '';
   try {
@@ -113,7 +113,7 @@ test('a directory that is merely there: nothing that it says is run, whatever th
   }
   const said = await tried(d, 'keyring list');
   assert.match(said.stderr, /the command \S+give was not run: nobody named the data directory/);
-  // Named, it runs: the look above sees it where it does.
+  // It runs for a named directory, and the check above notices.
   assert.equal((await tried(d, 'keyring list --data kms-data')).code, 0);
   assert.ok(await hasRun(d));
 });
@@ -176,7 +176,7 @@ test('a recipient or an identity that names a directory opens none that the user
       assert.ok(!(await hasRun(d)));
     }
   }
-  // Named by the user, and through the server that runs there, it is.
+  // It runs if the user named the directory, and through the server that runs there.
   const { said } = await speak('recipient-v1', `${stanza('add-recipient', [recipient])}${wrap}`, named);
   assert.equal(said[0]?.type, 'recipient-stanza');
   assert.ok(await hasRun(d));
@@ -192,7 +192,7 @@ test('a key file that the seal alone names is not taken from the data directory,
   await using d = await desk();
   await d.json('init --json --key-file elsewhere.key');
   assert.equal((await d.kms('keyring list')).code, 0, 'where init put it');
-  // Whoever writes the seal writes a key file, too.
+  // An attacker who writes the seal also writes a key file.
   await d.json('init --json --data planted --key-file planted-key');
   await rename(d.path('planted-key'), d.path('planted', 'key'));
   const seal = await readFile(d.path('planted', 'kms.seal'), 'utf8');
@@ -213,7 +213,7 @@ test('a key file that the seal alone names is not taken from the data directory,
   await symlink(d.path('planted', 'key'), d.path('link'));
   await assert.rejects(find(d.path('link')), /it lies in the data directory/);
   assert.equal((await find(d.path('inner', 'key')))?.length, 32);
-  // A key somewhere in a file is no key file: a log may hold what its writer chose.
+  // A key inside a larger file is not a key file: others may have chosen a log's contents.
   const line = await readFile(d.path('inner', 'key'), 'utf8');
   await writeFile(d.path('inner', 'log'), `one\n${line}two\n`, { mode: 0o600 });
   await assert.rejects(find(d.path('inner', 'log')), /expected one line that starts with/);

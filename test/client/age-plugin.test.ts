@@ -1,4 +1,4 @@
-// The plugin for age: what it wrote must open for ever, and nothing that is said to it makes it hang or break.
+// The plugin for age: stanzas that it wrote must open for ever, and no input makes it hang or crash.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -43,9 +43,9 @@ interface Frozen {
 
 const fixture = <T>(name: string): T =>
   JSON.parse(readFileSync(new URL(`../compat/${name}.json`, import.meta.url), 'utf8'));
-/** Of a keyring of X25519. */
+/** Made with a keyring of X25519. */
 const frozen = fixture<Frozen>('age-1');
-/** Of one that is hybrid. */
+/** Made with a hybrid keyring. */
 const hybrid = fixture<Omit<Frozen, 'stanza'>>('age-hybrid-1');
 
 test('recipients and identities of version 1 are read as they were meant, and made again', () => {
@@ -123,12 +123,12 @@ test('recipients and identities of any ring and place come back, and nothing els
   );
 });
 
-/** No Buffer: slices of one are the same bytes. */
+/** Not a Buffer, whose slices would share its bytes. */
 const key = Uint8Array.from(randomBytes(32));
 const header = frozen.stanza.args[2] ?? '';
 const own = await sealFileKey(hex(frozen.stanza.fileKey), frozen.ringId, { key, header }, randomBytes);
 
-/** What the plugin says to this, once it has ended; the error that it ended with. */
+/** The plugin's output for this input, once it has ended, and the error that it ended with. */
 async function answer(machine: string, pieces: Iterable<Uint8Array>): Promise<[said: string, error: unknown]> {
   let said = '';
   try {
@@ -169,7 +169,9 @@ const said: fc.Arbitrary<[type: string, args: string[], body: Uint8Array]> = fc.
 );
 const machine = fc.constantFrom('recipient-v1', 'identity-v1');
 
-/** Whatever came, it ended with an error of the product or with none, and what it said are whole stanzas. */
+/**
+ * Whatever the input, it ended without an error or with one of the product's, and its output consists of whole stanzas.
+ */
 function mustBeSound([text, error]: [said: string, error: unknown]): void {
   if (error !== undefined) {
     assert.ok(error instanceof KmsError, String(error));
@@ -270,13 +272,13 @@ test('what is no protocol is said in one line', async () => {
   assert.match(String(error), /expected ok to error, got fail/);
 });
 
-/** What is no base64 as age has it: a spare bit, padding, other characters, white space, a length that cannot be. */
+/** Base64 that age refuses: a spare bit, padding, other characters, white space, an impossible length. */
 const wrongBodies = ['AB', 'AA==', '\xff', 'A_-A', 'A A', 'AAAAA', `${'A'.repeat(64)}\n*`];
 const withBody = (first: string, body: string): string => `-> ${first}\n${body}\n`;
 
-/** What the plugin says to this, one command a line, where age takes all of it. */
+/** The plugin's output for this input, one command a line, if age acknowledges all of it. */
 async function commands(machine: string, phase: string): Promise<readonly string[]> {
-  // Grease is answered differently: of a few tries one goes without.
+  // Grease is answered differently: within a few attempts one comes without it.
   for (;;) {
     const [text, error] = await answer(machine, [Buffer.from(`${phase}${stanza('done')}${stanza('ok').repeat(20)}`)]);
     const said = [...new Stanzas().add(text)];
@@ -294,17 +296,17 @@ test('what is no base64 in a stanza is an error of that stanza alone', async () 
   const [, tag = '', ownHeader = ''] = own.args;
   for (const body of wrongBodies) {
     const ours = (file: number): string => withBody(`recipient-stanza ${file} kms ${own.args.join(' ')}`, body);
-    // The file is not unwrapped, also where another stanza of it would do; others are.
+    // The file is not unwrapped, even if another of its stanzas would open it; other files are.
     const cases: [phase: string, ...said: string[]][] = [
       [ours(0), 'error stanza 0 0'],
       [good(0) + ours(0), 'error stanza 0 1'],
       [ours(0) + good(0) + ours(0), 'error stanza 0 0', 'error stanza 0 2'],
       [good(0) + ours(1) + good(2), 'file-key 0', 'error stanza 1 0', 'file-key 2'],
-      // Of other kinds and versions nothing is said: what they may hold is not known here.
+      // Stanzas of other kinds and versions are ignored: their contents are not known here.
       [withBody('recipient-stanza 0 X25519 abc', body) + good(0), 'file-key 0'],
       [withBody('recipient-stanza 0 kms 2 abc', body) + good(0), 'file-key 0'],
       [withBody('grease-0a abc', body) + good(0), 'file-key 0'],
-      // No identity is used beside one that is none.
+      // With one malformed identity, none is used.
       [withBody('add-identity abc', body) + good(0), 'error identity 1'],
     ];
     for (const [phase, ...said] of cases) {
@@ -320,7 +322,7 @@ test('what is no base64 in a stanza is an error of that stanza alone', async () 
       assert.deepEqual(await commands('recipient-v1', phase), [...said, 'done'], JSON.stringify(phase));
     }
   }
-  // In the arguments of one of ours.
+  // In the arguments of one of our stanzas.
   const wrongArgs = [
     [],
     ['1'],

@@ -1,10 +1,10 @@
-// The shapes by which the client checks answers are those of the declarations.
+// The shapes that the client checks answers against match the declarations.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shapesOfAnswers } from '../../build/answer-shapes.ts';
 import { answerShapes, things } from '../../src/client/answer-shapes.ts';
 
-/** Where a line of the file ends does not matter. */
+/** Ignores where lines break in the file. */
 function onOneLine(shapes: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(shapes).map(([name, shape]) => [name, shape.trim().replace(/\s+/g, ' ')]));
 }

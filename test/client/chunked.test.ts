@@ -1,4 +1,4 @@
-// C2SP chunked encryption: the Wycheproof vectors, sizes around every border, and streams altered in every way.
+// C2SP chunked encryption: the Wycheproof vectors, sizes around every boundary, and streams altered in every way.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -50,7 +50,7 @@ for (const vector of vectors) {
       }
       const expected = vector.flags.includes('InvalidKeySize') && stream.length >= 56 ? 'invalid' : 'corrupt';
       assert.ok(error instanceof KmsError && error.code === expected, String(error));
-      // What came out before the failure is at most the longest authentic beginning.
+      // At most the longest authentic prefix was output before the failure.
       assert.ok(bytes.length <= (vector.flags.includes('PartialPlaintext') ? (vector.msgLength ?? 0) : 0));
       if (vector.flags.includes('HeaderFailure')) assert.equal(bytes.length, 0);
     }
@@ -130,7 +130,7 @@ test('one byte at a time, and through ReadableStreams', async () => {
   assert.deepEqual((await collect(decryptChunks(back, { key, context }))).bytes, message);
 });
 
-/** Asserts that it fails, and that what came out before is a true beginning of the message. */
+/** Asserts that decryption fails, and that its output until then is a prefix of the message. */
 async function assertFails(stream: Uint8Array, message: Uint8Array, faults: readonly string[]): Promise<void> {
   const { bytes, error } = await collect(decrypt(stream));
   assert.ok(faults.includes(faultOf(error) ?? 'none'), String(error));

@@ -1,4 +1,4 @@
-// What a client is made with, and what of it cannot be sent: it is refused where it is given, and no error repeats a
+// Options of a client that can't be sent in requests: they are refused when it is created, and no error repeats a
 // credential.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -25,7 +25,7 @@ const unsendable = [
 
 for (const options of unsendable) {
   test(`refused before anything is sent, and never repeated: ${JSON.stringify(options)}`, () => {
-    // The first of them are what a program without types may give.
+    // The first values are possible only in untyped programs.
     assert.throws(
       () => createClient(options as ClientOptions),
       (error) => {

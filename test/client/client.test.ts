@@ -1,3 +1,4 @@
+// The client's requests and answers: its paths, where inputs go, errors by status, and pages.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';

@@ -1,4 +1,5 @@
-// The kms file: the vectors of the format, the prelude in all pieces, and files from end to end with a ring's own key.
+// The kms file: the vectors of the format, the prelude split into pieces of any size, and files from end to end with a
+// ring's own key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -161,7 +162,7 @@ test('pieces that are no bytes are refused', async () => {
   const source = inPieces(utf8('text')) as AsyncIterable<unknown>;
   const texts = (async function* () {
     for await (const _ of source) yield 'text';
-  })() as AsyncIterable<unknown> as AsyncIterable<Uint8Array>; // as a caller without types would
+  })() as AsyncIterable<unknown> as AsyncIterable<Uint8Array>; // as from an untyped caller
   const { error } = await collect(encryptFile({ source: texts, key, header: 'AQ' }));
   assert.match(String(error), /expected a stream of bytes/);
 });

@@ -1,5 +1,5 @@
-// Encrypted files as Web Streams: round trips in all pieces, every damaged file, ends from either side, and how much is
-// held.
+// Encrypted files as Web Streams: round trips in pieces of any size, every damaged file, ends from either side, and
+// bounds on buffered data.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import fc from 'fast-check';
@@ -32,7 +32,7 @@ interface Asked {
   readonly calls: unknown[];
 }
 
-/** An appliance that always gives this key, wrapped to the ring. */
+/** An appliance that always returns this key, wrapped to the ring. */
 function appliance(bytes: Uint8Array = systemRandom(32), header = 'AQAB'): Asked {
   const publicKey = parsePublicKey(pair.publicKey) ?? assert.fail('no key');
   const { wrapped: value, iv } = wrapRingKey('ks', publicKey, 'key_1', bytes, systemRandom);
@@ -54,7 +54,7 @@ function appliance(bytes: Uint8Array = systemRandom(32), header = 'AQAB'): Asked
   };
 }
 
-/** What a stream gave before it ended or failed; by a reader, since that is what browsers have. */
+/** Output of a stream before it ended or failed; read with a reader, since that is what browsers have. */
 async function drain(stream: ReadableStream<Uint8Array>) {
   return collect(
     (async function* () {
@@ -102,7 +102,7 @@ test('the appliance is asked once, for what was said, and its answer is at hand'
   ]);
 });
 
-/** As an appliance leaves out what the client names. */
+/** Leaves out known keys, as an appliance does. */
 function frugal({ client, calls }: Asked): Asked {
   const without = async <A extends { key: { id: string; keyData?: unknown } }>(
     { knownKeys = [] }: { knownKeys?: string[] },
@@ -137,10 +137,10 @@ test('a key is named once it is known, by the private key that opened it, and no
     assert.deepEqual((await decryptBytes(file, { client, privateKey })).bytes, message);
     assert.deepEqual((await decryptBytes(file, { client, privateKey: () => privateKey })).bytes, message);
   }
-  // Another ring is asked for without it.
+  // Keys of one ring are not named as known for another.
   await encryptBytes(message, { client, ring: 'other', privateKey });
   assert.equal(Object(calls.at(-1)).knownKeys, undefined);
-  // A private key that did not open it gets nothing of it, whichever way it comes.
+  // A private key that did not open the key gets no cached copy, given directly or as a function.
   const stranger = generateRingKey().privateKey;
   for (const other of [stranger, () => stranger]) {
     await assert.rejects(decryptBytes(files[0] ?? message, { client, privateKey: other }), /does not open key_1/);
@@ -154,7 +154,7 @@ test('keys that are to be forgotten are overwritten, and named no more', async (
   const { bytes: file } = await encrypt();
   const fill = mock.method(Uint8Array.prototype, 'fill');
   forgetKeys(client);
-  // The one that was kept; a caller's copy is its own to wipe.
+  // The cached key; a caller's copy is the caller's to wipe.
   assert.deepEqual(
     fill.mock.calls.map(({ this: bytes }) => bytes),
     [new Uint8Array(32)],
@@ -412,7 +412,7 @@ test('the private key in each form, and found by the ring', async () => {
     assert.throws(() => decryptWith({ privateKey: wrong }), { code: 'invalid' });
     await assert.rejects(decryptBytes(bytes, { client, privateKey: () => wrong }), { code: 'invalid' });
   }
-  const none = undefined as unknown as string; // as from an environment without it
+  const none = undefined as unknown as string; // as from an unset environment variable
   await assert.rejects(decryptBytes(bytes, { client, privateKey: () => none }), { code: 'invalid' });
   const other = generateRingKey().privateKey;
   await assert.rejects(encryptBytes(message, { client, ring: 'r', privateKey: other }), /does not open key_1/);

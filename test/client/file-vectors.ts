@@ -1,4 +1,4 @@
-// Vectors of the kms file, of both versions, and what is expected of whoever opens one.
+// Vectors of the kms file, of both versions, with the result expected of every reader.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
@@ -27,7 +27,7 @@ export const fileOf = ({ file }: Pick<FileVector, 'file'>): Uint8Array => new Ui
 export const isItsMessage = (bytes: Uint8Array, { messageSha256 }: FileVector): boolean =>
   createHash('sha256').update(bytes).digest('hex') === messageSha256;
 
-/** What came out of its file is its message, or nothing but the fault that it has. */
+/** Checks that the file decrypted to its message, or failed with exactly its fault. */
 export function cameOutAsTold(vector: FileVector, { bytes, error }: { bytes: Uint8Array; error?: unknown }): void {
   if (vector.expected === 'valid') {
     assert.equal(error, undefined);

@@ -1,5 +1,5 @@
-// What answers at an appliance's address may be anything: each method of the client refuses what no appliance answers,
-// field by field, and reads no more of it than an appliance's answers have.
+// A server that is no appliance may answer anything: each method of the client refuses unexpected answers, field by
+// field, and reads no more bytes than an appliance's answer can have.
 import assert from 'node:assert/strict';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -11,9 +11,9 @@ import { createClient } from '../../src/client/client.ts';
 import { KmsError } from '../../src/errors.ts';
 import { altered, sampleAnswer, sampleAnswerTo } from '../support/answers.ts';
 
-const ids = Object.keys(clientPaths) as ClientEndpointId[]; // the keys of an object that nothing adds to
+const ids = Object.keys(clientPaths) as ClientEndpointId[]; // the keys of an object that nothing is added to
 
-/** Everything that any of them takes; what one does not know is sent along. */
+/** Inputs of all methods together; unknown ones are sent along. */
 const input = {
   ...{ ringname: 'payroll', name: 'payroll', id: 'x', keyId: 'x', hash: 'x', header: 'x', keyringname: 'payroll' },
   ...{ apikey: 'x', apikeyid: 'x', accountId: 'x', username: 'x', thumbprint: 'x', token: 'x' },
@@ -27,10 +27,10 @@ async function askedOf(id: ClientEndpointId, answer: unknown): Promise<unknown> 
   return method(input);
 }
 
-/** No text of any kind but free text. */
+/** Texts that are valid as free text, and mostly as nothing else. */
 const wrongTexts = ['', '\n', 'a\nb', 'a\u001b[31m', '../../x', '/etc/passwd', 'a b', 'x\0', '\u202e', '\ud800'];
 const wrongValues = [null, 1.5, -1, {}, [], [1], true, 'x', 1e300];
-/** Which of those are right for some kind of text or value. */
+/** Exceptions: those that are valid for some kind of text or value. */
 const rightFor: Readonly<Record<string, readonly unknown[]>> = {
   boolean: [true],
   caller: ['x'],
@@ -38,7 +38,7 @@ const rightFor: Readonly<Record<string, readonly unknown[]>> = {
   integer: [-1],
   line: ['', '../../x', '/etc/passwd', 'a b', 'x', '\u202e'],
   object: [{}],
-  // Its alphabet has a slash; no path is made of it.
+  // Base64 has a slash in its alphabet; no path is made of it.
   base64: ['x', '/etc/passwd'],
   base64url: ['x'],
   ring: ['x'],
@@ -61,7 +61,7 @@ for (const id of ids) {
         const fits = right.some((each) => JSON.stringify(each) === JSON.stringify(value));
         const asked = askedOf(id, altered(answer, place, value));
         const where = `${id}: ${place.join('.')} is ${JSON.stringify(value)}`;
-        // Where null may stand, it is right.
+        // null is valid where the shape allows it.
         if (
           fits ||
           (value === null &&
@@ -77,7 +77,7 @@ for (const id of ids) {
             (error: unknown) => {
               assert.ok(error instanceof KmsError, where);
               assert.equal(error.code, 'unavailable', where);
-              // Nothing of it is repeated.
+              // The error repeats nothing of the answer.
               assert.match(error.message, /^the answer was not what was expected: [\w. ]+$/, where);
               return true;
             },
@@ -94,7 +94,7 @@ test('what an object inherits is no field of an answer', async () => {
   await assert.rejects(askedOf('getKeyring', polluted), { code: 'unavailable' });
 });
 
-/** How each answers, without an end. */
+/** Endless answers, by kind. */
 const endless: Readonly<Record<string, (answer: ServerResponse) => Promise<void>>> = {
   'in gzip, though it was asked not to': async (answer) => {
     answer.setHeader('content-encoding', 'gzip');
@@ -143,7 +143,7 @@ for (const [how, send] of Object.entries(endless)) {
 }
 
 test('where the platform inflates by itself, as browsers do, what comes out is bounded', async () => {
-  // A browser takes the header away before it sends the request.
+  // A browser removes the header before it sends the request.
   const fetch = async (request: Request): Promise<Response> => {
     request.headers.delete('accept-encoding');
     const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(1 << 20)) });

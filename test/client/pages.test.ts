@@ -129,7 +129,7 @@ test('a long list is none that comes round, though many of its pages are empty',
 
 test('what is no page of a list is an answer that was not expected', async () => {
   for (const page of [{ data: null, pagination: {} }, { data: {}, pagination: {} }, { pagination: {} }]) {
-    // A program without types gets whatever was answered.
+    // An untyped program gets the answer unchecked.
     const method = async () => page as never;
     await assert.rejects(all(items(method, {})), { code: 'unavailable', message: /no page/ });
   }

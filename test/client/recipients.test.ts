@@ -1,5 +1,5 @@
-// Files of version 2: the vectors, in Python too; every altered bit, every mixture of files and rings; which private
-// key and whose public key; and what an appliance can do to a writer.
+// Files of version 2: the vectors, in Python too; every altered bit, every mixture of files and rings; the choice of
+// private and public keys; and what a malicious appliance can do to a writer.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -102,7 +102,7 @@ test('the Python program opens what is valid, and nothing else', {
     const der = isHybrid ? concatBytes(prefix, hex(vector.privateKey)) : privateKeyToPkcs8(hex(vector.privateKey));
     const pem = `-----BEGIN PRIVATE KEY-----\n${toBase64(der)}\n-----END PRIVATE KEY-----\n`;
     writeFileSync(join(home, 'it.key'), pem);
-    // Which share it asks for its prelude tells; each vector is opened with one.
+    // The prelude determines the share to ask for; each vector is opened with one.
     const [first, second] = Object.values(vector.shares);
     const share = name.includes('second-of') || name.includes('two-keys') ? second : first;
     const args = [program, 'it.kms', 'it.key', ...(share === undefined ? [] : [toBase64(hex(share))])];
@@ -170,7 +170,7 @@ interface FakeAppliance {
   readonly calls: unknown[];
 }
 
-/** An appliance that keeps to the interface; those rings whose names are in `forbidden` it lets nobody decrypt with. */
+/** An appliance that keeps to the interface; decrypts for the rings named in `forbidden` are refused. */
 function appliance(rings: readonly TestRing[], forbidden: readonly string[] = []): FakeAppliance {
   const calls: unknown[] = [];
   const key = { id: idFromBytes('key', systemRandom(16)), type: 'aes256' as const, kem: 'x25519' as const, props: {} };
@@ -236,7 +236,7 @@ test('who has the public key writes, who has the private key and the appliance r
   }
   const { fileVersion, headers, contentSize } = await inspectFile(inPieces(file));
   assert.deepEqual([fileVersion, headers.length, contentSize], [2, 1, message.length]);
-  // Of a file whose size is known, the beginning says as much.
+  // If the file's size is known, its beginning suffices.
   assert.deepEqual(await inspectFile(inPieces(file), file.length), await inspectFile(inPieces(file)));
   for (const size of [0, file.length - message.length - 1]) {
     assert.equal((await inspectFile(inPieces(file), size)).contentSize, undefined);
@@ -249,7 +249,7 @@ test('a stolen private key opens nothing alone, and an appliance opens nothing a
   await assert.rejects(openAlone(file, payroll.privateKey), { code: 'refused' });
   const { client: refusing, calls } = appliance([payroll], ['payroll']);
   await assert.rejects(open(file, payroll.privateKey, refusing), { code: 'forbidden' });
-  // The appliance has the share, and every private key but the one.
+  // A malicious appliance has the share, and may have every private key but the right one.
   for (const { privateKey } of [vault, backup, generateRingKey()]) {
     await assert.rejects(open(file, privateKey), (error) => faultOf(error) === 'wrong-private-key');
   }
@@ -279,7 +279,7 @@ test('each bit of the beginning and of the body that is changed is found, and no
   const prelude = (await readPrelude(inPieces(file))).context.length;
   const privateKey = readPrivateKeys(payroll.privateKey, 'it');
   for (let at = 0; at < file.length; at++) {
-    // Every bit of the lengths, one of each other byte: those of a field are all alike.
+    // Every bit of the lengths, one bit of every other byte: bits within a field behave alike.
     const bits = at < 14 || (at > 128 && at < 136) ? [0, 1, 2, 3, 4, 5, 6, 7] : [at % 8];
     for (const bit of bits) {
       const changed = file.with(at, (file[at] ?? 0) ^ (1 << bit));
@@ -304,7 +304,7 @@ test('a file for several rings opens with any one of them, in the order of the f
     assert.deepEqual((await open(file, each.privateKey, asked)).bytes, message);
     assert.deepEqual(calls, [['decrypt', each.name]], 'of the others it is not asked');
   }
-  // Where the private key is looked up by the ring's name, each is asked about until one opens.
+  // If the private key is looked up by the ring's name, the rings are tried until one opens.
   const { client: asked, calls } = appliance([payroll, vault, backup], ['payroll']);
   const lookUp = ({ ringname }: { readonly ringname: string }): string => {
     if (ringname === 'backup') return backup.privateKey;
@@ -321,7 +321,7 @@ test('a file for several rings opens with any one of them, in the order of the f
     open(file, lookUp, none),
     /none of the file's rings opens it: needs keyring.payroll.decrypt; needs keyring.vault.decrypt; needs keyring.backup/,
   );
-  // What is wrong with all alike is said at once.
+  // An error that would be the same for all rings is reported at once.
   const sealed = { ...none, decrypt: () => Promise.reject(new KmsError('sealed', 'the appliance is sealed')) };
   await assert.rejects(open(file, lookUp, sealed), { code: 'sealed', message: 'the appliance is sealed' });
 });
@@ -392,10 +392,10 @@ test('an appliance that puts in another public key is refused, and so is one tha
   }
   const { header } = await client.encrypt({ ringname: 'payroll' });
   await assert.rejects(sealTo('payroll', { client: hostile({ header }) }), { code: 'unavailable' });
-  // With another share than its own it makes a file that nobody opens, not one that it opens.
+  // With a foreign share the writer makes a file that no key opens, rather than one that the appliance could open.
   const { bytes } = await sealTo('payroll', { client: hostile({ share: toBase64(systemRandom(32)) }) });
   await assert.rejects(open(bytes, payroll.privateKey), (error) => faultOf(error) === 'wrong-key');
-  // The second of two rings as well as the first; what was given is in the order that was asked for.
+  // The second of two rings is checked like the first; public keys are asked for in the order of the rings.
   const told: string[] = [];
   const publicKey = ({ ringname, publicKey }: { readonly ringname: string; readonly publicKey: string }) => {
     told.push(ringname);
@@ -407,7 +407,7 @@ test('an appliance that puts in another public key is refused, and so is one tha
     answered.ringname === 'vault' ? 'nonsense' : answered.publicKey;
   await assert.rejects(sealTo(['payroll', 'vault'], { publicKey: one }), /a public key, of vault$/);
   for (const changed of [{ header: null }, { header: 5 }, { share: 5 }]) {
-    // What answers may be anything.
+    // The answer may be anything.
     await assert.rejects(sealTo('payroll', { client: hostile(changed) }), { code: 'unavailable' });
   }
 });
@@ -423,7 +423,7 @@ test('what is wrong with one of several rings says with which', async () => {
   for (const code of ['not-found', 'forbidden', 'quota'] as const) {
     await assert.rejects(sealBoth(code), { code, message: 'none: what it says', hint: 'what to do' });
   }
-  // What is about no ring stays as it is.
+  // An error about no particular ring is passed on unchanged.
   await assert.rejects(sealBoth('unavailable'), { code: 'unavailable', message: 'what it says' });
   await assert.rejects(sealTo('none', { client: refusing('not-found') }), { message: 'what it says' });
 });
@@ -469,10 +469,10 @@ test('as the library offers it, offline needs no client and tells the header of 
   await assert.rejects(offline(one.bytes, vault.privateKey), { code: 'refused' });
   await assert.rejects(offline(file.subarray(0, -1), vault.privateKey), (error) => faultOf(error) === 'altered');
   assert.throws(() => decryptStream({ offline: true, privateKey: 'nonsense' }), { code: 'invalid' });
-  // A program without types may give what looks the key up by the ring: nobody says which that is.
+  // An untyped program may pass a function that looks the key up by ring, but offline the ring's name is unknown.
   const lookUp = { offline: true, privateKey: () => vault.privateKey };
   await assert.rejects(Reflect.apply(decryptBytes, undefined, [file, lookUp]), { code: 'invalid' });
-  // Where it is not asked for, the appliance is.
+  // Without `offline` the appliance is asked.
   const { client: asked, calls } = appliance([payroll, vault]);
   const options = { client: asked, privateKey: vault.privateKey, offline: false } as const;
   assert.deepEqual((await decryptBytes(file, options)).bytes, message);
@@ -484,7 +484,7 @@ test('a file opens offline where its ring allowed that, by the private key alone
   assert.deepEqual(await openAlone(file, vault.privateKey), message);
   await assert.rejects(openAlone(file, payroll.privateKey), { code: 'refused' });
   await assert.rejects(openAlone(file, backup.privateKey), (error) => faultOf(error) === 'wrong-private-key');
-  // With the appliance it opens as any other does.
+  // With the appliance it opens like any other file.
   assert.deepEqual((await open(file, vault.privateKey)).bytes, message);
   const prelude = (await readPrelude(inPieces(file))).context.length;
   for (let at = 8; at < prelude + 56; at++) {

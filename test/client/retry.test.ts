@@ -1,4 +1,5 @@
-// What the client sends again and what it does not, how long it waits, and when it gives up: with a clock of its own.
+// Retries: requests that the client sends again or not, the pauses between them, and when it gives up; with a clock of
+// its own.
 import assert from 'node:assert/strict';
 import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
@@ -15,13 +16,13 @@ const timeout = 29_999;
 
 interface Scene {
   readonly client: Client;
-  /** What was sent. */
+  /** The requests sent. */
   readonly sent: string[];
   /** The pauses, in milliseconds. */
   readonly pauses: number[];
 }
 
-/** A server that answers step by step, then with 200; `random` is what decides of the pauses. */
+/** A server that answers step by step, then with 200; `random` determines the jitter of the pauses. */
 function scene(steps: readonly Step[], options: Partial<ClientOptions> = {}, random = 0.5): Scene {
   const sent: string[] = [];
   const pauses: number[] = [];
@@ -53,7 +54,7 @@ function failing(): ReadableStream<Uint8Array> {
   return new ReadableStream({ pull: (controller) => controller.error(new TypeError('terminated')) });
 }
 
-/** A call, what the server does, how often it is sent, and the code that it ends with, if any. */
+/** Calls that may be repeated. */
 const reads: readonly (readonly [string, (client: Client) => Promise<unknown>])[] = [
   ['a GET', (client) => client.getKeyring({ ringname: 'r' })],
   ['decrypt', (client) => client.decrypt({ header: 'h' })],
@@ -126,7 +127,7 @@ test('an error of the given fetch that is meant to be read is final', async () =
 test('the list of what changes nothing is that of the declarations', () => {
   for (const endpoint of endpoints) {
     if (!(endpoint.id in clientPaths)) continue;
-    const id = endpoint.id as ClientEndpointId; // looked up the line before
+    const id = endpoint.id as ClientEndpointId; // looked up on the line before
     const changes = 'changes' in endpoint ? endpoint.changes : endpoint.method !== 'GET';
     const route: Path = clientPaths[id];
     const expected = id === 'encrypt' ? true : !changes;

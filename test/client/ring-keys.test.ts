@@ -1,4 +1,4 @@
-// A ring's key pair as it is made on the client: in forms that this program and others read.
+// A ring's key pair as the client makes it: in forms that this and other programs read.
 import assert from 'node:assert/strict';
 import { createHash, createPrivateKey, createPublicKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ import { systemRandom } from '../../src/crypto/random.ts';
 import { wrapRingKey } from '../../src/crypto/ring-key.ts';
 import { parsePublicKey } from '../../src/crypto/x25519.ts';
 
-/** The one key in there. */
+/** The only key in it. */
 function readOne(key: PrivateKey): RingPrivateKey {
   const [read, ...rest] = readPrivateKeys(key, 'it');
   assert.deepEqual(rest, []);
@@ -91,11 +91,11 @@ test('a hybrid pair belongs together, and its PEM is what the answer of the API 
   assert.equal(privateKeyPem(der), privateKey);
   assert.deepEqual(readOne(new Uint8Array(Buffer.from(der, 'base64'))), { kem, bytes });
   assert.deepEqual(readOne(toBech32('age-secret-key-pq-', bytes).toUpperCase()), { kem, bytes });
-  // 32 bytes alone may be either's.
+  // 32 bytes alone may be of either kind.
   assert.deepEqual(readOne(bytes), { bytes });
 });
 
-/** A key as the service answers it, wrapped to a public key. */
+/** A key as the service returns it, wrapped to a public key. */
 function wrappedTo(publicKey: string, id = 'key_1') {
   const raw = parsePublicKey(publicKey) ?? parseHybridKey(publicKey) ?? assert.fail('no public key');
   const bytes = systemRandom(32);
@@ -148,7 +148,7 @@ test('a file with a key that is damaged, or with none, holds none', () => {
     assert.throws(() => readPrivateKeys(text, 'it'), /it holds no private key of X25519 or MLKEM768-X25519/);
   }
   assert.throws(() => readPrivateKeys([], 'it'), { code: 'invalid' });
-  // What a program without types finds where nothing is.
+  // An untyped program may pass undefined.
   assert.throws(() => readPrivateKeys(undefined as unknown as string, 'it'), { code: 'invalid' });
   assert.equal(fromBase64(one.split('\n')[1] ?? '')?.length, 48);
 });

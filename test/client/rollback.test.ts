@@ -1,4 +1,4 @@
-// What a client remembers of an appliance, and when it says that one was set back.
+// The state that a client remembers of an appliance, and when it reports a rollback.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseState, rollbackWatch, type SeenState, type StateMemory } from '../../src/client/rollback.ts';
@@ -121,7 +121,7 @@ test('another history is told, although its number is larger, and what is rememb
     assert.deepEqual(await run(place, inRun(102 + n, `90-${newer}`, `0-${older}`)), [`older 1.${102 + n} < 1.100`]);
     assert.equal(place.kept?.sequence, 100);
   }
-  // A start that went on from where it was is none.
+  // A start that continued from the last state is no rollback.
   assert.deepEqual(await run(place, inRun(101, `100-${newer}`, `0-${older}`)), []);
   assert.equal(place.kept?.sequence, 101);
 });

@@ -1,7 +1,7 @@
-// Streams for the tests: a byte string in pieces, and what a stream gave before it ended or failed.
+// Streams for the tests: a byte string in pieces, and the output of a stream before it ended or failed.
 import assert from 'node:assert/strict';
 
-/** The bytes in pieces of these sizes, over and over. */
+/** The bytes in pieces of these sizes, which repeat. */
 export async function* inPieces(
   bytes: Uint8Array,
   ...sizes: readonly number[]
@@ -14,7 +14,7 @@ export async function* inPieces(
   }
 }
 
-/** Everything that came, and the error that ended it, if one did. */
+/** All output, and the error that ended it, if any. */
 export async function collect(source: AsyncIterable<Uint8Array>): Promise<{ bytes: Uint8Array; error: unknown }> {
   const parts: Uint8Array[] = [];
   let error: unknown;
@@ -26,12 +26,12 @@ export async function collect(source: AsyncIterable<Uint8Array>): Promise<{ byte
   return { bytes: new Uint8Array(Buffer.concat(parts)), error };
 }
 
-/** An element that is there. */
+/** Element `n`, which must exist. */
 export function piece<T>(list: readonly T[], n: number): T {
   return list[n] ?? assert.fail(`nothing at ${n}`);
 }
 
-/** The pieces as a Web Stream; `cancelled` is called when its reader gives up. */
+/** The pieces as a Web Stream; `cancelled` is called when its reader cancels. */
 export function readable(
   pieces: AsyncIterator<Uint8Array, unknown, undefined>,
   cancelled: () => void = () => {},

@@ -1,4 +1,4 @@
-// Activity as the console asks for it: bounded, without repetition, by filters that are in the page's address.
+// Activity as the console asks for it: bounded, without duplicates, by filters in the page's address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -28,7 +28,7 @@ function record(number: number): ActivityRecord {
   return { id, createdAt: number, ...rest };
 }
 
-/** A log of `total` records whose searches are noted. */
+/** A log of `total` records that notes its searches. */
 function log(total: number) {
   const asked: object[] = [];
   const searchActivity: Client['searchActivity'] = async (input = {}) => {
@@ -85,7 +85,7 @@ test('a live view holds each record once and no more than its bound', () => {
   assert.equal(tailStart({ ...emptyTail, records: [record(60_000), record(70_000)] }, 1_000), 65_000);
   assert.equal(tailStart({ ...emptyTail, records: [record(2_000)] }, 1_000), 1_000);
   assert.equal(tailStart(emptyTail, undefined), undefined);
-  // Written in 2016, by its id, with the time of a program whose clock was wrong.
+  // Written in 2016 according to its id, with the time of a program whose clock was wrong.
   const ahead = { ...record(9e12), id: 'act_01arz3ndektsv4rrffq69g5fav' };
   assert.equal(tailStart({ ...emptyTail, records: [ahead] }, undefined), 1_469_922_850_259 - 5_000);
 });

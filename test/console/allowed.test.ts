@@ -1,4 +1,4 @@
-// What the console does not ask for, since the flags of its session forbid it: nothing of that reaches the appliance.
+// Requests that the console does not send, since the session's flags forbid them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { endpoints } from '../../src/api/endpoints.ts';
@@ -23,10 +23,10 @@ test('every look that takes a flag is known with it, and nothing else', () => {
   for (const endpoint of endpoints) {
     const { id, method, access } = endpoint;
     const changes = 'changes' in endpoint ? endpoint.changes : method !== 'GET';
-    // Whether a key is valid is asked for on purpose.
+    // The console validates keys only on request.
     if (changes || access.kind !== 'flag' || !Object.hasOwn(clientPaths, id) || id === 'validateApiKey') continue;
     const ring = 'ring' in access ? access.ring : undefined;
-    // What is behind a hash or a header is for the appliance to see.
+    // Only the appliance can tell the ring of a hash or a header.
     if (ring?.from === 'hash' || ring?.from === 'header' || ring?.from === 'sealed-body') continue;
     expected.set(id, {
       action: access.action,

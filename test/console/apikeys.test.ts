@@ -1,4 +1,4 @@
-// What the console says that an API key will be after a change is what the appliance makes of it.
+// The console predicts what an API key will be after a change as the appliance computes it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressesIn, differences, endIn, endText, operations, stateOf } from '../../src/console/apikeys/key-change.ts';
@@ -64,7 +64,7 @@ test('when a key ends is a date in UTC, an age, or never', () => {
   ]) {
     assert.match(endIn(text, now).problem ?? '', /^Give a date/, text);
   }
-  // What a field shows is what it means.
+  // The text in a field parses back to the same time.
   for (const time of [0, now, now + 60_000, now + 1000, now + 1, 253_402_300_799_999]) {
     assert.deepEqual(endIn(endText(time), now), { value: time });
   }

@@ -1,4 +1,4 @@
-// The part of the graph of assets that is shown: how it grows, what bounds it, and where things are drawn.
+// The visible part of the graph of assets: how it grows, its limits, and its layout.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -53,7 +53,7 @@ test('labels come from the data where it has a name, else from the id', () => {
 });
 
 test('nodes do not overlap, parents are above, all is inside', () => {
-  // Any graph without a cycle: parents among those that came before.
+  // Any acyclic graph: parents are earlier assets.
   const parents = fc.array(fc.array(fc.nat(), { maxLength: 4 }), { minLength: 1, maxLength: 25 });
   fc.assert(
     fc.property(parents, (lists) => {

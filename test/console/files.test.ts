@@ -1,4 +1,4 @@
-// Files in the browser: what the results are called, that word of the work comes, and what is said of failures.
+// Files in the browser: names of the results, progress, and messages about failures.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileErrorText, isStopped } from '../../src/console/error-text.ts';

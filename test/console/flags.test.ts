@@ -1,4 +1,4 @@
-// The flag editor's rules: what covers what, as the appliance decides it, and that editing loses nothing.
+// The flag editor's rules: which flags cover others, as the appliance decides it, and that editing loses nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// What the overview is made of: buckets of time, the chart's geometry, and what it reads of health and metrics.
+// The overview's parts: buckets of time, the chart's geometry, and figures read from health and metrics.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -212,7 +212,7 @@ test('an appliance that does not serve, and files that do not verify', () => {
 
 test('keys that end soon or ended lately, the first few, whatever they are called', () => {
   const key = (keyid: string, expiresAt: number | null, more: object = {}) =>
-    ({ keyid, name: '', active: true, expiresAt, ...more }) as SafeApiKey; // what is looked at of it
+    ({ keyid, name: '', active: true, expiresAt, ...more }) as SafeApiKey; // the fields that are read
   const keys = [
     key('apik_later', now + 15 * 24 * hour),
     key('apik_soon', now + 13 * 24 * hour, { name: '<b>x</b>' }),

@@ -1,4 +1,4 @@
-// Paths of the console's pages: what a name comes to in a path, and back.
+// Paths of the console's pages: how a name is encoded in a path, and back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

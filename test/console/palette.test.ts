@@ -1,4 +1,4 @@
-// The palette's places: those that the flags let somebody see, in the order in which they are meant.
+// The palette's entries: those that the user's flags allow, in their intended order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Client } from '../../src/client/client.ts';
@@ -53,7 +53,7 @@ test('names are asked for page by page, and only where the flags let them be lis
         pagination: { limit: 1000, count: 1, hasMore: !isLast, ...(!isLast && { nextCursor: 'b' }) },
       };
     };
-  // Cast: what is asked of it.
+  // Cast: only the methods that the palette calls.
   const api = {
     listKeyrings: list('rings', [{ name: 'payroll', displayName: 'Payroll' }]),
     listTransitRings: list('transit', [

@@ -1,4 +1,4 @@
-// How near rings are to their rotation, counted from what an appliance really answers.
+// How close rings are to rotation, computed from real answers of an appliance.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from '../../src/client/client.ts';
@@ -60,7 +60,7 @@ test('rings that may not be read are left out, and without activity nothing is c
 });
 
 test('the time of an id', () => {
-  // The example of the ULID specification's own text.
+  // The example in the ULID specification.
   assert.equal(idTime('key_01arz3ndektsv4rrffq69g5fav'), 1_469_922_850_259);
   for (const id of ['', 'key_', 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV', 'key_81arz3ndektsv4rrffq69g5fav']) {
     assert.equal(idTime(id), undefined, id);

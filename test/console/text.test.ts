@@ -1,4 +1,4 @@
-// Free-form objects as they are typed: what is one, and what is told of the rest.
+// Free-form objects as they are typed: valid ones, and the messages about others.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// Accounts, API keys and credentials: who may make, change and delete what, and what each of it answers.
+// Accounts, API keys and credentials: who may make, change and delete them, and the answers.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../../src/core/accounts.ts';
@@ -23,7 +23,7 @@ import { maxFlags, parseFlags } from '../../src/model/flags.ts';
 import { callerWith, refusal, seededRandom, startTime, type TestTenant, testTenant } from '../support/context.ts';
 
 const page = { limit: 100 };
-/** What an API key says that was made with nothing but flags and props, at the start, by the administrator. */
+/** Default fields of an API key that the administrator made at the start with only flags and props. */
 const plain = {
   name: '',
   expiresAt: null,
@@ -32,7 +32,7 @@ const plain = {
   createdBy: 'local',
   lastUsedAt: null,
 };
-/** The same once it was changed. */
+/** The same after a change. */
 const changed = { ...plain, updatedAt: plain.createdAt };
 const strange = newApiKeySecret(seededRandom(99));
 

@@ -1,4 +1,4 @@
-// Whether a signature is the one that was made for an asset: asked once or again and again, of either implementation.
+// Verifying an asset's signature: once or repeatedly, with either implementation.
 import assert from 'node:assert/strict';
 import { afterEach, test } from 'node:test';
 import { isSignatureOf, signAsset } from '../../src/core/asset-signing.ts';

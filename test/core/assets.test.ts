@@ -1,4 +1,4 @@
-// Searching assets: every filter alone and together against a plain reading of the rule, and pages that stay put.
+// Searching assets: every filter alone and together against a plain implementation of the rule, and stable pages.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// The decision point: who is let in, and what a refusal tells and does not tell.
+// The decision point: who is admitted, and what a refusal reveals and does not.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authorize, type RingSubject } from '../../src/core/authorization.ts';
@@ -93,7 +93,7 @@ test('a request says its ring by name, id, hash or header', async () => {
   for (const [source, wanted] of expected) assert.deepEqual(await subject(source), wanted, JSON.stringify(source));
   assert.deepEqual(await subject({ id: asym.ring.id }, 'asym.read'), { kind: 'hidden', name: 'asy' });
   assert.deepEqual(await subject({ id: ring.id }, 'asym.read'), unknown);
-  // Whoever may read the deleted ring is told that it is gone; for all others it is one of many that there are not.
+  // A caller who may read the deleted ring learns that it is gone; for all others it is like a ring that never existed.
   await tenant.call(deleteKeyring, { name: 'pay' });
   assert.deepEqual(await subject({ id: ring.id }), pay);
   assert.deepEqual(await subject({ hash }), pay);

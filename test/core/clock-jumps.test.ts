@@ -1,5 +1,5 @@
-// The machine's clock is set, far ahead or back, and put right: whatever makes somebody wait goes by time that has
-// passed. Nobody waits longer than the longest wait, and no wait is shortened.
+// The machine's clock is set, far ahead or back, and corrected: every wait goes by elapsed time. No wait exceeds its
+// maximum, and none is shortened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { UnsealBackoff } from '../../src/custody/unsealer.ts';
@@ -20,12 +20,12 @@ interface Clock {
   elapsed: number;
 }
 
-/** Something that makes wait. */
+/** Something that makes callers wait. */
 interface Brake {
-  /** Uses it up to where somebody has to wait. */
+  /** Uses it up until a caller has to wait. */
   brake(): Promise<void>;
   isFree(): Promise<boolean>;
-  /** Milliseconds within which nobody gets through, and from which on everybody does. */
+  /** Milliseconds during which no caller gets through, and after which all do. */
   readonly least: number;
   readonly most: number;
 }
@@ -145,7 +145,7 @@ for (const [what, make] of Object.entries(brakes)) {
         if (first) clock.now += jump;
         await brake.brake();
         assert.equal(await brake.isFree(), false, 'it brakes');
-        // Put right, where it was not to stay.
+        // Corrects the clock, unless the jump is to stay.
         if (first && !set(2)) clock.now -= jump;
         if (second) clock.now += jump;
         clock.elapsed += brake.least - 1;

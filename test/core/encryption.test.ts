@@ -1,4 +1,4 @@
-// Encrypt, hash, header and decrypt: the way there and back, what rotates on the way, and what is refused.
+// Encrypt, hash, header and decrypt: round trips, rotation on the way, and refusals.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deleteAsset, getAsset } from '../../src/core/assets.ts';
@@ -59,10 +59,10 @@ test('of a key that the caller has already the bytes are left out, and of no oth
   assert.deepEqual((await tenant.call(decrypt, { header, knownKeys })).key, bare);
   assert.deepEqual((await tenant.call(decrypt, { header, knownKeys: [] })).key, key);
   assert.deepEqual((await tenant.call(decrypt, { header, knownKeys: [key.id.toUpperCase()] })).key, key);
-  // What rotated meanwhile is another key.
+  // A key rotated meanwhile is another key.
   const { key: next } = await tenant.call(rotateKeyring, { ringname: 'payroll' });
   assert.deepEqual((await tenant.call(encrypt, { ringname: 'payroll', knownKeys })).key, next);
-  // A refusal for the asset has the shape of a good answer.
+  // A refusal because of the asset has the same shape as a successful answer.
   const signed = await tenant.call(encrypt, { ringname: 'payroll', asset: {} });
   await tenant.call(deleteAsset, { id: signed.asset?.id ?? '' });
   const refused = await refusal('asset-invalid', tenant.call(decrypt, { header: signed.header, knownKeys: [next.id] }));
@@ -82,13 +82,13 @@ test('who encrypts without the private key gets a share and the public key, and 
     const opened = await tenant.call(decrypt, input);
     assert.deepEqual(opened, { ringId: ring.id, ringname: 'payroll', key, share });
   }
-  // A hash alone does not say so, and neither does an ordinary header.
+  // A hash alone returns no share, and neither does an ordinary header.
   assert.ok(!('share' in (await tenant.call(decrypt, { hash }))));
   const ordinary = await tenant.call(encrypt, { ringname: 'payroll', recipient: false });
   assert.deepEqual(Object.keys(ordinary).sort(), ['hash', 'header', 'key', 'ringId']);
   assert.ok(!('share' in (await tenant.call(decrypt, { header: ordinary.header }))));
   assert.notEqual((await tenant.call(encrypt, { ringname: 'payroll', recipient: true })).share, share);
-  // Neither kind of header becomes the other.
+  // Changed flags turn neither kind of header into the other.
   for (const text of [header, ordinary.header]) {
     const bytes = fromBase64Url(text) ?? assert.fail('no bytes');
     for (let flags = 0; flags < 8; flags++) {
@@ -176,7 +176,7 @@ test('a key serves until it is rotateAfter seconds old, the next encrypt rotates
   assert.notEqual(second, first.id);
   tenant.advance(3_599_999);
   assert.equal(await keyOf(), second);
-  // What else is configured changes nothing of it.
+  // Other settings don't affect it.
   assert.equal((await configure({ props: { a: 1 } })).config.rotateAfter, 3600);
   tenant.advance(1);
   // A hash of the older key is still resolved, and a decrypt rotates nothing.
@@ -187,7 +187,7 @@ test('a key serves until it is rotateAfter seconds old, the next encrypt rotates
   assert.equal(await keysOf(tenant), 3);
   await configure({ rotateAfter: null });
   assert.equal(await keyOf(), third.key.id);
-  // A rotation by hand starts the age anew.
+  // A manual rotation restarts the key's age.
   await configure({ rotateAfter: 7200 });
   const { key } = await tenant.call(rotateKeyring, { ringname: 'payroll' });
   tenant.advance(7_199_999);
@@ -360,7 +360,7 @@ test('an asset part from another header does not pass', async () => {
   const mixed = toBase64Url(Uint8Array.of(...b.subarray(0, 89), ...a.subarray(89)));
   const error = await refusal('asset-invalid', tenant.call(decrypt, { header: mixed }));
   assert.doesNotMatch(JSON.stringify(error.body), /secret/);
-  // A header that has lost its asset part is no header at all.
+  // A header without its asset part is invalid.
   await refusal('invalid', tenant.call(decrypt, { header: toBase64Url(a.subarray(0, 89)) }));
 });
 

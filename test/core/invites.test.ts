@@ -1,3 +1,4 @@
+// Invites: made, completed, expired and replaced, and who may invite whom.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';

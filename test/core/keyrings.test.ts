@@ -370,7 +370,7 @@ test('a ring that gets another public key: later keys are wrapped to it, each ke
     updatedAt: '2026-01-02T03:04:06.678Z',
   });
   assert.deepEqual(await keysNow(), [[first.id, 'x25519', ring.publicKey]]);
-  // No key was wrapped to the one before: nothing is left of it.
+  // No key was wrapped to the previous public key: it is not kept.
   await give(two.publicKey);
   await give(two.publicKey);
   const { key: second } = await tenant.call(rotateKeyring, { ringname: 'a' });
@@ -404,7 +404,7 @@ test('a ring that gets another public key: later keys are wrapped to it, each ke
   await refusal('not-found', tenant.call(putConfig, { ringname: 'b', config: { publicKey: one.publicKey } }));
   assert.deepEqual(await keysNow(), wanted);
 
-  // A ring that is erased takes its earlier public keys along.
+  // Erasing a ring erases its earlier public keys.
   await tenant.call(deleteKeyring, { name: 'a' });
   tenant.advance(restorableFor);
   assert.equal(await purgeExpired(tenant.store, tenant.world.now()), 1);
@@ -439,7 +439,7 @@ test('a change that names the public key it replaces is refused once the ring ha
   const put = (publicKey: string, replaces: string, props = {}) =>
     tenant.call(putConfig, { ringname: 'a', config: { publicKey, replaces, props } });
   const now = async () => (await tenant.call(getKeyring, { ring: { name: 'a' } })).ring;
-  // Of two at once, who both saw the first one.
+  // Two at once, both based on the first one.
   const both = await Promise.allSettled([put(one, ring.publicKey), put(two, ring.publicKey, { late: true })]);
   assert.deepEqual(
     both.map(({ status }) => status),
@@ -450,7 +450,7 @@ test('a change that names the public key it replaces is refused once the ring ha
     'config.replaces': 'the keyring has another public key by now: read it again',
   });
   assert.deepEqual([(await now()).publicKey, (await now()).props], [one, {}]);
-  // One that was not answered may be sent again, and each form of a key is the same one.
+  // A request without an answer may be repeated, and all forms of a key count as the same.
   await put(one, ring.publicKey);
   await put(two, toBase64(parseHybridKey(one) ?? assert.fail()));
   assert.equal((await now()).publicKey, two);

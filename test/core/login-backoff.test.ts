@@ -1,3 +1,4 @@
+// Back-off of failed logins: by name and address, bounded in memory, and shared by nodes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -205,7 +206,7 @@ test('where waits that run fill the table, the others share lots: nobody is let 
   const { clock, fail, refused, size } = setUp({ held: 3, lots: 2 });
   const waits: string[] = [];
   const makeWait = async (name: string): Promise<void> => {
-    // Until it waits: by itself, or by its lot.
+    // Until it has to wait: by itself, or by its lot.
     for (let i = 0; i < 12 && (await refused(name, `192.0.2.${waits.length}`)) === 0; i++) {
       await fail(name, `192.0.2.${waits.length}`);
     }
@@ -242,7 +243,7 @@ test('property: however small the table, no wait that runs is ever cut short, an
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 300 }), fc.integer({ min: 1, max: 4 }), async (steps, held) => {
       const { clock, backoff, refused, size } = setUp({ held, lots: 2 });
-      /** Until when each pair was told to wait. */
+      /** The end of each pair's wait, as told. */
       const told = new Map<string, { readonly name: string; readonly address: string; readonly until: number }>();
       for (const { what, name, address, wait } of steps) {
         if (what === 'wait') clock.now += wait;
@@ -287,7 +288,7 @@ const step: fc.Arbitrary<Step> = fc.record({
   wait: fc.constantFrom(1, 999, 1_000, 2_500, 60_000, 900_000),
 });
 
-/** The rules as they are written, in tables without a bound. */
+/** The rules as documented, in unbounded tables. */
 class Model {
   readonly #counts = new Map<string, { failures: number; until: number }>();
 
@@ -355,7 +356,7 @@ test('nothing is counted across tenants', async () => {
 });
 
 test('several nodes let no more guesses through than one would', async () => {
-  /** How many tries were let in by then, where all of them are made as soon as they may, on whichever node. */
+  /** The number of attempts admitted by then, if each is made as early as allowed, on any node. */
   const guesses = async (nodes: number, seconds: readonly number[]): Promise<number[]> => {
     const clock = { now: 1_000_000 };
     const each = Array.from({ length: nodes }, () => setUp({ sharers: () => nodes }, clock));
@@ -380,7 +381,7 @@ test('several nodes let no more guesses through than one would', async () => {
       assert.ok(many > (alone[i] ?? 0) - 2 * nodes, 'and not many fewer');
     }
   }
-  // Each has one try, however many there are.
+  // Each node admits one attempt, however many nodes there are.
   assert.deepEqual(await guesses(8, [0, 1]), [8, 8]);
 });
 
@@ -396,7 +397,7 @@ test('on one of three nodes: how long one waits there, and how many tries may be
   await assert.rejects(second, { code: 'rate-limited', retryAfter: 14 });
   clock.now += 13_000;
   assert.equal(await refused(), 1);
-  // The others are gone, and what was counted stays.
+  // The other nodes are gone, and the counts stay.
   nodes = 1;
   clock.now += 1_000;
   await fail();

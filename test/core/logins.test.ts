@@ -1,3 +1,4 @@
+// Sessions: login by name or address, access tokens, refreshes and logout.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';
@@ -10,7 +11,7 @@ import { addedUser, callerOf, fieldsOf, inviteToken, lifetimes, tokenFor } from 
 
 const hour = 3_600_000;
 
-/** Stands for argon2: the password of `hash of x` is `x`. Counts what it is asked. */
+/** Stands in for argon2: the password of `hash of x` is `x`. Records its calls. */
 function pretendHasher() {
   const asked: string[] = [];
   const hasher: PasswordHasher = {
@@ -193,8 +194,7 @@ test('a user has so many sessions at once: one more ends the oldest, and old one
     'active',
   ]);
   assert.equal(await kind(other), 'active');
-  // Refreshing ends one for each that it opens; what is remembered of the ended ones is bounded, and no open one is
-  // forgotten.
+  // Each refresh ends one session and opens another; the memory of ended ones is bounded, and no open one is forgotten.
   let token = tokens.at(-1) ?? '';
   for (let i = 0; i < mostRemembered; i++) {
     const caller = await callerOf(tenant, token);

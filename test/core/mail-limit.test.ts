@@ -1,4 +1,4 @@
-// How many mails a user can be made to get, against the rule as it is written.
+// The number of mails that a user can be made to receive, against the documented rule.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,5 @@
-// A page that is read in parts while the store goes on changing: what is in it, what is not, and what it rests on.
+// A page that is read in parts while the store changes: the rows it includes, and that it fails if it rests on a write
+// that was undone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createAccount, deleteAccount, listAccounts, updateAccount } from '../../src/core/accounts.ts';
@@ -55,7 +56,7 @@ test('a page has each row as it stood at one moment, none twice, and every one t
   assert.equal(new Set(found).size, found.length);
   assert.deepEqual(found, found.toSorted());
   for (const id of standing) assert.ok(found.includes(id), id);
-  // Notes and props were changed at one moment, in whichever order they are read.
+  // Notes and props changed in the same transaction, whichever is read first.
   for (const { notes, props } of items) assert.equal(Number(notes || 0), props.version);
 });
 

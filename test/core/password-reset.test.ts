@@ -1,3 +1,4 @@
+// Password resets: links, their expiry, and who may make them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';

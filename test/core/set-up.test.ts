@@ -1,4 +1,4 @@
-// The link of the first administrator: what it makes, and when it works no longer.
+// The link of the first administrator: what it makes, and when it stops working.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PublicContext } from '../../src/core/context.ts';

@@ -1,3 +1,4 @@
+// Users: created, changed and deleted, and who may do so.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { authenticateToken } from '../../src/core/sessions.ts';

@@ -1,4 +1,4 @@
-// Encodings: RFC 4648 §10 vectors, agreement with Buffer, and one text for each byte string.
+// Encodings: RFC 4648 §10 vectors, agreement with Buffer, and exactly one text for each byte string.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

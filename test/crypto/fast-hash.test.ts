@@ -1,4 +1,4 @@
-// The fast forms give what their plain forms give, whatever they are given and in whatever order.
+// Fast forms give the same results as their plain forms, for any input and in any order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

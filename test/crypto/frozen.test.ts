@@ -1,5 +1,4 @@
-// Texts of format version 1, made once and kept: whatever changes, these must be read, and be made again from the same
-// bytes.
+// Texts of format version 1, made once and kept: they must stay readable, and the same bytes must produce them again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeHeader, encodeHeader, inspectHeader } from '../../src/crypto/header.ts';

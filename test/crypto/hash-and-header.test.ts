@@ -1,4 +1,4 @@
-// The hash and the header of an encrypt: round trips, what each altered bit does, other tenants, other epochs.
+// The hash and the header of an encrypt: round trips, the effect of each altered bit, other tenants, other epochs.
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { test } from 'node:test';
@@ -183,8 +183,8 @@ test('each altered bit of a header without asset: not decodable, or decodable an
   for (let bit = 0; bit < 89 * 8; bit++) {
     const decoded = decodeHeader(keys, withBit(header, bit));
     const byte = bit >>> 3;
-    // Version, flags, and the hash's version and epoch: without them nothing can be checked. Bit 9 makes it one with
-    // `recipient`.
+    // Version, flags, and the hash's version and epoch: without them nothing can be verified. Bit 9 turns it into a
+    // header with `recipient`.
     if (byte < 5 && bit !== 9) assert.equal(decoded, undefined, `bit ${bit}`);
     else assert.equal(decoded?.intact, false, `bit ${bit}`);
   }

@@ -1,4 +1,4 @@
-// HPKE: the RFC 9180 vectors for X25519, and the suite in use, for which there are none, against node:crypto alone.
+// HPKE: the RFC 9180 vectors for X25519; the suite in use, which has no vectors, against node:crypto alone.
 import assert from 'node:assert/strict';
 import {
   createCipheriv,

@@ -1,5 +1,5 @@
-// The forms of X-Wing's keys: the draft's pair, what WebCrypto exports, age's identities, and all that is refused; and
-// ring keys that are wrapped to them.
+// Encodings of X-Wing keys: the draft's pair, WebCrypto's exports, age's identities, and all that are refused; and ring
+// keys wrapped to them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

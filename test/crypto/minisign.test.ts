@@ -1,5 +1,5 @@
-// Keys and signatures that minisign 0.11 made (`minisign -G -W`, `minisign -S`), each way to be none, and that what is
-// signed here differs from minisign's own in nothing.
+// Keys and signatures made by minisign 0.11 (`minisign -G -W`, `minisign -S`), malformed ones of every kind, and
+// signatures made here, which equal minisign's own byte for byte.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toBase64, utf8 } from '../../src/crypto/bytes.ts';
@@ -17,7 +17,7 @@ RUTa5JqtJ19r5TOIs2ve5aNFK8X4ycxk+nqTPZzCi3dKmDGMxAkMNTEmpXMpIfphJ76u8YiRJxDhdN7v
 trusted comment: kms 0.1.0
 naWJFYNWAT2XayCGv0ob+aqXG5Yc5yEHMM60dNY/XaoflTiBVENlH8jNbxLH5cQ+N7Ct06syX9VTfJnZvvyHCw==
 `;
-/** By `minisign -S -l`. */
+/** Made by `minisign -S -l`. */
 const legacy = `untrusted comment: signature from minisign secret key
 RWTa5JqtJ19r5f0ZNJ2jmSs+BVdSu4au0q0zDObGObb0VP594OdCkHN2B1WUvsdVHPpRv3ndHQ2pTPZEEPuJKOcFDAM/IE88QQw=
 trusted comment: kms 0.1.0

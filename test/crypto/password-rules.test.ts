@@ -1,3 +1,4 @@
+// Password rules: counts by Unicode category, each rule by itself, and the limit of 1,024 bytes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,3 +1,4 @@
+// Argon2id hashes of passwords: reference vectors, own hashes, and malformed ones.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decoyPasswordHash, hashPassword, verifyPassword } from '../../src/crypto/argon2id.ts';

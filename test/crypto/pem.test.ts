@@ -1,5 +1,5 @@
-// PEM with text outside its blocks, as RFC 7468 allows it and as tools write it, in every reader of keys: the block of
-// the wanted label is found wherever it stands, and two of them are refused.
+// PEM with text outside its blocks, as RFC 7468 allows it and as tools write it, in every reader of keys: the block
+// with the wanted label is found in any position, and two of them are refused.
 import assert from 'node:assert/strict';
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
@@ -24,7 +24,7 @@ const other = generateKeyPairSync('ed25519');
 const otherPrivate = String(other.privateKey.export({ format: 'pem', type: 'pkcs8' }));
 const certificate = block('CERTIFICATE', toBase64(new Uint8Array(300)));
 
-/** What tools and people write around a block. */
+/** Text that tools and people put around a block. */
 const around: Readonly<Record<string, (pem: string, beside: string) => string>> = {
   nothing: (pem) => pem,
   'blank lines': (pem) => `\n\n  \n${pem}\n\n`,

@@ -1,9 +1,10 @@
-// Random bytes that are drawn for many short asks at once: each byte is given out once, and none outlives its turn.
+// Random bytes drawn in bulk for many short requests: each byte is handed out once, and none outlives its turn of the
+// event loop.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { drawnTogether } from '../../src/crypto/random.ts';
 
-/** A generator that counts, so that every byte tells where it came from. */
+/** A generator that counts, so that every byte shows where it came from. */
 function counting() {
   const draws: Uint8Array[] = [];
   let next = 0;

@@ -1,4 +1,5 @@
-// Shamir's sharing: the field by the standard's own examples and a second implementation, then what it promises.
+// Shamir's secret sharing: field arithmetic against the standard's own examples and a second implementation, then the
+// scheme's guarantees.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

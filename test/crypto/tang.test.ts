@@ -1,5 +1,5 @@
-// Tang's bytes: points, advertisements and what comes of an exchange, held against Node's own P-521, and a sealed pair
-// that must open for ever.
+// Tang's formats: points, advertisements and the result of an exchange, compared with Node's own P-521, and a sealed
+// pair that must open for ever.
 import assert from 'node:assert/strict';
 import { createECDH, createHash, createPublicKey, verify } from 'node:crypto';
 import { test } from 'node:test';
@@ -79,7 +79,7 @@ test('what comes of an exchange is what ECDH has, with the sign of the point', (
       { alg: 'ECMR', crv: 'P-521', key_ops: ['deriveKey'], kty: 'EC', x: undefined, y: undefined },
     );
     assert.deepEqual(bytesOf(answer.x), new Uint8Array(server.computeSecret(mine)));
-    // The same point by the other's secret: Node knows its x, and that the answer is on the curve.
+    // The same point from the other secret: Node confirms its x, and that the answer is on the curve.
     assert.deepEqual(bytesOf(answer.x), new Uint8Array(client.computeSecret(server.getPublicKey())));
     createPublicKey({ key: { kty: 'EC', crv: 'P-521', x: answer.x, y: answer.y }, format: 'jwk' });
     const [x, y] = coordinates(mine);
@@ -124,7 +124,7 @@ test('what is no point of the curve comes to nothing', () => {
   }
 });
 
-/** The same number beyond the field, in as many bytes. */
+/** The same number plus the field's prime, in as many bytes. */
 function prime(x: string): string {
   const sum = BigInt(`0x${Buffer.from(x, 'base64url').toString('hex')}`) + (1n << 521n) - 1n;
   return Buffer.from(sum.toString(16).padStart(132, '0'), 'hex').toString('base64url');

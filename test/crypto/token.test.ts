@@ -1,3 +1,4 @@
+// Tokens with a prefix: their form, and texts that are refused.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isWellFormedToken, newToken, type TokenKind } from '../../src/crypto/secrets.ts';

@@ -1,4 +1,4 @@
-// RFC 6238 Appendix B and RFC 4226 Appendix D: their vectors for SHA-1.
+// TOTP and HOTP against the SHA-1 vectors of RFC 6238 Appendix B and RFC 4226 Appendix D.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

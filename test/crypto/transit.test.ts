@@ -1,4 +1,5 @@
-// Transit's bytes: what a message, a sealed key and a signature are bound to, and frozen ones that must open for ever.
+// Transit's formats: the context that a message, a sealed key and a signature are bound to, and frozen ones that must
+// open for ever.
 import assert from 'node:assert/strict';
 import { createDecipheriv, createPublicKey, createVerify, verify } from 'node:crypto';
 import { test } from 'node:test';

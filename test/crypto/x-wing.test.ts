@@ -1,5 +1,5 @@
-// X-Wing: the vectors of its draft and of HPKE's, Wycheproof's for ML-KEM-768, AES-256-GCM, for which there are none,
-// against node:crypto alone; and everything that is refused. By noble and by node:crypto.
+// X-Wing: the vectors of its draft and of HPKE's, Wycheproof's for ML-KEM-768; the suite with AES-256-GCM, which has no
+// vectors, against node:crypto alone; and all refusals. With noble and with node:crypto.
 import assert from 'node:assert/strict';
 import {
   createCipheriv,
@@ -143,7 +143,7 @@ test('Wycheproof, ML-KEM-768: what is encapsulated, and every key that fails the
   assert.deepEqual(counts, { valid: 133, invalid: 132 });
 });
 
-/** X-Wing's recipient and HPKE's, from the drafts, over node:crypto: no line shared with the product. */
+/** X-Wing's and HPKE's receiver from the drafts, over node:crypto: no line shared with the product. */
 function referenceOpen(seed: Uint8Array, enc: Uint8Array, info: string, aad: string, sealed: Uint8Array): Buffer {
   const pkcs8 = (prefix: string, key: Uint8Array): KeyObject =>
     createPrivateKey({ key: Buffer.concat([Buffer.from(prefix, 'hex'), key]), format: 'der', type: 'pkcs8' });

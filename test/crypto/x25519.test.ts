@@ -18,7 +18,7 @@ import {
 import { KmsError } from '../../src/errors.ts';
 import { hex } from '../support/vectors.ts';
 
-/** One line holds an X25519 key. */
+/** An X25519 key fits on one line. */
 const spkiToPem = (der: Uint8Array): string =>
   `-----BEGIN PUBLIC KEY-----\n${toBase64(der)}\n-----END PUBLIC KEY-----\n`;
 

@@ -1,14 +1,14 @@
-// The samples in a page: blocks of what is typed at a prompt with what comes of it, and files. A comment before a block
-// says what the page itself does not show: why it is not run, that the server is stopped first, that there is an
-// appliance, which file a block is.
+// Samples in a page: blocks of commands at a prompt with their output, and files. A comment before a block adds facts
+// that the page does not show: why it is not run, that the server is stopped first, that an appliance exists, the
+// file's name.
 
 export interface Command {
   readonly line: number;
-  /** As typed; of a command on several lines all of them. */
+  /** The command as typed, with all its lines. */
   readonly text: string;
-  /** What the page shows of its output; without any, nothing is compared. */
+  /** Output shown on the page; if empty, nothing is compared. */
   readonly shown: readonly string[];
-  /** What it ends with: a comment `# exit code 1` behind the command says so. */
+  /** Expected exit code, from a comment `# exit code 1` after the command; default 0. */
   readonly exitCode: number;
 }
 
@@ -20,12 +20,12 @@ export type Step =
   | { readonly kind: 'appliance' }
   | { readonly kind: 'not-run'; readonly line: number; readonly reason: string };
 
-/** Languages of blocks that show something other than what somebody does. */
+/** Languages of blocks that show no actions. */
 const shownOnly = ['json', 'yaml', 'ini', 'text', 'http', 'hcl'];
 
 /**
- * The steps of a page in their order. Throws for a block that is neither run nor said not to be. Blocks of the
- * languages `elsewhere` are some other test's business.
+ * The steps of a page, in order. Throws for a block that is neither run nor marked as not run. Blocks in the languages
+ * `elsewhere` are left to another test.
  */
 export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[] {
   const steps: Step[] = [];
@@ -79,8 +79,8 @@ function commandsOf(content: readonly string[], first: number): Command[] {
 }
 
 /**
- * Whether the output is what is shown: `…` stands for anything in a line, and alone for any number of lines. How wide a
- * column is does not count.
+ * Whether the output matches what is shown: `…` stands for any text within a line, and on a line of its own for any
+ * number of lines. Column widths are ignored.
  */
 export function isAsShown(output: string, shown: readonly string[], { begins = false } = {}): boolean {
   const lines = output.split('\n').map((line) => line.trimEnd());

@@ -1,4 +1,4 @@
-// The table of what grows names every endpoint that changes something, and no other name.
+// The table of growing data names every endpoint that changes something, and no others.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

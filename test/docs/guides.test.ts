@@ -1,5 +1,4 @@
-// Everything that the guides tell people to type is typed here, in the order of the page, and what they show of it is
-// compared.
+// Every command in the guides is run, in the order of the page, and its output is compared with what the page shows.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -38,14 +37,14 @@ test('the README a second time: what an earlier appliance left in the home direc
   const steps = stepsOf(readFileSync(new URL('../../README.md', import.meta.url), 'utf8'), ['js']);
   await using first = await Shell.open();
   await typeOne('first', first, initialised);
-  // Of an appliance whose commands kept the keys of all appliances together.
+  // A key of a build that kept the keys of all appliances together.
   const rings = join(first.home, '.config', 'kms', 'rings');
   mkdirSync(rings, { recursive: true, mode: 0o700 });
   writeFileSync(join(rings, 'payroll.key'), Buffer.alloc(32, 1).toString('base64'), { mode: 0o600 });
   for (const text of [
     'kms keyring create payroll',
     'kms asym create partners',
-    // Not used by default: then commands would go there.
+    // Not the default profile, or commands would go to its server.
     'KMS_API_KEY=kms_x kms profile add old --server https://kms.example',
   ]) {
     await typeOne('first', first, { ...initialised, text });

@@ -1,4 +1,4 @@
-// Whatever a page links to is there: the file, the heading, the script.
+// All links in the pages resolve: to the file, the heading, the script.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -13,7 +13,7 @@ const pages = ['.', 'docs'].flatMap((dir) =>
 );
 const texts = new Map(pages.map((page) => [page, readFileSync(page, 'utf8')]));
 
-/** As sites that show Markdown make the names of headings: lower case, dashes for spaces, nothing else. */
+/** Names of headings as Markdown sites derive them: lower case, dashes for spaces, nothing else. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const prose = (texts.get(page) ?? '').replace(/^```[\s\S]*?^```$/gm, '');
   const heads = [...prose.matchAll(/^#+ (.+)$/gm)].map(([, text = '']) => text);

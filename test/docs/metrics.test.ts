@@ -1,4 +1,5 @@
-// The page about metrics, the alert rules and the dashboard, held against what an appliance really exposes.
+// The page about metrics, the alert rules and the dashboard, compared with the metrics that an appliance really
+// exposes.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +19,7 @@ const read = (name: string): string => readFileSync(new URL(name, docs), 'utf8')
 
 const exposed = await expose();
 
-/** Everything that an appliance with all options exposes, after some requests. */
+/** All metrics of an appliance with every option, after some requests. */
 async function expose(): Promise<ReadonlyMap<string, Family>> {
   const dir = mkdtempSync(join(tmpdir(), 'kms-metrics-docs-'));
   const { apiKey } = await initAppliance({ data: join(dir, 'data') });
@@ -41,7 +42,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   await post('/transit/rings', { name: 'unseal' });
   await post('/transit/rings/unseal/encrypt', { items: [{ plaintext: '' }] });
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
-  // Of a node, which has those of its turns besides.
+  // Metrics of a node, which also has those of its turns.
   const shared = new Metrics(0);
   shared.store('t').turnMeter();
   const store = { ...emptyStatus, activityFaults: [], activityVerified: 0, activityVerifiedAt: undefined };
@@ -59,19 +60,19 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   return new Map([...ofNode, ...parsePrometheus(text)]);
 }
 
-/** What a standby exposes. */
+/** Metrics of a standby. */
 const standing = await (async () => {
   const state = { at: '2026-01-02T03:04:05.000Z', transactions: 1 };
   const behind = { transactions: 0, seconds: 0 };
   const status = () => ({ from: '', shipped: state, copied: state, proven: state, behind, hasKey: true });
-  // Cast: nothing else of it is asked.
+  // Cast: only `status` is read.
   const answers = standbyAnswers({ status } as unknown as Standby, async () => {});
   const request = { method: 'GET', path: '/metrics', search: '', headers: {}, body: emptyBody };
   const { content } = (await answers(request)).outcome;
   return parsePrometheus(typeof content === 'string' ? content : '');
 })();
 
-/** Names of labels, without the one that histograms have of themselves. */
+/** Names of labels, without `le`, which every histogram has. */
 function labelsOf(family: Family): string[] {
   return [...new Set(family.samples.flatMap(({ labels }) => Object.keys(labels)))]
     .filter((each) => each !== 'le')
@@ -103,7 +104,7 @@ const words = new Set(
   ),
 );
 
-/** Checks that an expression names metrics and labels that there are; answers the metrics. */
+/** Checks that all metrics and labels in an expression exist; returns the metrics. */
 function checkExpression(expression: string): string[] {
   const found: string[] = [];
   let balance = 0;

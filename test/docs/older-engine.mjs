@@ -1,5 +1,5 @@
-// Loaded before a program, makes of this Node.js what Node.js 20 is: takes away what the language and the web platform
-// got since then. The names are those that 26.10 has and 20.20 has not, as their own globals list them.
+// Preloaded before a program, turns this Node.js into Node.js 20: removes what the language and the web platform gained
+// since then. The names are those that 26.10 has and 20.20 lacks, as listed from their own globals.
 const later = {
   Object: ['groupBy'],
   Array: ['fromAsync'],
@@ -56,7 +56,7 @@ const later = {
     'sessionStorage',
   ],
 };
-/** Node's own `fetch` finds it on `Promise`, as whoever calls it from there. */
+/** Node's own `fetch` needs it: callers within Node still find it on `Promise`. */
 const neededByNode = Promise.withResolvers;
 for (const [name, members] of Object.entries(later)) {
   const owner = globalThis[name];

@@ -1,6 +1,6 @@
 // The JavaScript programs in a page.
 
-/** The content of each block of `js`, in order. */
+/** The content of each `js` block, in order. */
 export function programs(page: string): string[] {
   return [...page.matchAll(/^```js\n([\s\S]*?)^```$/gm)].map(([, program]) => program ?? '');
 }

@@ -1,6 +1,6 @@
-// The page about the client library and its section in the README: each program in them is run as it stands, but for
-// the address, by a process of its own, with the built package and a real appliance, and with nothing that Node.js 20
-// has not; and the tables of the page hold what the code says.
+// The page about the client library and its section in the README: each program in them runs unchanged but for the
+// address, in a process of its own, with the built package, a real appliance, and only the features of Node.js 20; and
+// the page's tables agree with the code.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -22,7 +22,7 @@ const { app } = desk.appliance;
 const served = app.fetch.bind(app);
 app.fetch = async (request, env) => {
   const answer = await served(request, env);
-  // As an appliance with a data directory has it.
+  // Set as by an appliance with a data directory.
   answer.headers.set(stateHeader, `${'0a'.repeat(16)}.tenant_01m7y2xq8mywjby9aqs86mgmwf.1.7`);
   return answer;
 };
@@ -34,7 +34,7 @@ await writeFile(desk.path('salaries.txt'), salaries);
 const olderEngine = new URL('older-engine.mjs', import.meta.url).href;
 let count = 0;
 
-/** What it prints, line by line; it prints nothing on stderr and ends well. */
+/** Output of the program, line by line; it must print nothing on stderr and succeed. */
 async function run(program: string): Promise<string[]> {
   const file = desk.path(`program-${++count}.mjs`);
   await writeFile(file, program.replaceAll('http://127.0.0.1:8080', desk.url));
@@ -59,7 +59,7 @@ test('the program in the README makes a file that the command line decrypts', as
   assert.ok(salaries.equals(bytes));
 });
 
-/** What runs in a page is test/browser/sdk.test.ts's. */
+/** Programs for a page are left to test/browser/sdk.test.ts. */
 const [begin = '', ...samples] = programs(page).filter((program) => !program.includes('document.'));
 const expected: readonly (readonly [beginning: string, printed: RegExp])[] = [
   ["import { writeFile } from 'node:fs/promises';\nimport { rollbackWatch }", /^1$/],

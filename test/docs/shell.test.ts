@@ -1,4 +1,4 @@
-// The shell in which the guides are typed leaves no process behind, however a test that uses it ends.
+// The shell that runs the guides' commands leaves no process behind, however a test that uses it ends.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { inSession, Shell } from './shell.ts';
 const serving = `sh -c 'echo listening on a port; exec sleep 1000'`;
 const isThere = (): boolean => true;
 
-/** A shell with a server, and with something in the background of which nobody knows. */
+/** A shell with a server and an unregistered background process. */
 async function busy(): Promise<Shell> {
   const shell = await Shell.open();
   assert.equal((await shell.serve(serving, isThere)).exitCode, 0);

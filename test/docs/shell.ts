@@ -1,5 +1,5 @@
-// A shell in a directory of its own, with `kms` run from the sources. Commands that serve go on in the background; the
-// ports that pages name stand for free ones.
+// A shell in a directory of its own, with `kms` run from the sources. Serving commands run in the background; ports
+// named in the pages are mapped to free ones.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
@@ -34,13 +34,13 @@ export interface Ended {
   readonly exitCode: number;
 }
 
-/** Who types, and which program: what is needed where a program refuses to run as root. */
+/** The user and the executable, for programs that refuse to run as root. */
 export interface Typist {
   readonly user: { readonly uid?: number; readonly gid?: number };
   readonly executable: string;
 }
 
-/** Those whose processes are to end with this one. */
+/** Shells whose processes must end with this process. */
 const open = new Set<Shell>();
 
 function killAll(): void {
@@ -51,7 +51,7 @@ process.once('exit', killAll);
 for (const name of ['SIGTERM', 'SIGINT'] as const) {
   process.once(name, () => {
     killAll();
-    // As if nobody had listened, unless the test runner does.
+    // Restores the signal's default effect, unless the test runner listens too.
     if (process.listenerCount(name) === 0) process.kill(process.pid, name);
   });
 }
@@ -66,7 +66,7 @@ export class Shell {
   /** Process groups of servers. */
   #servers: number[] = [];
 
-  /** Of whoever types. */
+  /** Home directory of the user. */
   readonly home: string;
 
   private constructor(base: string, home: string, ports: ReadonlyMap<string, string>, typist: Typist | undefined) {
@@ -76,42 +76,42 @@ export class Shell {
     this.#ports = ports;
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
       cwd: join(base, 'work'),
-      // A session of its own, by which everything is found that was started in it, in whichever way.
+      // A session of its own, by which all processes started in it are found.
       detached: true,
       ...typist?.user,
-      // `>&3` is where the shell says that a command has ended.
+      // The shell reports on `>&3` that a command has ended.
       stdio: ['pipe', 'ignore', 'ignore', 'pipe'],
       env: {
         // Root has the last two, as in the guides that mount and format; an ordinary user of Debian does not.
         PATH: `${join(base, 'bin')}:${process.env.PATH}:/usr/sbin:/sbin`,
         HOME: home,
         LANG: 'C.UTF-8',
-        // Where nothing answers: what is installed comes from files.
+        // An address where nothing answers: packages are installed from files.
         npm_config_registry: 'http://127.0.0.1:9',
         NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/kms-docs'),
         KMS_LISTEN: `127.0.0.1:${ports.get('8080')}`,
       },
     });
-    // Cast: the fourth pipe is one to read from.
+    // Cast: the fourth pipe is readable.
     this.#answers = createInterface({ input: this.#bash.stdio[3] as Readable });
     // Each server is a process group, so that it can be ended with all that it started.
     this.#bash.stdin?.on('error', () => {}).write('set -m\n');
     open.add(this);
   }
 
-  /** The session of all that it starts. */
+  /** Session id of everything that it starts. */
   get session(): number {
     return this.#bash.pid ?? 0;
   }
 
-  /** In a home of its own, or in one that was used before. */
+  /** Opens a shell in a new home, or in one used before. */
   static async open(home?: string, typist?: Typist): Promise<Shell> {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'kms-docs-')));
     for (const dir of ['bin', 'home', 'work/dist', 'work/scripts']) mkdirSync(join(base, dir), { recursive: true });
     const kms = `#!/bin/sh\nexec '${process.execPath}' '${join(root, 'src/main.ts')}' "$@"\n`;
     for (const name of ['bin/kms', 'work/dist/kms']) script(join(base, name), kms);
     script(join(base, 'bin/age-plugin-kms'), kms.replace('"$@"', '__age-plugin "$@"'));
-    // What it does besides, installing and building, has tests of its own.
+    // Its other work, installing and building, has tests of its own.
     script(join(base, 'work/scripts/start'), '#!/bin/sh\nexec kms serve --data ./kms-data "$@"\n');
     script(join(base, 'bin/node'), `#!/bin/sh\nexec '${process.execPath}' "$@"\n`);
     symlinkSync(join(root, 'docs'), join(base, 'work/docs'));
@@ -129,7 +129,7 @@ export class Shell {
     return new Shell(base, home ?? join(base, 'home'), ports, typist);
   }
 
-  /** A file beside the commands. */
+  /** Writes a file to the commands' working directory. */
   write(name: string, text: string): void {
     const path = this.path(name);
     mkdirSync(dirname(path), { recursive: true });
@@ -137,12 +137,12 @@ export class Shell {
     if (this.#typist) own(path, this.#typist);
   }
 
-  /** Of something beside the commands. */
+  /** Path of a file in the commands' working directory. */
   path(name: string): string {
     return join(this.#base, 'work', name);
   }
 
-  /** The free one that a port of the page stands for. */
+  /** The free port that a port on the page is mapped to. */
   port(inPage: string): number {
     return Number(this.#ports.get(inPage));
   }
@@ -154,9 +154,9 @@ export class Shell {
     return { output: this.#read(output), exitCode: Number(ended) };
   }
 
-  /** Runs a command that serves, until it listens and has said `enough`; answers what it said so far. */
+  /** Runs a serving command until it listens and `enough` accepts its output; returns the output so far. */
   async serve(command: string, enough: (output: string) => boolean): Promise<Ended> {
-    // In the place of the shell's copy, so that nothing of it is left once it has ended.
+    // `exec` replaces the subshell, so that nothing of it is left once the server has ended.
     const { script: file, output } = this.#files(`exec env ${command}`);
     const group = Number(await this.#ask(`. ${file} >${output} 2>&1 </dev/null & echo $! >&3; disown`, command));
     this.#servers.push(group);
@@ -170,7 +170,7 @@ export class Shell {
     }
   }
 
-  /** As Ctrl-C does. */
+  /** Stops all servers, as Ctrl-C would. */
   async stopServers(): Promise<void> {
     for (const group of this.#servers.splice(0)) {
       signal(group, 'SIGTERM');
@@ -188,14 +188,14 @@ export class Shell {
     const until = Date.now() + 5000;
     while (inSession(this.session).includes(this.session) && Date.now() < until) await setTimeout(20);
     this.kill();
-    // Who was killed is there until it was seen off.
+    // A killed process stays listed until it is reaped.
     const gone = Date.now() + patience;
     while (inSession(this.session).length > 0 && Date.now() < gone) await setTimeout(20);
     open.delete(this);
     rmSync(this.#base, { recursive: true, force: true });
   }
 
-  /** At once: whatever is left, such as what a command put into the background, or never ended. */
+  /** Kills everything left at once, such as background processes and commands that never ended. */
   kill(): void {
     for (const pid of inSession(this.session)) {
       try {
@@ -261,7 +261,7 @@ function clientPackage(): Promise<string> {
   return packed;
 }
 
-/** The processes of a session, but for those that have ended. */
+/** The processes of a session that have not ended. */
 export function inSession(session: number): readonly number[] {
   return readdirSync('/proc')
     .filter((name) => {

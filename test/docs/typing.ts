@@ -1,13 +1,13 @@
-// A page typed in a shell, in its order; what it shows is compared with what comes.
+// Runs the commands of a page in a shell, in order, and compares their output with what the page shows.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
 
-/** Blocks of a page that are not run, at most; each says why. */
+/** Maximum number of a page's blocks that are not run; each states why. */
 const mostNotRun = 3;
 
-/** Blocks of the languages `elsewhere` are some other test's business. */
+/** Runs a page. Blocks in the languages `elsewhere` are left to another test. */
 export async function typePage(page: string, elsewhere?: readonly string[]): Promise<void> {
   const steps = stepsOf(readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8'), elsewhere);
   const notRun = steps.flatMap((step) => (step.kind === 'not-run' ? [step.reason] : []));

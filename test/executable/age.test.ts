@@ -25,7 +25,7 @@ test('install links it, once, and never over another file', async () => {
   const help = spawnSync(path, ['--help'], { cwd: dir, encoding: 'utf8', env: { HOME: dir } });
   assert.equal(help.status, 0);
   assert.match(help.stdout, /^Usage: kms age-plugin /);
-  // Without an identity and a file there is nothing to say but the end.
+  // Without identities and files the plugin has nothing to say but `done`.
   const spoken = spawnSync(path, ['--age-plugin=identity-v1'], {
     cwd: dir,
     encoding: 'utf8',

@@ -1,4 +1,4 @@
-// The pages for people are in the executable: served with nothing beside it.
+// The console's pages are in the executable and served without other files.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serve, workDirectory } from './kms.ts';

@@ -1,5 +1,5 @@
-// Five people keep the master key, three of them open the appliance: with the executable, on its socket and over HTTPS,
-// each for themselves. And copies that come back with a recovery kit alone.
+// Five people hold the master key, and three of them open the appliance: with the executable, on its socket and over
+// HTTPS, each on their own. Also copies that are restored with a recovery kit alone.
 import assert from 'node:assert/strict';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -150,7 +150,7 @@ test('files of the first release open; what is newer is refused with a line that
   const seal = join(cwd, 'two', 'kms.seal');
   const newer: readonly (readonly [file: string, change: (bytes: Buffer) => Buffer, args: readonly string[]])[] = [
     [log, (bytes) => bytes.fill(2, 9, 10), ['status', '--data', 'one']],
-    [seal, (bytes) => Buffer.from(`${bytes}`.replace('"version": 3', '"version": 9')), ['status', '--data', 'two']],
+    [seal, (bytes) => Buffer.from(`${bytes}`.replace('"version": 1', '"version": 9')), ['status', '--data', 'two']],
     [join(cwd, 'copy'), (bytes) => bytes.fill(2, 9, 10), ['restore', 'copy', '--data', 'three', '--key-file', 'key']],
   ];
   copyFileSync(backup, join(cwd, 'copy'));

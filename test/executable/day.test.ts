@@ -1,4 +1,4 @@
-// A first day with the executable: made, served, used, killed, served again. And what it refuses.
+// A first day with the executable: made, served, used, killed, served again; and its refusals.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -1,4 +1,4 @@
-// The API description is in the executable: the same that the sources make, with nothing beside it.
+// The API description is in the executable, identical to that made from the sources, and needs no other files.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { makeDescription } from '../../build/description.ts';

@@ -1,6 +1,5 @@
 // Faults planted in a data directory, one at a time and all at once, as `kms doctor` of the executable finds them: each
-// by its name, with what to do. The clock, a full disk and swap are planted where they can be had: in the tests of
-// doctor itself.
+// by its name, with advice. The clock, a full disk and swap are planted where that is possible: in doctor's own tests.
 import assert from 'node:assert/strict';
 import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,7 +20,7 @@ interface Examination {
   }[];
 }
 
-/** What is wrong with `x`, as people read it and as programs do. */
+/** Findings about `x`; the output for people and the JSON must agree. */
 async function doctor(args: readonly string[] = []): Promise<readonly string[]> {
   const { code, stdout, stderr } = await kms(cwd, ['doctor', '--data', 'x', '--json', ...args]);
   const { findings }: Examination = JSON.parse(stdout);
@@ -38,7 +37,7 @@ function flip(...names: string[]): void {
   writeFileSync(at(...names), bytes);
 }
 
-/** A file of this kind in the directory. */
+/** A file in the directory whose name matches `kind`. */
 function one(directory: string, kind: RegExp): string {
   const name = readdirSync(at(directory)).find((each) => kind.test(each));
   assert.ok(name, `${kind} in ${directory}`);
@@ -63,7 +62,7 @@ function fresh(): void {
   cpSync(at('sound.master.key'), at('x.master.key'));
 }
 
-/** A list that a plant answers is typed behind `kms doctor`. */
+/** A list returned by `plant` is appended to the `kms doctor` command. */
 const faults: readonly (readonly [string, plant: () => unknown, ...expected: string[]])[] = [
   ['nothing', () => {}],
   ['everybody can reach the data', () => chmodSync(at('x'), 0o755), 'data-exposed'],

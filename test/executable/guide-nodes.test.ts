@@ -1,6 +1,6 @@
-// The guide for two nodes and a standby is typed here as it stands, where the system has PostgreSQL and HAProxy, while
-// a client encrypts and decrypts through the proxy: each part is lost in turn, and no answered request is missing from
-// the verified chain.
+// The guide for two nodes and a standby is run unchanged, if the system has PostgreSQL and HAProxy, while a client
+// encrypts and decrypts through the proxy: each part fails in turn, and no acknowledged request is missing from the
+// verified chain.
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { request } from 'node:https';
@@ -56,7 +56,7 @@ test(page, async (context) => {
   }
 });
 
-/** After each block all is well again. */
+/** Checks that service has recovered after a block. */
 async function goesOn(load: SharedLoad, where: string): Promise<void> {
   const since = now();
   for (const end = Date.now() + 60_000; load.answered(since) < 20; await delay(20)) {
@@ -93,7 +93,7 @@ function begin(shell: Shell, load: SharedLoad, apiKey: string): void {
           });
           response.on('error', (error) => unknown(error.message));
           response.on('end', () => {
-            // Of the node, or of the proxy: it has none that is ready, or lost the one that was asked.
+            // An error of the node, or of the proxy, which has no ready node or lost the one it asked.
             if ([502, 503, 504].includes(response.statusCode ?? 0)) return unknown(said);
             if (response.statusCode === 200) hashes.push(JSON.parse(said).hash ?? hash);
             resolve(response.statusCode ?? 0);
@@ -105,6 +105,6 @@ function begin(shell: Shell, load: SharedLoad, apiKey: string): void {
       sent.end(JSON.stringify(body));
     });
   };
-  // To the log both are something that a key does while it is on.
+  // The judge treats both as operations that need an active key.
   load.clients((op) => ask(Object.assign(op, { kind: 'encrypt', name: 'k0' })), 4);
 }

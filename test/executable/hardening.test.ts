@@ -1,5 +1,5 @@
-// The executable as it shuts itself in: what the system sees of a serving process, certificates on a signal, and what
-// it carries of others.
+// The executable's hardening: what the system reports about a serving process, certificates reloaded on a signal, and
+// the licences of its components.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';

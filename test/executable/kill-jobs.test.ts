@@ -1,6 +1,6 @@
-// kill -9 of a serving executable in the middle of its longer jobs, under load: what was answered is there after the
-// next start, and the job was done, not done, or goes on. The moments come from a seed, which a failure shows; KMS_SEED
-// replays it, KMS_KILL_ROUNDS sets how many kills each job gets.
+// kill -9 of a serving executable during its longer jobs, under load: everything acknowledged is there after the next
+// start, and the job is done, not done, or resumed. The times come from a seed, which a failure prints; KMS_SEED
+// replays it, KMS_KILL_ROUNDS sets the number of kills for each job.
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ interface Answered {
   readonly at: number;
 }
 
-/** An appliance that is killed and started again, with what it answered so far. */
+/** An appliance that is killed and started again, with the requests it has acknowledged. */
 class Killed {
   readonly cwd = workDirectory();
   readonly random: Prng = prng(seed);
@@ -45,7 +45,7 @@ class Killed {
     return fetch(`${this.#server?.url}${path}`, init);
   }
 
-  /** Several clients that make rings until the server is killed. `more` is done before each. */
+  /** Several clients that make rings until the server is killed. `more` runs before each request. */
   load(more: (worker: number) => Promise<unknown> = async () => {}): void {
     this.#stopped = false;
     this.#loaders = Array.from({ length: 3 }, async (_, worker) => {
@@ -99,11 +99,11 @@ class Killed {
 }
 
 interface Job {
-  /** Before the first kill. */
+  /** Runs before the first kill. */
   prepare?(appliance: Killed): Promise<void>;
-  /** Begun, then the server is killed. */
+  /** Begins the job, during which the server is killed. */
   begin(appliance: Killed, round: number): Promise<Ended>;
-  /** After the next start. */
+  /** Runs after the next start. */
   check(appliance: Killed, begun: Ended, round: number): Promise<void>;
 }
 
@@ -201,7 +201,7 @@ test(`kill -9 during kms backup create ${replayed}`, async () => {
 test(`kill -9 during checkpoints ${replayed}`, async (context) => {
   const appliance = new Killed();
   await appliance.start();
-  // Changed over and over, so that the log grows and the data do not.
+  // The same rings change repeatedly, so that the log grows and the data do not.
   const names = ['big-0', 'big-1', 'big-2'];
   for (const name of names) assert.equal((await appliance.call('POST', '/ks/keyrings', { name })).status, 200);
   const [tenant = ''] = readdirSync(join(appliance.cwd, 'kms-data', 'tenants'));
@@ -218,8 +218,8 @@ test(`kill -9 during checkpoints ${replayed}`, async (context) => {
       assert.equal(answer.status, 200);
       await answer.arrayBuffer();
     });
-    // A checkpoint begins when 8 MiB of log are there. Half of the kills wait for a file of one that is being written,
-    // and every fourth for one that was made; the others come at any time.
+    // A checkpoint begins at 8 MiB of log. Half of the kills wait for a file that a checkpoint is writing, and every
+    // fourth for a finished one; the others come at any time.
     await delay(300 + appliance.random.int(900));
     const isWithin = (): boolean => files().some((name) => name.endsWith('.tmp'));
     const isTime = round % 2 === 1 ? isWithin : () => round % 4 === 2 || generation() > before;
@@ -243,7 +243,7 @@ test(`kill -9 while shipping, and the data directory is gone ${replayed}`, async
   let worst = 0;
   for (let round = 0; round < rounds; round++) {
     appliance.load();
-    /** Up to when everything has arrived, by the appliance's own word. */
+    /** The time up to which everything has arrived, as the appliance reports it. */
     let arrived = 0;
     const until = Date.now() + 400 + appliance.random.int(1500);
     while (Date.now() < until || arrived === 0) {

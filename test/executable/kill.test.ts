@@ -1,5 +1,5 @@
-// kill -9 at random moments under load, again and again: what was answered is there after the next start. The moments
-// come from a seed, which a failure shows; KMS_SEED replays it, KMS_KILL_ROUNDS sets how many kills there are.
+// kill -9 at random times under load, repeatedly: everything acknowledged is there after the next start. The times come
+// from a seed, which a failure prints; KMS_SEED replays it, KMS_KILL_ROUNDS sets the number of kills.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -64,7 +64,7 @@ test(`an init that is killed can be done again (KMS_SEED=${seed})`, async () => 
     const data = `data${round}`;
     await kms(cwd, ['init', '--data', data], {}, random.int(400));
     const again = await kms(cwd, ['init', '--data', data]);
-    // The first one got to its end, or the second one did it all.
+    // Either the first one finished, or the second one did everything.
     if (again.code !== 0) assert.match(again.stderr, /is initialised already/);
     const status = await kms(cwd, ['status', '--data', data, '--json']);
     assert.equal(status.code, 0, status.stderr);

@@ -1,4 +1,4 @@
-// The built executable as a person uses it: commands with their output, and a server that can be killed.
+// The built executable as a user runs it: commands with their output, and a server that can be killed.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A directory of its own for each test file, gone at its end. */
+/** A directory for each test file, removed at its end. */
 export function workDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'kms-executable-'));
   after(() => rmSync(directory, { recursive: true, force: true }));
@@ -25,7 +25,7 @@ function environment(cwd: string, more: Readonly<Record<string, string>>): NodeJ
   return { PATH: process.env.PATH, HOME: cwd, XDG_CONFIG_HOME: join(cwd, 'config'), ...more };
 }
 
-/** `killAfter` milliseconds it is killed, when that is given; `stdin` is what comes in from there. */
+/** Runs a command. `killAfter`: milliseconds after which it is killed; `stdin`: its input. */
 export function kms(
   cwd: string,
   args: readonly string[],
@@ -55,11 +55,11 @@ export function kms(
 
 export interface RunningServer {
   readonly url: string;
-  /** The root API key, where the directory was new. */
+  /** The root API key, if the directory was new. */
   readonly apiKey: string | undefined;
-  /** What it has written so far, log and all. */
+  /** All its output so far, including the log. */
   output(): string;
-  /** Ends it with the signal given; answers its exit code. */
+  /** Ends it with the given signal; returns its exit code. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -99,7 +99,7 @@ function end(child: ChildProcess, ended: Promise<number | null>, signal: NodeJS.
   return ended;
 }
 
-/** A request with an API key and, where there is one, a JSON body. */
+/** Sends requests with an API key and, if given, a JSON body. */
 export function asker(apiKey: string) {
   const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
   return (url: string, method: 'GET' | 'POST', body?: object): Promise<Response> =>

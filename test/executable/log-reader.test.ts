@@ -1,5 +1,5 @@
-// Who reads the log may go away or stop reading, and the disk that it is written to may be full: the server serves on,
-// holds only so many lines, and ends when it is told to.
+// The reader of the log may go away or stop reading, and the log's disk may be full: the server keeps serving, buffers
+// a bounded number of lines, and ends when it is told to.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function portIn(said: string): number | undefined {
   return port === undefined ? undefined : Number(port);
 }
 
-/** Its log is not read any further. */
+/** A server whose log is no longer read. */
 async function serveWatched(): Promise<Watched & { readonly stderr: Readable }> {
   const { child, ended } = start('pipe');
   const stderr = child.stderr ?? assert.fail();
@@ -97,7 +97,7 @@ test('a reader that comes back is told how many lines it missed, and reads what 
   assert.ok(asked < 30_000 && lines.length > lost + 1);
 });
 
-// Others find some room when they seem to be full.
+// Other file systems still find some space when they seem full.
 const disk = smallDisks(2).find(({ kind }) => kind === 'tmpfs');
 if (disk) {
   test('a disk that is full for a while', async (context) => {

@@ -1,5 +1,5 @@
-// The data directory is taken away from under a running server that ships: what the server says, what it never says,
-// and what comes back from the directory that was shipped to.
+// The data directory is removed under a running server that ships: the server reports it, never acknowledges unsaved
+// changes, and is restored from the shipped directory.
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,7 +47,7 @@ test('a deleted data directory comes back from where it was shipped to, but for 
   copyFileSync(join(cwd, 'kms-data.master.key'), join(cwd, 'kept.key'));
   rmSync(join(cwd, 'kms-data'), { recursive: true });
 
-  // Nothing that is not kept is answered as if it were: not the first request after it either.
+  // Nothing unsaved is acknowledged, from the first request after the loss.
   const lost: number[] = [];
   for (let i = 0; i < 5; i++) lost.push(await made(`after-${i}`));
   assert.ok(
@@ -68,7 +68,7 @@ test('a deleted data directory comes back from where it was shipped to, but for 
 
   const restored = await kms(cwd, ['restore', 'shipped', '--data', 'kms-data', '--key-file', 'kept.key']);
   assert.equal(restored.code, 0, restored.stderr);
-  // The old server is not a second one on the directory that came back.
+  // The old server does not become a second one on the restored directory.
   assert.equal((await ask('/ks/keyrings')).status, 503);
   const next = await serve(cwd, shipping);
   assert.equal((await ask('/ks/keyrings')).status, 503);

@@ -1,6 +1,6 @@
-// The built executable, on a PostgreSQL where the system has one: an appliance under load goes over to a database by
-// way of what it ships. The move is killed again and again, in each of its steps, and is done in the end: everything
-// that was answered is there, and the appliance serves in one place at most.
+// The built executable, on a PostgreSQL if the system has one: an appliance under load moves to a database through its
+// shipped directory. The move is killed repeatedly, in each of its steps, and finally completes: everything
+// acknowledged is there, and the appliance is served in one place at most.
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -54,7 +54,7 @@ if (!programs) {
       if (ran.code === null && /telling/.test(ran.stderr)) behindFence++;
     }
     while (ran.code !== 0) {
-      // A database that somebody was at work in a moment ago is left alone for a minute, unless that was this move.
+      // A database with recent activity is left alone for a minute, unless the activity was this move's.
       assert.ok(ran.code === null || /another `kms init` is under way/.test(ran.stderr), ran.stderr);
       if (ran.code !== null) await delay(5000);
       ran = await kms(cwd, withKey);

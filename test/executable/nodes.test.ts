@@ -1,6 +1,6 @@
-// Three nodes of the executable on a PostgreSQL with a synchronous standby, where the system has one, under load, with
-// everything that can happen to them: what was answered is in the proved chain, in an order that one appliance could
-// have done it in. KMS_KILL_ROUNDS sets how often.
+// Three nodes of the executable on a PostgreSQL with a synchronous standby, if the system has one, under load and every
+// kind of failure: everything acknowledged is in the verified chain, in an order that a single appliance could have
+// produced. KMS_KILL_ROUNDS sets the number of rounds.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ if (!programs) {
       await delay(300);
       primary.start();
       await nodes.goOn();
-      // Until it is one that has the turn.
+      // Until the process holds the turn.
       const held = `SELECT 1 FROM pg_stat_activity
         WHERE state = 'idle in transaction' AND state_change < clock_timestamp() - interval '0.3 s'`;
       for (;;) {
@@ -64,7 +64,7 @@ if (!programs) {
     assert.equal(report.lost, 0);
     assert.ok(report.refused > 0, 'too little happened to prove anything');
     await nodes.stop();
-    // In no table, no index, no write-ahead log and no log of the servers.
+    // No planted word is in a table, an index, the write-ahead log or the servers' logs.
     const files = [primary, standby].flatMap(({ dir }) => filesIn(dir));
     const withAny = (words: readonly string[]): readonly string[] =>
       files.filter((path) => {
@@ -91,7 +91,7 @@ if (!programs) {
     for (const name of ['a', 'b']) {
       await until('the node says so', async () => lost.test(nodes.output(name)));
       await nodes.end(name, 'SIGTERM');
-      // A start does not go on by itself either.
+      // A restart does not continue by itself either.
       await assert.rejects(nodes.serve(name), /the tenant default is older than it was/);
     }
     for (const name of ['a', 'b']) {

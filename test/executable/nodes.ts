@@ -1,5 +1,5 @@
-// Several nodes of the executable on one PostgreSQL, and clients that ask each of them over HTTP all the while. Each
-// request comes from an address of its own, by which its record is known in the exported log.
+// Several nodes of the executable on one PostgreSQL, and clients that keep sending requests to each over HTTP. Each
+// request comes from a loopback address of its own, which identifies its record in the exported log.
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
 import { type RequestOptions, request } from 'node:http';
@@ -12,13 +12,13 @@ import { type Entry, falsified, judge, type Op, quota } from '../support/shared-
 import { now, SharedLoad } from '../support/shared-load.ts';
 import { kms, type RunningServer, serve } from './kms.ts';
 
-/** Addresses on the loopback are made of them; the first are those of others. */
+/** First number of a request; loopback addresses are made of these, and lower ones are left to others. */
 const firstNumber = 1 << 16;
 
-/** Names that are in no other file. */
+/** Names that occur nowhere else. */
 const planted = { ring: 'planted-ring', account: 'planted-account', email: 'planted@example.org' };
 
-/** The address of a database that is at one of these places, by their sockets. */
+/** URL of a database that is at one of these addresses, by their sockets. */
 export function storeUrl(...places: readonly Postgres[]): string {
   return `postgres://kms@/postgres?host=${places.map(({ dir }) => dir).join(',')}`;
 }
@@ -30,7 +30,7 @@ interface Key {
 
 interface Answer {
   readonly status: number;
-  // Whatever it is, it is looked at by name.
+  // Fields are read by name, whatever the body.
   readonly body: Record<string, unknown>;
 }
 
@@ -65,13 +65,13 @@ export class Nodes {
     return nodes;
   }
 
-  /** A node, again where it ended before. */
+  /** Starts a node, on its former port if it ran before. */
   async serve(name: string, more: readonly string[] = []): Promise<void> {
     const listen = `127.0.0.1:${this.#ports.get(name)}`;
     this.#servers.set(name, await serve(this.cwd, ['--data', name, '--listen', listen, ...more], this.#env));
   }
 
-  /** A command on one of them, which must work; answers what it prints. */
+  /** Runs a command on a node and returns its output; it must succeed. */
   async run(name: string, ...args: readonly string[]): Promise<string> {
     const { code, stdout, stderr } = await kms(this.cwd, [...args, '--data', name], this.#env);
     assert.equal(code, 0, `${args.join(' ')}: ${stderr}`);
@@ -94,17 +94,17 @@ export class Nodes {
     process.kill(Number(readFileSync(join(this.cwd, name, 'kms.pid'), 'utf8')), signal);
   }
 
-  /** Until it has ended. */
+  /** Sends the signal and waits for the end. */
   async end(name: string, signal: NodeJS.Signals): Promise<void> {
     await this.#servers.get(name)?.end(signal);
   }
 
-  /** What it has written since its last start. */
+  /** Output since its last start. */
   output(name: string): string {
     return this.#servers.get(name)?.output() ?? '';
   }
 
-  /** Until there are answers to many requests that were sent from now on. */
+  /** Waits until many requests that were sent from now on have answers. */
   async goOn(most = 60_000): Promise<void> {
     const since = now();
     const names = [...this.#servers.keys()];
@@ -133,7 +133,7 @@ export class Nodes {
     return statusOf(op, status, JSON.stringify(body));
   }
 
-  /** Ends the clients and judges what they saw by the exported log, which one of the nodes has proved before. */
+  /** Ends the clients and judges their observations by the exported log, which one of the nodes verifies first. */
   async judge(name: string): Promise<{ answered: number; refused: number; silence: string; lost: number }> {
     const { load } = this;
     await load.stop();
@@ -153,7 +153,7 @@ export class Nodes {
     return { answered: load.answered(), refused, silence: `${(silence / 1000).toFixed(1)} s`, lost };
   }
 
-  /** Every name, id, secret and address that should be nowhere in clear. */
+  /** Every name, id, secret and address that must not be stored in clear. */
   get words(): readonly string[] {
     const ofKeys = [...this.#keys.values()].flatMap(({ id, secret }) => [id, secret]);
     const answered = this.load.ops.filter(({ answer }) => answer !== undefined);
@@ -165,7 +165,7 @@ export class Nodes {
     ];
   }
 
-  /** Whatever went wrong. */
+  /** Cleans up after failures, too. */
   async [Symbol.asyncDispose](): Promise<void> {
     const isOver = this.load.stop();
     for (const server of this.#servers.values()) await server.end('SIGKILL');
@@ -178,10 +178,7 @@ export class Nodes {
   }
 }
 
-/**
- * What the export says of the requests; it leaves out others, what is only seen, and refusals in which nothing was
- * done.
- */
+/** The export's records of the requests. Leaves out other records, reads, and refusals without an effect. */
 export function entriesOf(log: string, ops: readonly Op[]): readonly Entry[] {
   const byAddress = new Map(ops.map((op) => [addressOf(op.number), op]));
   return log
@@ -200,7 +197,7 @@ export function addressOf(number: number): string {
   return `127.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`;
 }
 
-/** As the judge has it: a key that is off, and a quota that is used up. */
+/** Status as the judge expects it: a disabled key, and a used-up quota. */
 function statusOf({ kind }: Op, status: number, what: string): number {
   if (status === 200) return 200;
   if (kind === 'encrypt' && (status === 401 || status === 403)) return 403;
@@ -208,7 +205,7 @@ function statusOf({ kind }: Op, status: number, what: string): number {
   return 409;
 }
 
-/** Throws `unavailable` where there is no answer, or one that nothing was done. */
+/** Throws `unavailable` if there is no answer, or if the answer says that nothing was done. */
 function exchange(options: RequestOptions, body?: object): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const headers = { ...options.headers, 'content-type': 'application/json' };

@@ -1,5 +1,5 @@
-// Something else in the place of a file of the data directory: a pipe, a socket, a device behind a link, a directory.
-// The executable never waits for it: each command ends by itself, names the file and says what stands there.
+// A pipe, a socket, a device behind a link or a directory instead of a file of the data directory. The executable never
+// blocks on it: each command ends by itself, names the file and says what is there.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
@@ -10,13 +10,13 @@ import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { closeSegments } from '../support/segmented-appliance.ts';
 import { kms, workDirectory } from './kms.ts';
 
-/** Milliseconds after which a command is taken to wait for ever. */
+/** Milliseconds after which a command counts as blocked. */
 const forEver = 60_000;
 
 const cwd = workDirectory();
 const data = join(cwd, 'kms-data');
 
-/** Puts it there; answers what the message calls it. */
+/** Puts the object at `path`; returns what messages call it. */
 type Put = (path: string) => Promise<string>;
 
 const pipe: Put = async (path) => {
@@ -27,7 +27,7 @@ const pipe: Put = async (path) => {
 const socket: Put = (path) =>
   new Promise((resolve) => {
     const server = createServer().listen(path, () => {
-      // Its name stays when it is closed by a rename.
+      // Renamed meanwhile, since closing the server unlinks its path.
       renameSync(path, `${path}.kept`);
       server.close(() => {
         renameSync(`${path}.kept`, path);
@@ -50,11 +50,11 @@ before(async () => {
   assert.equal((await kms(cwd, ['init'])).code, 0);
   const { seal } = await openSealFile(data, { keyFile: `${data}.master.key`, env: () => undefined });
   await closeSegments(data, seal, 9);
-  // It notes how far the stores are.
+  // Notes the log positions of the stores.
   assert.equal((await kms(cwd, ['status'])).code, 0);
 });
 
-/** The path of the one file below the data directory that fits. */
+/** The path of the only file below the data directory that matches. */
 function fileLike(pattern: RegExp): string {
   const names = readdirSync(data, { recursive: true }).map(String).sort();
   return names.find((name) => pattern.test(name)) ?? assert.fail(`no file like ${pattern}`);
@@ -70,12 +70,12 @@ const commands = [
 interface Place {
   readonly pattern: RegExp;
   readonly puts: readonly Put[];
-  /** What the line says, where it is not that something else stands there. */
+  /** The expected message, if it does not name the object. */
   readonly says?: RegExp;
 }
 
 const everything = [pipe, socket, link, directory];
-/** A directory is no file of a store: the file is missing. */
+/** A directory is no file of a store: the file counts as missing. */
 const places: readonly Place[] = [
   { pattern: /^kms\.seal$/, puts: everything },
   { pattern: /^kms\.witness$/, puts: everything },
@@ -90,10 +90,10 @@ const places: readonly Place[] = [
   { pattern: /^system\/log-/, puts: [pipe] },
 ];
 
-/** Each command ends by itself, with an error that says what stands there, or what `says` does. */
+/** Checks that each command ends by itself, with an error that names the object, or that matches `says`. */
 async function isTold(path: string, put: Put, says?: RegExp): Promise<void> {
   const kind = await put(path);
-  // What does not wait for a pipe waits for nothing.
+  // A command that does not block on a pipe blocks on nothing else.
   for (const args of put === pipe ? commands : commands.slice(0, 1)) {
     const { code, stdout, stderr } = await kms(cwd, args, {}, forEver);
     const said = `${args[0]}, ${kind}: ${code} ${stdout}${stderr}`;

@@ -1,5 +1,5 @@
-// The packages of the built executable: made twice with the same bytes, whatever the time zone, the directory and the
-// mask; and signatures that minisign itself takes, and refuses where something was changed.
+// Packages of the built executable: identical bytes when made twice, whatever the time zone, the directory and the
+// umask; and signatures that minisign accepts, and refuses after a change.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { appendFileSync, copyFileSync, readdirSync, readFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
-// The keys of an upgraded keyring wrapped anew by the executable, killed in between, and finished by the next command.
+// The keys of an upgraded keyring are rewrapped by the executable, which is killed in between; the next command
+// finishes.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +30,7 @@ test('what a kill cut off is finished, and the new private key opens all', { tim
   const upgrade = 'keyring upgrade r --private-key r.pem --rewrap --json';
   const left = async (): Promise<number> => JSON.parse(await run(`${upgrade} --dry-run`)).left;
   assert.equal(await left(), keys);
-  // Killed where it is found, after the first request that took effect.
+  // Kills it after longer and longer times, until the first request has taken effect.
   for (let after = 300; (await left()) === keys; after += 200) await kms(cwd, upgrade.split(' '), {}, after);
   const rest = await left();
   assert.equal(await server.end('SIGKILL'), null);

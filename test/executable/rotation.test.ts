@@ -1,5 +1,5 @@
-// The master key and the tenant's keys are rotated, again and again, while clients encrypt and decrypt: none of them
-// notices, and what they hold from before stays good, after a kill too.
+// The master key and the tenant's keys are rotated repeatedly, while clients encrypt and decrypt: no client notices,
+// and everything they hold from before stays valid, after a kill too.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';

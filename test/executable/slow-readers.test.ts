@@ -1,5 +1,5 @@
-// Clients that ask the executable for much and read none of it: what the process takes for them is bounded, and whoever
-// reads is served beside them.
+// Clients that ask the executable for much and read none of it: their memory in the process is bounded, and other
+// clients are served.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { asker, serve, workDirectory } from './kms.ts';
 
 const MiB = 1024 * 1024;
 const clients = 60;
-/** MiB that they may take all together: what waits to be read is at most 64, the rest is what is made of it. */
+/** MiB that they may take all together: at most 64 of unread answers, the rest from making them. */
 const mostTaken = 350;
 
 const cwd = workDirectory();
@@ -25,13 +25,13 @@ after(() => {
 
 const pid = Number(readFileSync(join(cwd, 'kms-data', 'kms.pid'), 'utf8'));
 
-/** MiB of memory that the process has now. */
+/** Memory of the process, in MiB. */
 const memory = (): number => {
   const [, kibibytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kibibytes) / 1024;
 };
 
-/** Looks for a while; answers the most that it had. */
+/** Samples for this time and returns the maximum. */
 async function mostMemory(milliseconds: number): Promise<number> {
   let most = 0;
   for (const end = Date.now() + milliseconds; Date.now() < end; ) {
@@ -41,7 +41,7 @@ async function mostMemory(milliseconds: number): Promise<number> {
   return most;
 }
 
-/** Asks for pages and reads none; `count` requests at once. */
+/** Sends `count` requests for pages at once, and reads no answer. */
 function sendOnly(count: number): Promise<void> {
   const socket = connect(Number(port), '127.0.0.1');
   sockets.push(socket);
@@ -74,7 +74,7 @@ test('sixty that read nothing take little, and another key is served beside them
   assert.equal((await beside.text()).length, page.length);
   assert.equal((await fetch(`${server.url}/healthz`)).status, 200);
 
-  // Of those who read nothing, some make room for who comes now with the same key.
+  // Some of the slow readers are disconnected for a new request with the same key.
   await until('the same key is served again', async () => {
     const again = await ask(`${server.url}/assets/search`, 'POST', {});
     if (again.status !== 503) return (await again.text()).length === page.length;
@@ -87,7 +87,7 @@ test('sixty that read nothing take little, and another key is served beside them
 test('nor do requests by the hundred on a few connections', async () => {
   const before = memory();
   for (let n = 0; n < 4; n++) await sendOnly(30);
-  // So many end their connection.
+  // This many pipelined requests end their connection.
   for (let n = 0; n < 4; n++) await sendOnly(300);
   const taken = (await mostMemory(5000)) - before;
   assert.ok(taken < mostTaken, `they took ${taken} MiB`);

@@ -1,6 +1,6 @@
 // The executable on a real small file system that another program fills up: writes are refused with the reason,
-// decrypts go on; killed and started on the full disk it has everything that it answered, and with room again it
-// writes, without a restart.
+// decrypts continue; after a kill and a start on the full disk it has everything that it acknowledged, and once there
+// is space again it writes, without a restart.
 import assert from 'node:assert/strict';
 import { closeSync, existsSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ async function fillUp({ path }: SmallDisk): Promise<string> {
   };
   await until('the reserve is made', async () => existsSync(join(data, reserveFile)));
 
-  // Writes go on while the disk fills up.
+  // Writes continue while the disk fills up.
   const filling = fill(join(path, 'other'));
   await until('writes are refused', async () => (await make()) === 503);
   await filling;
@@ -88,7 +88,7 @@ async function fillUp({ path }: SmallDisk): Promise<string> {
   return `${made.length} rings, ${decrypts} decrypts recorded, all but the first ring's on a filling or full disk`;
 }
 
-/** Takes every byte that is left, in steps. */
+/** Takes all remaining space, in steps. */
 async function fill(file: string): Promise<void> {
   const fd = openSync(file, 'w');
   try {

@@ -1,5 +1,5 @@
-// The built executable: an appliance under load is killed, its standby is killed while it takes over, again and again,
-// and takes over in the end with all that was shipped; the one before comes back and refuses.
+// The built executable: an appliance under load is killed, its standby is killed repeatedly while it takes over, and
+// finally takes over with everything that was shipped; the former primary starts again and refuses.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { prng } from '../support/prng.ts';

@@ -1,6 +1,6 @@
 // kill -9 of a serving executable that streams its activity to a syslog server, a webhook and a directory, under load,
-// while the receivers are broken off too: each of them has every record in the end, in order, and what came twice is
-// told by its hash. KMS_SEED replays a run, KMS_KILL_ROUNDS sets how many kills there are.
+// while the receivers break off too: in the end each has every record, in order, and duplicates are recognised by their
+// hash. KMS_SEED replays a run, KMS_KILL_ROUNDS sets the number of kills.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -32,7 +32,7 @@ test(`nothing is missing after ${rounds} kills (KMS_SEED=${seed})`, async (conte
   const hook = createServer(async (request, response) => {
     let text = '';
     for await (const piece of request) text += piece;
-    // Some are refused, some taken without an answer.
+    // Some posts are refused, some accepted without an answer.
     if (random.chance(0.05)) return response.writeHead(503).end();
     posted.push(...linesOf(text));
     return random.chance(0.05) ? response.destroy() : response.end();
@@ -83,7 +83,7 @@ test(`nothing is missing after ${rounds} kills (KMS_SEED=${seed})`, async (conte
 
   const exported = await kms(cwd, ['activity', 'export']);
   assert.equal(exported.code, 0, exported.stderr);
-  // The export's own record came later.
+  // Drops the export's own record, which came later.
   const log = linesOf(exported.stdout).slice(0, -1);
   const names = readdirSync(join(cwd, 'streamed', 'default')).sort();
   const written = linesOf(names.map((name) => readFileSync(join(cwd, 'streamed', 'default', name), 'utf8')).join(''));

@@ -1,5 +1,5 @@
-// `kms upgrade` with the built executable, with good and bad new versions, and killed in the middle of every step: the
-// good one serves, what is bad is taken back with the data, and nothing that was acknowledged is lost.
+// `kms upgrade` with the built executable, with good and bad new versions, and killed during every step: a good version
+// serves, a bad one is rolled back with the data, and nothing acknowledged is lost.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
@@ -39,7 +39,7 @@ writeFileSync(trusted, formatKeyPair(signer).public);
 
 const original = readFileSync(executable);
 
-/** A release in a directory of its own; answers the path of its executable. */
+/** Makes a release in a directory of its own; returns the path of its executable. */
 function release(name: string, bytes: Uint8Array, more: Partial<ReleaseManifest> = {}, by = signer): string {
   const dir = join(base, name);
   mkdirSync(dir);
@@ -55,7 +55,9 @@ function release(name: string, bytes: Uint8Array, more: Partial<ReleaseManifest>
 /** The same program in other bytes. */
 const good = release('good', Buffer.concat([original, Buffer.from('\n')]));
 
-/** A program of the platform that plays a new version; `data` is there for it: the directory that nobody named. */
+/**
+ * A platform's program that poses as a new version. Its code can use `data`, the data directory, which no option names.
+ */
 const pretend = (name: string, code: string): string =>
   release(
     name,
@@ -101,7 +103,7 @@ interface Place {
   begin(args: readonly string[]): ChildProcess;
 }
 
-/** A new version that hangs may outlive an upgrade that was killed: what was started in here ends with the tests. */
+/** A hanging new version may outlive a killed upgrade: processes started in here end with the tests. */
 after(() => {
   for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
     let line = '';
@@ -113,7 +115,7 @@ after(() => {
 });
 
 let places = 0;
-/** `store`: where several nodes have their data; then the directory is that of one of them. */
+/** `store`: URL of a database for several nodes; the directory is then that of one of them. */
 async function place(store?: string): Promise<Place> {
   const dir = join(base, `place-${++places}`);
   mkdirSync(dir);
@@ -138,7 +140,7 @@ async function place(store?: string): Promise<Place> {
   return made;
 }
 
-/** The executable where names of it can be made. */
+/** A copy of the executable in the tests' directory, where hard links to it can be made. */
 async function sameDisk(): Promise<string> {
   const path = join(base, 'old-kms');
   if (!existsSync(path)) {
@@ -161,7 +163,7 @@ function ended(child: ChildProcess): Promise<Ended> {
 
 const upgradeWith = (file: string): string[] => ['upgrade', file, '--trusted-key', trusted, '--time-limit', '20s'];
 
-/** One executable and its data are there, they work together, and nothing else is left. */
+/** Checks that one executable and its data are there, work together, and nothing else is left. */
 async function assertWorks({ dir, kms, data, run }: Place, bytes: Uint8Array, what: string): Promise<void> {
   assert.ok(readFileSync(kms).equals(bytes), what);
   const { code, stdout, stderr } = await run(['decrypt', 'secret']);
@@ -209,7 +211,7 @@ for (const [what, file, reason] of bad) {
       new RegExp(`kms: went back to version ${version.replaceAll('.', '\\.')}: .*; nothing that was`),
     );
     await assertWorks(here, original, what);
-    // What the former version wrote when it was tried again is newer, and nothing is missing.
+    // Data that the former version wrote after the rollback may be newer; nothing is missing.
     for (const name of before) assert.ok(contentOf(here.data).includes(name), name);
   });
 }
@@ -320,7 +322,7 @@ async function newKey({ run }: Place): Promise<{ apiKey: string }> {
   return { apiKey: JSON.parse(made.stdout).key };
 }
 
-/** Kills the upgrade as soon as its journal shows the step; false where it went on too quickly. */
+/** Kills the upgrade as soon as its journal shows the step; returns false if it was too fast. */
 async function killedAt({ begin, data }: Place, step: Step, file: string): Promise<boolean> {
   const upgrade = begin(['upgrade', file, '--trusted-key', trusted, '--time-limit', '3s']);
   const over = ended(upgrade);
@@ -344,7 +346,10 @@ async function killedAt({ begin, data }: Place, step: Step, file: string): Promi
   return false;
 }
 
-/** Kills an upgrade in the step, and has the next run go on: what is there then works. `look` is done in between. */
+/**
+ * Kills an upgrade in the step, and checks that the next run resumes and leaves a working state. `look` runs in
+ * between.
+ */
 async function goesOnFrom(step: Step, here: Place, look = async () => {}): Promise<void> {
   const file = steps[step].back ? (bad[4]?.[1] ?? '') : good;
   let isKilled = false;

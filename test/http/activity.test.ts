@@ -1,5 +1,5 @@
-// Activity through the API: the fields of a record, the search by each filter alone and together, and what a search
-// shows of itself.
+// Activity through the API: the fields of a record, the search by each filter alone and together, and the records of
+// searches themselves.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -73,7 +73,7 @@ test('each filter alone and together', async () => {
   assert.deepEqual(await actions({ action: 'door.open', keyid, valid: true, props: {} }), ['door.open 200']);
 });
 
-/** Some who do something from here and there; one gives rights away, and one takes them. */
+/** Callers who act from several addresses; one grants flags, and one revokes them. */
 async function audited() {
   const a = await testAppliance();
   const at = async (address: string, method: string, path: string, body?: object) => {
@@ -98,7 +98,7 @@ test('who gave rights away, to whom, when and from where is one search', async (
   const made = 'apikey.create 2001:db8::7';
   assert.deepEqual(await lines({ granted: true }), [made, updated, created]);
   assert.deepEqual(await lines({ revoked: true }), [updated]);
-  // A wildcard gives what it includes.
+  // A wildcard grants every flag it includes.
   assert.deepEqual(await lines({ granted: 'keyring.payroll.DECRYPT' }), [made, created]);
   assert.deepEqual(await lines({ granted: 'keyring.*.decrypt' }), [made, created]);
   assert.deepEqual(await lines({ granted: 'keyring.payroll.encrypt' }), [made]);
@@ -129,7 +129,7 @@ test('what was done to something is found by its id and its name', async () => {
   assert.deepEqual(await lines({ object: 'ADA' }), history);
   assert.deepEqual(await lines({ object: 'payroll' }), ['keyring.create 2001:db8::7']);
   assert.deepEqual(await lines({ object: 'Lovelace' }), []);
-  // What is said of others does not count as done to them.
+  // Reported activity does not count as done to its objects.
   const { key } = await a.keyWith();
   const props = { object: { type: 'user', id: user.id, name: 'ada' }, granted: ['*'], revoked: ['*'] };
   await a.call('POST', '/auth/validate', { key, activity: { action: 'door.open', props } });
@@ -211,7 +211,7 @@ test('as many exports at once as may be, and one more when one has ended or was 
   const a = await testAppliance();
   const keys = await Promise.all(Array.from({ length: 5 }, async () => (await a.keyWith('activity.read')).key));
   const [first = '', ...others] = keys;
-  // More than goes out before anybody reads.
+  // More than is sent before a client reads.
   const props = { text: 'x'.repeat(60_000) };
   for (let i = 0; i < 8; i++) await a.call('POST', '/auth/validate', { key: first, activity: { props } });
   const open: Response[] = [];
@@ -300,7 +300,7 @@ test('every request with a known credential leaves exactly one record', async ()
   }
 });
 
-/** What `POST /auth/validate` answers for a report on a good key, and the records that came of it. */
+/** The answer of `POST /auth/validate` to a report with a valid key, and the resulting records. */
 async function reportOf(activity: object) {
   const a = await testAppliance();
   const { key, keyid } = await a.keyWith('keyring.list');

@@ -1,5 +1,5 @@
-// What an API key is beside its flags: a name, an end, the addresses that it may come from, who made it, when it was
-// last used, and whose it is.
+// Properties of an API key besides its flags: a name, an expiry, allowed addresses, its creator, its last use, and its
+// owner.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Sql } from '../../src/store/sql.ts';
@@ -184,11 +184,11 @@ test('past its end a key is as if inactive', async () => {
     [keyid, 'keyring.read', 'payroll', false, 401],
   );
   assert.equal(await valid(), false);
-  // The record is kept for the key all the same, and says so.
+  // The record still names the key, as not valid.
   const [, reported] = await a.activity();
   assert.deepEqual([reported?.keyid, reported?.action, reported?.validAction], [keyid, 'validated', false]);
   assert.equal((await read(a, keyid)).active, true, 'nobody made it inactive');
-  // Where it is asked to be later, it lets in again.
+  // With a later expiry it is accepted again.
   await change(a, keyid, { expiresAt: startTime + 1001 });
   assert.deepEqual([(await ask()).status, await valid()], [200, true]);
   await change(a, keyid, { expiresAt: startTime });
@@ -212,21 +212,21 @@ test('a key for some addresses is refused from all others, and that is recorded'
       [keyid, 'asset.search', false, 401],
     );
   }
-  // A refusal says the same of every credential that is refused, so it is no way to find out which secret is good.
+  // All refused credentials get the same answer, so that it does not reveal which secret is valid.
   const elsewhere = await a.call('POST', '/assets/search', {}, { key, env: { remoteAddress: '192.0.3.1' } });
   const { key: disabled, keyid: other } = await keyOf(a);
   await change(a, other, { active: false });
   const refused = await a.call('POST', '/assets/search', {}, { key: disabled });
   assert.deepEqual([elsewhere.status, elsewhere.text], [refused.status, refused.text]);
-  // Nor is a body read for it, nor another method of the path told apart.
+  // Refused before the body is read, or the path's other methods matter.
   const wrong = await a.call('PUT', '/assets/search', {}, { key, env: { remoteAddress: '192.0.3.1' } });
   assert.equal(wrong.status, 405);
   assert.equal((await a.activity())[0]?.validAction, false);
-  // At the machine itself there is no address to hold it to.
+  // The local socket has no address to check.
   const socket = await a.call('POST', '/assets/search', {}, { key, env: { local: true } });
   assert.equal(socket.status, 200);
   assert.equal((await a.activity())[0]?.keyid, keyid);
-  // Validation asks about the key; who asks comes from where it comes from.
+  // Validation judges the key alone; the caller's address is that of the caller.
   const { body } = await a.call('POST', '/auth/validate', { key }, { env: { remoteAddress: '198.51.100.1' } });
   assert.equal(body.valid, true);
   await change(a, keyid, { allowedAddresses: [] });
@@ -249,7 +249,7 @@ test('who made it', async () => {
   assert.equal(asLocal.body.createdBy, 'local');
 });
 
-/** An appliance that counts the statements that note uses. */
+/** An appliance that counts the statements which note uses. */
 async function counting(): Promise<{ a: Appliance; writes: () => number }> {
   let count = 0;
   const onSql = (sql: Sql) => {
@@ -300,7 +300,7 @@ test('what is refused is no use; what is granted is, and so is a validation that
   await a.call('PUT', '/assets/search', {}, { key, env: { remoteAddress: '192.0.2.1' } });
   await a.call('POST', '/auth/basic/login', { username: 'x', password: 'x' }, { key });
   assert.equal(await lastUsed(), null);
-  // A request that was let in and was senseless is one all the same.
+  // An admitted request counts as a use even if it is invalid.
   const senseless = { start: 'x' };
   const answer = await a.call('POST', '/assets/search', senseless, { key, env: { remoteAddress: '192.0.2.1' } });
   assert.equal(answer.status, 400);
@@ -349,10 +349,10 @@ test('a key is handed to another user by whoever may touch it', async () => {
     assert.ok(wrong.body.errors.owner);
   }
   assert.equal((await read(a, keyid)).name, '');
-  // By its secret it is not handed on: the field is none there.
+  // The key's own secret can't reassign it: that endpoint has no such field.
   await a.call('PUT', '/auth/apikey', { key, op: 'merge', owner: ada.id });
   assert.deepEqual([await keysOf('ada'), await keysOf('bob')], [[], [keyid]]);
-  // It ends with the user whose it is now, and not with the one whose it was.
+  // It ends with its current owner, not with the former one.
   await a.call('DELETE', '/auth/users/ada');
   assert.equal(await use(a, key), 200);
   await a.call('DELETE', '/auth/users/bob');
@@ -388,7 +388,7 @@ test('users say when they logged in last, and whether they can', async () => {
   const { accessToken, user } = (await logIn(password)).body;
   assert.equal(user.lastLoginAt, startTime + 10);
   a.advance(5);
-  // A refresh is no login.
+  // A refresh does not count as a login.
   assert.equal((await a.call('GET', '/auth/basic/refresh', undefined, { key: accessToken })).status, 200);
   assert.deepEqual(await stateOf('ada'), ['active', startTime + 10]);
   const { data } = (await a.call('GET', '/auth/users')).body;

@@ -1,5 +1,5 @@
-// Bad input on every endpoint, generated from the schemas: bodies that are none, fields that are missing, empty or of
-// another type, objects that nest too deep. Each is a 400 that names the field, recorded as granted.
+// Bad input on every endpoint, generated from the schemas: bodies that are not JSON, fields that are missing, empty or
+// of another type, objects nested too deep. Each is answered with a 400 that names the field, and recorded as granted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
@@ -267,7 +267,7 @@ test('whatever a user or an account is called, a path can ask for it', async () 
     assert.equal((await a.call('GET', `/auth/users/${part}`)).body.username, name);
   }
   const { id } = (await a.call('POST', '/auth/accounts', { uid: 'a' })).body;
-  // As parts of a path these lead elsewhere, escaped or not.
+  // In a path these segments would resolve to another path, escaped or not.
   for (const name of ['.', '..']) {
     const person = { username: name, email: 'dot@example.org', firstName: 'a', lastName: 'b' };
     isInvalid(await a.call('POST', '/auth/accounts', { uid: name }), 'uid');
@@ -285,7 +285,7 @@ test('no list and no object of a request is without a bound', () => {
     } else if (schema instanceof z.ZodObject) {
       for (const [name, field] of Object.entries(schema.shape)) walk(field, `${path}.${name}`);
     } else if (schema instanceof z.ZodArray || schema instanceof z.ZodRecord || schema instanceof z.ZodTuple) {
-      // These look at each of their entries before they count them.
+      // Zod would check each entry before the count.
       unbounded.push(path);
     }
   };

@@ -1,4 +1,4 @@
-// Requests whose bodies break off: their senders' doing, which is no failure of the server, in the log and the metrics.
+// Requests whose bodies break off: the senders' fault, which log and metrics don't count as a server failure.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';

@@ -1,5 +1,5 @@
-// The session of the console's pages: a cookie that no script reads, and a header with its key that no page from
-// elsewhere sends. Each way in which somebody else could use the cookie is tried.
+// The session of the console's pages: an HttpOnly cookie, and a header with its key that pages of other origins can't
+// send. Every way in which an attacker could use the cookie is tried.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
@@ -10,10 +10,10 @@ import { addTotp, goodPassword, logIn, makeUser, person, sampled, urlOf } from '
 const minute = 60_000;
 const newKey = (byte = 7): string => Buffer.alloc(32, byte).toString('base64url');
 const key = newKey();
-/** What a browser says of a page of the console itself. */
+/** Headers that a browser sends for the console's own page. */
 const own = { [consoleHeader]: key, 'sec-fetch-site': 'same-origin' };
 
-/** A jar of one browser. */
+/** A browser's cookie jar. */
 interface Window {
   readonly user: AnyJson;
   readonly password: string;
@@ -69,7 +69,7 @@ test('over HTTPS the cookie is for this host alone, and known as such later', as
   const opened = await openWindow(a, { headers: { origin: 'https://kms.test', host: 'kms.test' } });
   assert.match(opened.cookie, /^__Host-kms-/);
   assert.deepEqual(opened.attributes, ['Path=/', 'HttpOnly', 'SameSite=Strict', 'Secure']);
-  // A GET of the page itself names no origin.
+  // A GET from the page itself carries no Origin.
   assert.equal((await opened.ask('GET', '/ks/keyrings')).status, 200);
   const out = await opened.ask('POST', '/auth/basic/logout');
   assert.equal(
@@ -81,7 +81,7 @@ test('over HTTPS the cookie is for this host alone, and known as such later', as
 const without = (header: string) => ({ [header]: undefined });
 type Changed = Readonly<Record<string, string | undefined>>;
 
-/** What somebody who has not both halves can have a browser send, or send themselves. */
+/** Requests that an attacker without both halves can make a browser send, or send themselves. */
 const attacks: readonly (readonly [name: string, headers: Changed, request?: readonly [string, string, unknown?]])[] = [
   [
     'a link from elsewhere',
@@ -185,7 +185,7 @@ test('what another port of the host gets to see of a cookie is no credential, se
   for (const stolen of [value, value.slice(3), `kmsat_${value.slice(3, 46)}`]) {
     assert.equal((await a.call('GET', '/ks/keyrings', undefined, { key: stolen })).status, 401);
   }
-  // Under a key of the thief's own it opens nothing, whatever it is called.
+  // With a session key of the thief's own it opens nothing, under any cookie name.
   const thief = newKey(9);
   const { cookie: theirs } = await openWindow(a, { headers: { [consoleHeader]: thief } });
   const renamed = `${theirs.split('=')[0]}=${value}`;
@@ -223,7 +223,7 @@ test('a login that came from elsewhere gives no cookie', async () => {
     assert.equal(answer.status, 200);
     assert.equal(answer.headers.get('set-cookie'), null);
   }
-  // A form cannot say that it is JSON.
+  // An HTML form can't send JSON as its content type.
   const form = { raw: JSON.stringify(body), headers: { ...own, 'Content-Type': 'text/plain' } };
   const sent = await a.call('POST', '/auth/basic/login', undefined, { key: null, ...form });
   assert.deepEqual([sent.status, sent.headers.get('set-cookie')], [400, null]);
@@ -250,7 +250,7 @@ test('a session that goes on keeps its cookie, and ends when its login is too ol
   const a = await testAppliance();
   const { ask, user } = await openWindow(a);
   const [{ id }] = (await ask('GET', '/auth/user/sessions')).body.sessions;
-  // Windows that ask at once, and one that is loaded anew meanwhile, lose nothing.
+  // Concurrent requests of several windows, and a reload meanwhile, lose nothing.
   for (const answer of await Promise.all([1, 2, 3].map(() => ask('GET', '/auth/basic/refresh')))) {
     assert.deepEqual([answer.status, answer.body.accessToken, answer.body.user.id], [200, '', user.id]);
     assert.equal(answer.headers.get('set-cookie'), null);

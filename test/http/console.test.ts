@@ -1,5 +1,5 @@
-// The console's pages beside the endpoints: while sealed, for several tenants, without credentials, and what of them is
-// recorded.
+// The console's pages beside the endpoints: while sealed, for several tenants, without credentials, and which requests
+// are recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConsoleFile, ConsoleFiles } from '../../src/model/program-files.ts';

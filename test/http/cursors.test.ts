@@ -1,4 +1,4 @@
-// Cursors: they lead through a whole list, and serve nothing but the list, the filters and the tenant that they came
+// Cursors: they lead through a whole list, and are valid only for the list, the filters and the tenant that they came
 // from.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// What the record of each operation says was done: to what, which fields changed, which flags were given and taken,
-// and from where. And what no record says.
+// Details in the record of each operation: its object, the changed fields, the flags granted and revoked, and the
+// caller's address. Also what no record contains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { deedProps, mostNamed } from '../../src/model/deed.ts';
@@ -21,7 +21,7 @@ async function last(a: Appliance): Promise<ActivityRecord> {
   return record ?? assert.fail('there is no record');
 }
 
-/** What the newest record says was done. */
+/** The newest record's details. */
 async function deed(a: Appliance, action: string): Promise<unknown> {
   const record = await last(a);
   assert.deepEqual([record.action, record.address], [action, office.remoteAddress]);
@@ -116,7 +116,7 @@ test('users: made, changed, deleted with their keys', async () => {
     { accountId: a.accountId, flags: { 'user.read': true } },
     { key: login.body.accessToken },
   );
-  // What only a key may, its owner no more.
+  // Flags that only the key has, and its owner no longer.
   const more = { apikeyid: made.body.keyid, op: 'merge', flags: { 'Keyring.*.Encrypt': true, other: false } };
   await send(a, 'PUT', '/auth/apikeyid', more);
   await send(a, 'DELETE', '/auth/users/ada');
@@ -335,7 +335,7 @@ test('what is refused has done nothing, and its record says nothing but from whe
     const { props, address } = await last(a);
     assert.deepEqual([props, address], [{}, '203.0.113.7'], path);
   }
-  // The keys of the last holder of everything go with its account, but not so.
+  // The last keys with `*` would be deleted with their account, which is refused.
   await send(a, 'DELETE', `/auth/accounts/${a.accountId}`, undefined, 400);
   assert.deepEqual(await deed(a, 'account.delete'), {});
 });

@@ -1,5 +1,5 @@
-// The API description as it goes over the wire: public, the same for everybody, under a strict policy, and silent while
-// sealed.
+// The API description over the wire: public, the same for everyone, under a strict content security policy, and
+// unavailable while sealed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { DescriptionFiles } from '../../src/model/program-files.ts';

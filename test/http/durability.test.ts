@@ -1,5 +1,5 @@
-// An answer stands for something durable: when the transaction fails, so does the request, and what broke is told to
-// the log alone.
+// An answer means that the change is durable: if the transaction fails, so does the request, and the cause goes only to
+// the log.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -50,7 +50,7 @@ test('an answer that is made while it is read begins once it is durable, and kee
   const change = (store: Store): Partial<Store> => ({
     transaction: async (fn) => {
       const result = await store.transaction(fn);
-      // As long as a disk takes.
+      // Takes as long as a disk would.
       for (let turns = 0; turns < 10; turns++) await setImmediate();
       if (!isDurable) throw new KmsError('unavailable', 'the store is recovering from a failed write');
       return result;
@@ -65,7 +65,7 @@ test('an answer that is made while it is read begins once it is durable, and kee
     },
   });
   const { a } = await withStore(change, { backup });
-  // More often than there are places.
+  // More often than there are slots.
   for (let n = 0; n < 10; n++) {
     assert.equal((await a.call('POST', '/auth/activity/export', {})).status, 503);
     assert.equal((await a.call('POST', '/system/backup')).status, 503);
@@ -85,7 +85,7 @@ test('an answer that is made while it is read begins once it is durable, and kee
   );
   for (let turns = 0; turns < 50; turns++) await setImmediate();
   assert.equal(read.length, 2, 'nobody reads it');
-  // Given up before its first line.
+  // Cancelled before its first line.
   await given.body?.cancel();
   for (let n = 0; n < 3; n++) assert.equal((await a.call('POST', '/auth/activity/export', {})).status, 200);
 });

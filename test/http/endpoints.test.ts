@@ -1,4 +1,4 @@
-// The declarations themselves: complete, without doubles, and each with a flag that exists.
+// The endpoint declarations themselves: complete, without duplicates, and each with a flag that exists.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// Requests beyond what can be worked on at once: whose turn comes when, and who is refused.
+// Requests beyond the concurrency limit: their order, and which are refused.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { type FairLimits, FairQueue } from '../../src/http/fair-queue.ts';
@@ -7,12 +7,12 @@ import { testAppliance } from '../support/appliance.ts';
 const limits: FairLimits = { atOnce: 1, waiting: 8, ofOneTenant: 6, ofOneCaller: 4, patience: 10_000 };
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-/** Lets callers such as `a.one` (of tenant a) in, one after the other, and answers their order. */
+/** Admits callers such as `a.one` (of tenant a) one after the other, and returns their order. */
 async function orderOf(queue: FairQueue, names: readonly string[]): Promise<string[]> {
   const order: string[] = [];
   for (const name of names) {
     const [tenant = '', caller = ''] = name.split('.');
-    const turn = queue.enter(tenant, caller);
+    const turn = queue.enter(tenant, () => caller);
     if (turn) turn.then(() => order.push(name));
     else order.push(name);
   }
@@ -25,8 +25,12 @@ async function orderOf(queue: FairQueue, names: readonly string[]): Promise<stri
 
 test('who finds room begins at once', () => {
   const queue = new FairQueue({ ...limits, atOnce: 3 });
-  for (let n = 0; n < 3; n++) assert.equal(queue.enter('a', 'one'), undefined);
-  assert.ok(queue.enter('a', 'one') instanceof Promise);
+  for (let n = 0; n < 3; n++)
+    assert.equal(
+      queue.enter('a', () => 'one'),
+      undefined,
+    );
+  assert.ok(queue.enter('a', () => 'one') instanceof Promise);
 });
 
 test('callers have turns, however many requests one of them sent before', async () => {
@@ -46,20 +50,23 @@ test('beyond the bounds of a caller, of a tenant and of all, the newest are refu
   const queue = new FairQueue(limits);
   const entered: string[] = [];
   const enter = (tenant: string, caller: string) =>
-    queue.enter(tenant, caller)?.then(() => void entered.push(`${tenant}.${caller}`));
+    queue.enter(tenant, () => caller)?.then(() => void entered.push(`${tenant}.${caller}`));
   enter('a', 'one');
   for (let n = 0; n < 4; n++) enter('a', 'one');
-  await assert.rejects(queue.enter('a', 'one') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('a', () => 'one') ?? Promise.resolve(), refused);
   for (let n = 0; n < 2; n++) enter('a', 'two');
-  await assert.rejects(queue.enter('a', 'three') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('a', () => 'three') ?? Promise.resolve(), refused);
   for (let n = 0; n < 2; n++) enter('b', 'one');
-  await assert.rejects(queue.enter('c', 'one') ?? Promise.resolve(), refused);
+  await assert.rejects(queue.enter('c', () => 'one') ?? Promise.resolve(), refused);
   for (let n = 0; n < 9; n++) {
     queue.leave();
     await settled();
   }
   assert.equal(entered.length, 8);
-  assert.equal(queue.enter('c', 'one'), undefined);
+  assert.equal(
+    queue.enter('c', () => 'one'),
+    undefined,
+  );
 });
 
 test('nobody waits for longer than the patience, and who came later goes on waiting', async () => {
@@ -67,10 +74,10 @@ test('nobody waits for longer than the patience, and who came later goes on wait
   try {
     const clock = mock.method(performance, 'now', () => 0);
     const queue = new FairQueue(limits);
-    queue.enter('a', 'one');
-    const late = queue.enter('a', 'one');
+    queue.enter('a', () => 'one');
+    const late = queue.enter('a', () => 'one');
     clock.mock.mockImplementation(() => 5000);
-    const later = queue.enter('a', 'one');
+    const later = queue.enter('a', () => 'one');
     clock.mock.mockImplementation(() => 10_001);
     mock.timers.tick(1000);
     await assert.rejects(late ?? Promise.resolve(), { code: 'unavailable' });

@@ -1,6 +1,5 @@
-// A seeded, bounded fuzz over all endpoints that knows their shapes: valid requests with parts exchanged for other
-// parts and for oddities. Whatever comes in, no answer is a 500, and every error says what is wrong. KMS_FUZZ_SEED
-// replays or extends.
+// A seeded, bounded fuzz over all endpoints that knows their shapes: valid requests with parts replaced by other parts
+// and by odd values. No answer is a 500, and every error has a message. KMS_FUZZ_SEED replays a run or extends it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -30,7 +29,7 @@ const oddText = fc.oneof(
 );
 const oddValue = fc.oneof(oddText, fc.jsonValue({ maxDepth: 4 }), fc.constantFrom(2 ** 53, -1, 0, 1.5, 1e308));
 
-/** Of pages and of what is none, at the host that is asked too. */
+/** Origins, and texts that are none, at the appliance's own host too. */
 const oddOrigins = [
   'null',
   '',
@@ -43,7 +42,7 @@ const oddOrigins = [
   'x'.repeat(5000),
 ];
 
-/** Good values of all samples, to be put where they do not belong. */
+/** Valid values of all samples, to be put where they do not belong. */
 async function material(a: Appliance): Promise<{ samples: Sample[]; values: unknown[] }> {
   const samples: Sample[] = [];
   for (const { make } of sampled) samples.push(await make(a));
@@ -104,7 +103,7 @@ test('no request makes it fail', async () => {
   );
 });
 
-/** Percent-encoded where that can be done; lone surrogates stay, for the URL parser to replace. */
+/** Percent-encoded if possible; lone surrogates stay, for the URL parser to replace. */
 function escaped(value: unknown): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
   return text.isWellFormed() ? encodeURIComponent(text) : text.replace(/[#?&/]/g, '_');

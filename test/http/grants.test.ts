@@ -1,31 +1,31 @@
-// Nobody touches what is stronger, for what an operation touches along the way too: one table of every operation that
-// touches an API key or a user, from which the cases are made. And the last who holds `*` stays.
+// No caller may affect a key or user with more rights, not even indirectly: one table of every operation on API keys
+// and users, from which the cases are made. Also, the last holder of `*` stays.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';
 
 type Kind = 'weaker' | 'equal' | 'stronger' | 'self';
 
-/** What is touched: an API key or a user with these flags, beside others of no flags. */
+/** Flags of the target, an API key or a user; other keys and users have none. */
 const theirs = { 'asset.delete': true, 'own.thing': true, 'user.read': false };
 const theirNames = ['asset.delete', 'own.thing'];
 
 interface Touched {
-  /** The key or user of the flags above. */
+  /** The target: a key or a user with the flags above. */
   readonly keyid?: string;
   readonly secret?: string;
   readonly username?: string;
-  /** What the request is about. */
+  /** Path of the request. */
   readonly path?: string;
 }
 
 interface Operation {
-  /** Beside what the target has. */
+  /** Flags that the caller needs besides the target's. */
   readonly needs: readonly string[];
-  /** What there is before. `flags` are those of the target. */
+  /** Prepares the target with `flags`, and other keys and users. */
   make(a: Appliance, flags: object): Promise<Touched>;
   request(touched: Touched): readonly [method: string, path: string, body?: unknown];
-  /** Who the target itself is when it calls; absent where it cannot call. */
+  /** How the target itself can call; absent if it can't. */
   readonly self?: 'apikey' | 'user';
 }
 
@@ -55,7 +55,7 @@ const aUser = async (a: Appliance, flags: object): Promise<Touched> => {
   return { username: fields.username, secret: await tokenOf(a, fields.username, password) };
 };
 
-/** An account in the midst of whose keys is the one of those flags. */
+/** An account with several keys, one of which has those flags. */
 async function anAccount(a: Appliance, flags: object): Promise<Touched> {
   const path = await accountOf(a);
   await keyOf(a, path, {});
@@ -64,7 +64,7 @@ async function anAccount(a: Appliance, flags: object): Promise<Touched> {
   return touched;
 }
 
-/** A user of no flags, one of whose keys was given those flags by somebody else. */
+/** A user without flags who owns a key that another user gave those flags. */
 async function anOwner(a: Appliance, flags: object): Promise<Touched> {
   const fields = person({ 'apikey.create': true });
   const { password } = (await a.call('POST', '/auth/users', fields)).body;
@@ -193,14 +193,14 @@ const operations: Readonly<Record<string, Operation>> = {
   },
 };
 
-/** Everything that an operation could change, secrets of invites apart. */
+/** Everything that an operation could change, except secrets of invites. */
 async function stateOf(a: Appliance): Promise<string> {
   const paths = ['/auth/users', '/auth/accounts', '/auth/apikey', '/ks/keyrings'];
   const answers = await Promise.all(paths.map((path) => a.call('GET', `${path}?limit=10000`)));
   return JSON.stringify(answers.map(withoutUse));
 }
 
-/** The items of a list, but not when they were used: that is no change. */
+/** The items of a list without their last use, which is no change. */
 function withoutUse({ body }: Answer): object[] {
   return body.data.map(({ lastUsedAt: _, ...item }: { readonly lastUsedAt?: number }) => item);
 }
@@ -235,7 +235,7 @@ for (const [name, operation] of Object.entries(operations)) {
   }
 }
 
-/** Operations that touch no key and no user, whatever these may do on what is touched. */
+/** Operations that affect no key and no user, whatever their rights on the object. */
 const untouching: Readonly<Record<string, { needs: string; request: (account: string, ring: string) => Request }>> = {
   'an account of other names': {
     needs: 'account.update',
@@ -300,10 +300,10 @@ test('a user is deleted by whoever could not touch a key of theirs that is disab
 });
 
 /**
- * A tenant whose only holder of `*` is the one that is made; the root key is put away by the machine's administrator.
+ * A tenant whose only holder of `*` is the one made here; the root key is removed by the administrator at the machine.
  */
 interface Holder {
-  /** By whom, and what would take the last holder away. */
+  /** Makes the holder; returns the caller's key and the requests that would remove the last holder. */
   make(a: Appliance): Promise<{ key: string; requests: readonly (readonly [string, string, unknown?])[] }>;
 }
 
@@ -324,12 +324,12 @@ const holders: Readonly<Record<string, Holder>> = {
           change({ op: 'delete', flags: { '*': false } }),
           change({ op: 'replace', flags: { 'keyring.*': true } }),
           change({ op: 'replace', flags: {}, active: false }),
-          // Past or to come: it would end.
+          // Past or future: the key would expire.
           change({ op: 'merge', expiresAt: 0 }),
           change({ op: 'merge', expiresAt: a.world.now() - 1 }),
           change({ op: 'delete', expiresAt: a.world.now() + 1 }),
           change({ op: 'replace', expiresAt: 253_402_300_799_999 }),
-          // It would let in from there alone, where perhaps nobody is.
+          // It could be used only from these addresses, where there may be no one.
           change({ op: 'merge', allowedAddresses: ['203.0.113.1'] }),
           change({ op: 'replace', allowedAddresses: ['0.0.0.0/0', '::/0'] }),
           ['PUT', '/auth/apikey', { key: secret, op: 'merge', allowedAddresses: ['203.0.113.1'] }],
@@ -374,7 +374,7 @@ const holders: Readonly<Record<string, Holder>> = {
   },
 };
 
-/** Who has the flag and still is no holder. */
+/** Keys and users that have the flag and still don't count as holders. */
 async function seemingHolders(a: Appliance): Promise<void> {
   await a.call('POST', '/auth/user/invite', person({ '*': true }));
   const { keyid } = await a.keyWith('*');
@@ -411,7 +411,7 @@ for (const [name, { make }] of Object.entries(holders)) {
       assert.match(answer.body.message, /would hold \* any more: give it to another first/);
       assert.deepEqual(await state(), before);
     }
-    // A rename of the holder, or a key without it, is nobody's loss.
+    // Renaming the holder, or deleting a key without the flag, is harmless.
     const other = (await a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key })).body;
     assert.equal((await a.call('DELETE', `/auth/apikey/${other.key}`, undefined, { key })).status, 200);
 
@@ -419,7 +419,7 @@ for (const [name, { make }] of Object.entries(holders)) {
     assert.equal((await a.call(method, path, body, local)).status, 200, 'by the administrator at the machine');
     const orphan = (await a.call('POST', '/auth/accounts', { uid: 'orphan' }, local)).body;
     const weak = await a.call('POST', '/auth/apikey', { accountId: orphan.id }, local);
-    // Nobody holds it now, so nobody's deletion takes it away.
+    // Now there is no holder, so a deletion can't remove the last one.
     const { key: deleter } = (
       await a.call('POST', '/auth/apikey', { accountId: a.accountId, flags: { 'apikey.delete': true } }, local)
     ).body;

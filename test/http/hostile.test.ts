@@ -1,6 +1,7 @@
-// No request of a megabyte costs more than 200 ms of the server's processor time, or what 2,000 harmless requests take
-// where the machine is slow, whoever sends it, and no refusal is longer than 64 KiB: every endpoint with a body, each of
-// its fields with each kind of hostile JSON, asked over a socket of a server in a process of its own.
+// Limits on the cost of requests: no request of a megabyte costs more than 200 ms of the server's processor time (on a
+// slow machine, than 2,000 harmless requests), whatever its credential, and no refusal is longer than 64 KiB. Every
+// endpoint with a body is asked, with each kind of hostile JSON in each field, over a socket of a server in a process
+// of its own.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -19,7 +20,7 @@ import { testProvider } from '../support/oidc-provider.ts';
 import { bodyWith, hostileAnything, hostileObjects, placesOf } from './hostile.ts';
 import { pageOrigin, type Sample, sampled, urlOf } from './samples.ts';
 
-/** Whatever else the machine does can make one measurement longer, never all of them. */
+/** Other load on the machine can prolong one measurement, never all. */
 const tries = 4;
 const longestRefusal = 64 * 1024;
 const publicLimit = 16 * 1024;
@@ -51,7 +52,7 @@ function served(): Promise<{ pid: number; url: string; key: string }> {
   });
 }
 
-/** Milliseconds of processor time that the server took so far, in steps of 10. */
+/** Milliseconds of processor time that the server has used, in steps of 10. */
 function cpuTime(): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')
@@ -93,7 +94,7 @@ function call(method: string, path: string, body?: unknown, options: CallOptions
 const account = (await call('GET', '/auth/accounts')).body.data[0];
 const provider = await testProvider({ redirectUris: [`${pageOrigin}/console/oidc`], people: {} });
 after(() => provider[Symbol.asyncDispose]());
-/** As much of an appliance as samples are made with. Its identity provider is one that can be reached. */
+/** The parts of an appliance that samples need. Its identity provider is reachable. */
 const appliance = {
   call(method: string, path: string, body?: object, options?: CallOptions) {
     const { issuer } = provider;
@@ -108,10 +109,12 @@ const appliance = {
   },
 } as Appliance;
 
-/** Milliseconds of the server's processor time, beyond those of a harmless request, which may hash a password. */
+/**
+ * Limit in milliseconds of the server's processor time, beyond that of a harmless request, which may hash a password.
+ */
 const mostTime = Math.max(200, 2 * (await costOfHarmless(1000)));
 
-/** Milliseconds that so many requests take the server that were asked once before. */
+/** Milliseconds of the server for this many requests, after as many to warm up. */
 async function costOfHarmless(count: number): Promise<number> {
   let before = 0;
   for (let n = -count; n < count; n++) {
@@ -129,7 +132,7 @@ interface Attack {
   readonly what: string;
 }
 
-/** Of harmless requests, by endpoint. */
+/** Cost of harmless requests, by endpoint. */
 const harmless = new Map<string, number>();
 
 async function tryHarmless(endpoint: Endpoint, make: (a: Appliance) => Promise<Sample>): Promise<void> {
@@ -139,7 +142,7 @@ async function tryHarmless(endpoint: Endpoint, make: (a: Appliance) => Promise<S
   harmless.set(endpoint.id, cpuTime() - before);
 }
 
-/** Sends it until it was cheap once. */
+/** Repeats the attack until it was cheap once. */
 async function isHeld({ endpoint, sample, raw, key, what }: Attack): Promise<Answer> {
   const times: number[] = [];
   const most = mostTime + (harmless.get(endpoint.id) ?? 0);
@@ -165,7 +168,7 @@ const withBodies: readonly { readonly endpoint: Endpoint; readonly make: (a: App
 ];
 let turn = 0;
 
-/** The next few of many, from the first again after the last. */
+/** The next `count` values, starting over after the last. */
 function inTurn<T>(all: readonly T[], count: number): T[] {
   return Array.from({ length: count }, () => all[turn++ % all.length] ?? assert.fail());
 }
@@ -188,7 +191,7 @@ for (const { endpoint, make } of withBodies) {
   test(`${endpoint.id}: a megabyte from whoever may costs little`, async () => {
     await tryHarmless(endpoint, make);
     for (const { path, isFree } of placesOf(endpoint)) {
-      // Where anything is kept, most is tried; elsewhere places take their turns.
+      // Fields that store any value get most attacks; other places take turns.
       for (const value of isFree ? inTurn(hostileObjects, 12) : inTurn(hostileAnything, 2)) {
         const sample = await make(appliance);
         let raw = bodyWith(sample.body ?? {}, path, value.make());
@@ -222,7 +225,7 @@ test('paths, queries and headers as long as they may be cost little', async () =
       const before = cpuTime();
       const { status, text } = await call(method, path, undefined, { raw: '{}', headers: more });
       const took = cpuTime() - before;
-      // A backup costs what is stored, however it is asked for.
+      // A backup costs as much as the stored data, whatever the request.
       times.push(took <= mostTime ? took : took - (await usualCost(method, path)));
       assert.ok(status < 500 && (status < 400 || text.length <= longestRefusal), `${what}: ${status} ${text.length}`);
       assert.ok(times.length < tries, `${what}: ${times.join(', ')} ms`);
@@ -246,7 +249,7 @@ test('paths, queries and headers as long as they may be cost little', async () =
   }
 });
 
-/** Sends a body as chunks of one byte; answers what comes until the connection ends or the answer is whole. */
+/** Sends a body in chunks of one byte; returns the answer once it is whole or the connection ends. */
 function sendChunks(count: number, bearer: string): Promise<string> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -270,7 +273,7 @@ test('a body in chunks of a byte costs little, however many there are and whoeve
       const before = cpuTime();
       const answer = await sendChunks(170_000, bearer);
       times.push(cpuTime() - before);
-      // So many are not even thrown away.
+      // The server does not even discard a body this long.
       assert.ok(answer === '' || /^HTTP\/1\.1 40[01] /.test(answer), answer.slice(0, 200));
       assert.ok(times.length < tries, `${times.join(', ')} ms`);
     } while ((times.at(-1) ?? 0) > mostTime / 2);

@@ -1,9 +1,9 @@
-// Hostile bodies of nearly a megabyte: JSON that costs as much as it can where it is parsed, checked, kept, signed,
-// searched with or told of.
+// Hostile bodies of nearly a megabyte: JSON that is as expensive as possible to parse, check, store, sign, search or
+// quote in an error.
 import { z } from 'zod';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 
-/** With whatever stands around them they stay below the limit of a body. */
+/** Together with the rest of the body they stay below its size limit. */
 const length = 1024 * 1024 - 8192;
 
 function repeated(piece: (n: number) => string): string {
@@ -23,7 +23,7 @@ const list = (piece: (n: number) => string) => () => `[${repeated(piece)}]`;
 const object = (piece: (n: number) => string) => () => `{${repeated(piece)}}`;
 const within = (make: () => string) => () => `{"a":${make()}}`;
 
-/** What stands inside of objects and arrays, as JSON. */
+/** Contents of objects and arrays, as JSON. */
 const innards: Readonly<Record<string, () => string>> = {
   numbers: list(() => '1'),
   'empty objects': list(() => '{}'),
@@ -72,20 +72,20 @@ function once(make: () => string): () => string {
   };
 }
 
-/** For where an object is expected, and for anywhere. */
+/** Values for places where an object is expected, and for anywhere. */
 export const hostileObjects: readonly HostileValue[] = [
   ...values(outer),
   ...values(innards).map(({ name, make }) => ({ name, make: within(make) })),
 ];
 export const hostileAnything: readonly HostileValue[] = [...values(innards), ...values(outer)];
 
-/** A field of a body, as a path, and whether any object may stand there. */
+/** A field of a body, as a path, and whether it may hold any object. */
 export interface Place {
   readonly path: readonly string[];
   readonly isFree: boolean;
 }
 
-/** Every field of a body, those within fields too, and one that there is not. */
+/** Every field of a body, including nested ones, and an unknown one. */
 export function placesOf({ body }: Endpoint): readonly Place[] {
   const places: Place[] = [{ path: ['unknown'], isFree: false }];
   const walk = (schema: z.ZodObject, path: readonly string[]): void => {
@@ -100,7 +100,7 @@ export function placesOf({ body }: Endpoint): readonly Place[] {
   return places;
 }
 
-/** `body` with the JSON `value` at a place. */
+/** `body` with the JSON `value` at a path. */
 export function bodyWith(body: Readonly<Record<string, unknown>>, path: readonly string[], value: string): string {
   const [name = '', ...rest] = path;
   const { [name]: old, ...others } = body;

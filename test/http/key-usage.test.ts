@@ -1,4 +1,4 @@
-// What keys were asked for: when, by whom and how often, as the list of a ring's keys tells it.
+// Usage of keys: when, by whom and how often they were requested, as the list of a ring's keys reports it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Appliance, type ApplianceOptions, testAppliance } from '../support/appliance.ts';
@@ -6,7 +6,7 @@ import { startTime } from '../support/context.ts';
 
 const hour = 60 * 60 * 1000;
 const day = 24 * hour;
-/** The first moment of the day after the one on which the test's clock starts. */
+/** The start of the day after the one on which the test's clock starts. */
 const midnight = Date.UTC(2026, 0, 3);
 
 async function withRing(options: ApplianceOptions = {}) {
@@ -87,7 +87,7 @@ test('a hundred days are told, and the last use whenever it was', async () => {
   assert.equal((await usages(a))[0].days.length, 1);
   a.advance(day);
   assert.deepEqual((await usages(a))[0].days, []);
-  // The same place as a hundred days before.
+  // The same slot as a hundred days before.
   await encrypt(a);
   assert.deepEqual((await usages(a))[0].days, [{ day: '2026-04-12', encrypts: 1, decrypts: 0 }]);
   a.advance(1000 * day);

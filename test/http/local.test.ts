@@ -1,4 +1,4 @@
-// What endpoints for the administrator at the machine answer where the machine itself is at fault.
+// Answers of the local administrator's endpoints when the machine itself is at fault.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';

@@ -17,7 +17,7 @@ function loginOf(a: Appliance, username: string, password: string, remoteAddress
   return a.call('POST', '/auth/basic/login', { username, password }, { key: null, env: { remoteAddress } });
 }
 
-/** An appliance that keeps the mails it would send. */
+/** An appliance that collects the mails it would send. */
 async function withMail(options: ApplianceOptions = {}) {
   const mails: Mail[] = [];
   let arrived: (() => void)[] = [];
@@ -166,7 +166,7 @@ test('tries under all names of one user are counted together, and nothing tells 
   a.advance(1_000);
   const { status, body } = await loginOf(a, user.email, password);
   assert.equal(status, 200);
-  // Who is logged in is told the truth: it is their own.
+  // A logged-in user gets a precise answer: the account is their own.
   for (let i = 0; i < 5; i++) await loginOf(a, names[i % 2] ?? '', 'wrong');
   const change = { currentPassword: password, newPassword: goodPassword };
   const session = { key: body.accessToken, env: { remoteAddress: '192.0.2.1' } };

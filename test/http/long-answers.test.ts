@@ -1,5 +1,5 @@
-// Long answers and the room for them: a list takes it before anything is read, every other one before anything is
-// done, and one that finds none is refused as if nothing had happened, but recorded.
+// Long answers and the memory budget for them: a list reserves it before anything is read, every other request before
+// anything is done, and a request that finds none is refused without effect, but recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Looks, pieceLength, readInParts } from '../../src/core/pages.ts';
@@ -17,12 +17,12 @@ const longestList = 4 * 1024 * 1024;
 const big = 'x'.repeat(200_000);
 
 interface Told extends AnswerRoom {
-  /** What the room was told, in order: `take 4194304`, `now 200123`, `left 5`. */
+  /** Calls to the budget, in order: `take 4194304`, `now 200123`, `left 5`. */
   readonly told: string[];
   readonly holders: Holder[];
 }
 
-/** Room for everything, or for nothing. */
+/** A budget that admits everything, or nothing. */
 function roomOf(isThere: boolean): Told {
   const told: string[] = [];
   const holders: Holder[] = [];
@@ -138,7 +138,7 @@ test('a list for another dialect has its room as any other, and gives it back wh
   const longer = roomOf(true);
   const { text } = await list(longer);
   assert.equal(JSON.parse(text).data.keys.length, 301);
-  // Never given back in between: somebody else would have it.
+  // Never released in between, or another request would take it.
   assert.deepEqual(longer.told.slice(0, 2), ['take 4194304', `left ${Buffer.byteLength(text)}`]);
   assert.ok(longer.told.slice(1).every((each) => each.startsWith('left ')) && longer.told.at(-1) === 'left 0');
 });
@@ -229,7 +229,7 @@ test('others have their turns while a long answer goes out to a quick reader, an
       if (!value) break;
       bytes += value.length;
     }
-    // It asks for one more, and goes.
+    // Requests one more piece and cancels.
     const last = reader.read();
     await reader.cancel();
     assert.equal((await last).done, true);
@@ -244,7 +244,7 @@ test('others have their turns while a long answer goes out to a quick reader, an
   const whole = await read(Number.POSITIVE_INFINITY);
   assert.ok(whole.bytes > 80 * pieceLength);
   assert.ok(whole.turns >= 4, `${whole.turns} turns`);
-  // Which the next piece would wait for.
+  // The next piece would have to wait.
   const half = await read(32);
   assert.ok(half.bytes > 31 * pieceLength && half.turns >= 1);
 });

@@ -1,4 +1,4 @@
-// Who may call what: every endpoint with every kind of credential, from the declarations, and what is recorded of each.
+// Access of every kind of credential to every endpoint, from the declarations, and the resulting records.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { actionOf } from '../../src/api/endpoint.ts';

@@ -29,13 +29,13 @@ const people = {
 interface Place extends AsyncDisposable {
   readonly a: Appliance;
   readonly p: TestProvider;
-  /** Begins a login and goes through it at the provider. */
+  /** Begins a login and completes it at the provider. */
   begin(subject?: string): Promise<Record<string, string>>;
   finish(body: object): Promise<Answer>;
   logIn(subject?: string): Promise<Answer>;
 }
 
-/** The client's clock is `skew` milliseconds away from the provider's. */
+/** Sets up both. The client's clock is `skew` milliseconds away from the provider's. */
 async function place(settings: object = {}, skew = () => 0): Promise<Place> {
   const p = await testProvider({ redirectUris, people });
   const a = await testAppliance({
@@ -81,7 +81,7 @@ test('a user is found by the verified address, logs in, and is known by the subj
     [record?.action, record?.keyid, record?.validAction, record?.address, record?.props],
     ['session.create', user.id, true, address, { operation: 'oidc' }],
   );
-  // Another address does not lead to another user.
+  // A changed address does not lead to another user.
   assert.equal((await a.call('PATCH', '/auth/users/lovelace', { email: 'countess@example.org' })).status, 200);
   assert.equal((await o.logIn()).body.user.id, user.id);
   o.p.instead = (path) =>
@@ -223,14 +223,14 @@ test('a login that was begun in one tenant does not end in another, nor with oth
   assert.equal((await o.logIn()).status, 200);
 });
 
-/** The ID token with other claims, under the signature of the ones before. */
+/** The ID token with other claims and the original signature. */
 function tampered(token: unknown, claims: object): string {
   const [header, , signature] = String(token).split('.');
   return `${header}.${withClaims(token, claims)}.${signature}`;
 }
 
 const seconds = (): number => Math.floor(Date.now() / 1000);
-/** Wrong whoever signed them. */
+/** Claims that are wrong even with a valid signature. */
 const wrongClaims: readonly (readonly [string, object])[] = [
   ['another audience', { aud: 'somebody-else' }],
   ['several audiences, and no word who is meant', { aud: [clientId, 'somebody-else'] }],
@@ -304,7 +304,7 @@ test('an address that is not verified leads to nobody', async () => {
   assert.deepEqual([status, body.message], [403, 'the identity provider gives no verified e-mail address']);
 });
 
-/** What the provider says of whoever logs in, in place of the claims of its own. */
+/** Makes the provider sign these claims instead of its own. */
 function claiming(o: Place, claims: object): void {
   o.p.change = (path, body) => (path === '/token' ? { ...body, id_token: o.p.signed(body.id_token, claims) } : body);
 }
@@ -332,7 +332,7 @@ test('a user is found letter for letter, or not at all', async () => {
       await using o = await place({ userClaim, createUsers });
       for (const user of users) assert.equal((await o.a.call('POST', '/auth/users', user)).status, 200);
       for (const text of others) {
-        // Another address where the name is what is claimed, so that only the name stands in the way of a new user.
+        // Another address when the name is the claim, so that only the name is in the way of a new user.
         const claims = { email: 'new@example.org', preferred_username: 'new', email_verified: true, [userClaim]: text };
         claiming(o, claims);
         const { status, body } = await o.logIn();
@@ -436,7 +436,7 @@ test('flags follow the claims and never take what an administrator gave', async 
 test('what the claims give counts where the provider said who it is, and with no other way in of that user', async (t) => {
   const all = ['*', 'apikey.create'];
   const settings = { flagsClaim: 'groups', claimFlags: { payroll: all }, allowRoot: true };
-  /** What a session may do that has nothing, and what its answers say that it has. */
+  /** Checks that a session has no rights, and that its answers say so. */
   const nothingIn = async (a: Appliance, { accessToken: key, user }: { accessToken: string; user: AnyJson }) => {
     assert.deepEqual(user.flags, {});
     const refreshed = await a.call('GET', '/auth/basic/refresh', undefined, { key });
@@ -609,7 +609,7 @@ test('a provider that is broken is 503, never 500, and opens nothing', async (t)
   for (const [what, path, answer] of brokenAnswers) {
     await t.test(what, async () => {
       await using o = await place({ createUsers: true });
-      // Cast: the table has answers.
+      // Cast: the table holds answers.
       const instead = (asked: string) => (asked === path ? (answer as { status: number }) : undefined);
       if (path.startsWith('/.well-known')) {
         o.p.instead = instead;

@@ -1,4 +1,4 @@
-// The words in which bad input is refused: the field first, what was expected, what came, never the value.
+// Messages about bad input: the field first, what was expected, what came, never the value.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testAppliance } from '../support/appliance.ts';

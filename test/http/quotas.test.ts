@@ -1,4 +1,4 @@
-// The limits of a tenant over HTTP: exactly so many of each kind, however many ask at once.
+// The limits of a tenant over HTTP: exactly as many of each kind as allowed, even under concurrent requests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Limits } from '../../src/core/context.ts';
@@ -9,14 +9,14 @@ import { longestGo } from '../support/longest-go.ts';
 const clients = 20;
 
 interface Kind {
-  /** What is there already counts. */
+  /** The number that exists from the start, which counts. */
   readonly there: number;
   readonly noun: string;
   setUp?(a: Appliance): Promise<unknown>;
   make(a: Appliance, n: number): Promise<Answer>;
-  /** How many there are in the end. */
+  /** The final number. */
   count(a: Appliance): Promise<number>;
-  /** Takes one away, so that there is room for another. */
+  /** Removes one, which makes room for another. */
   free?(a: Appliance): Promise<Answer>;
 }
 
@@ -76,7 +76,7 @@ const kinds: Readonly<Record<keyof Limits, Kind>> = {
       await a.call('POST', '/ks/keyrings', { name: 'r' });
       await a.call('POST', '/ks/encrypt', { ringname: 'r', asset: {} });
     },
-    // Every other one is an update of the oldest, which the limit of assets does not bound.
+    // Every other request updates the oldest asset, which the limit of assets does not restrict.
     make: async (a, n) => {
       const asset = (await a.call('POST', '/assets/search', {})).body.data.at(-1);
       return a.call('POST', '/ks/encrypt', { ringname: 'r', asset: n % 2 ? { assetId: asset.id } : {} });
@@ -99,7 +99,7 @@ for (const [name, { there, noun, setUp, make, count, free }] of Object.entries(k
         assert.deepEqual([status, body], [403, { message: `the limit of ${most} ${noun} is reached` }]);
       }
       assert.equal(await count(a), most);
-      // Refused by the quota, not for want of a flag: granted all the same.
+      // Refused by the quota, not for a missing flag: still recorded as granted.
       const refused = (await a.activity()).filter(({ status }) => status === 403);
       assert.equal(refused.length, clients - room);
       assert.ok(refused.every(({ validAction }) => validAction));
@@ -159,7 +159,7 @@ test('a user owns 10,000 API keys at most, made or handed over, and answers with
   }
   const [{ user, password }, other] = users;
   const { accessToken } = (await a.call('POST', '/auth/basic/login', { username: 'u1', password }, { key: null })).body;
-  // All but one, of each of forty users.
+  // All but one, for each of forty users.
   await a.tenants[0]?.handle.store.transaction(() => {
     const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)';
     sql?.run(

@@ -1,4 +1,4 @@
-// Keys wrapped anew by the ring's owner: what the appliance takes, what it refuses, and that no input loses a key.
+// Keys rewrapped by the ring's owner: what the appliance accepts, what it refuses, and that no input loses a key.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
@@ -16,7 +16,7 @@ import { type AnyJson, type Appliance, testAppliance } from '../support/applianc
 interface Ring {
   readonly name: string;
   readonly publicKey: string;
-  /** PEM of all that it has had. */
+  /** PEM of all private keys that it has had. */
   readonly privateKeys: string;
   readonly activeKey: string;
   /** Ids of the keys that are wrapped to an earlier pair. */
@@ -29,7 +29,7 @@ async function good(a: Appliance, method: string, path: string, body?: object): 
   return answer.body;
 }
 
-/** A ring with so many keys whose pair was changed, and which has a key of the new one. */
+/** A ring with `count` keys whose pair was changed, and which has a key of the new pair. */
 async function upgraded(
   a: Appliance,
   name = 'payroll',
@@ -58,7 +58,7 @@ const given = (id: string, value: string, iv: string, before: string) => ({
   replaces: hashOf(before),
 });
 
-/** What the owner sends for a key; the bytes are the key's own unless others are given. */
+/** The owner's request for a key; its bytes are the key's own unless others are given. */
 async function wrapping(a: Appliance, ring: Ring, id: string, bytes?: Uint8Array) {
   const item = (await listed(a, ring)).find((each) => each.id === id);
   const own = bytes ?? (await unwrapRingKey({ privateKey: ring.privateKeys, key: item }));
@@ -78,7 +78,7 @@ const rewrap = (a: Appliance, { name, publicKey }: Ring, keys: readonly object[]
 const clientOf = (a: Appliance) =>
   createClient({ baseUrl: 'http://kms.test', apiKey: a.root.key, fetch: async (request) => a.app.fetch(request, {}) });
 
-/** The bytes of each key in hexadecimal, as `privateKeys` open them; undefined where they don't. */
+/** The bytes of each key in hexadecimal, as `privateKeys` open them; undefined if they don't. */
 async function opened(a: Appliance, ring: Ring, privateKey = ring.privateKeys): Promise<(string | undefined)[]> {
   const bytes = [];
   for (const key of await listed(a, ring)) {
@@ -123,10 +123,10 @@ test('a key wrapped anew is answered so everywhere, with its kem, and as it was 
   assert.equal(second.earlier, undefined);
   const { data } = await good(a, 'GET', '/ks/keyrings/payroll/keys');
   for (const item of data) assert.ok(!('keyData' in item) && !('earlier' in item));
-  // The same again is no change, whatever it says that it replaces.
+  // Repeating it changes nothing, whatever it claims to replace.
   assert.deepEqual((await rewrap(a, ring, [sent])).body, { rewrapped: 0 });
   assert.equal((await listed(a, ring))[0].earlier.length, 1);
-  // Another public key afterwards leaves all as it is.
+  // A further public key changes nothing.
   const later = generateRingKey('mlkem768-x25519');
   await good(a, 'PUT', '/ks/config', { ringname: 'payroll', config: { publicKey: later.publicKey } });
   const [again] = await listed(a, ring);
@@ -281,7 +281,7 @@ test('a key that others filled up is put back by its owner, however often, and t
     for (let n = 0; (await send(garbage(n))).status === 200; n++) assert.ok(n < 32);
     const full = (await listed(a, ring))[0].earlier.length;
     assert.equal(full, 32);
-    // What is not among them is still refused, and so is one that does not know what it replaces.
+    // Others are still refused, and so is a request that does not name what it replaces.
     assert.equal((await send(garbage(99))).status, 400);
     assert.equal((await rewrap(a, ring, [given(id, first, original.iv, 'AAAA')])).status, 400);
     for (let n = 0; n < 3; n++) {
@@ -292,8 +292,8 @@ test('a key that others filled up is put back by its owner, however often, and t
       const { object: _, ...props }: AnyJson = record?.props ?? {};
       const changed = isRewrapped ? ['keyData'] : ['kem', 'keyData'];
       assert.deepEqual([record?.status, props], [200, { objects: [{ type: 'key', id }], changed }]);
-      // The .config holder puts garbage, the first one, and the planted one back in its turn: none of it is taken for
-      // true.
+      // A holder of the .config flag puts garbage, the first and the planted wrapping back in turn: the owner accepts
+      // none of them as genuine.
       for (const wrapped of [garbage(3), first, planted, ...(n === 1 ? [garbage(5)] : [])]) {
         if ((await listed(a, ring))[0].keyData.encrypted.key.value === wrapped) continue;
         const answer = await send(wrapped);
@@ -318,7 +318,7 @@ test('the owner puts right what others put in a key, by how the appliance wrappe
   const { earlier } = ring;
   const before = await opened(a, ring);
   const known = new Uint8Array(32).fill(7);
-  // Before the owner comes: another's bytes, garbage, and one that is right.
+  // Before the owner's turn: another key's bytes, garbage, and a correct one.
   const garbage = async (id: string) => {
     const made = await wrapping(a, ring, id);
     return { ...made, wrapped: Buffer.alloc(1168, 9).toString('base64') };
@@ -342,12 +342,12 @@ test('the owner puts right what others put in a key, by how the appliance wrappe
   const privateKeys = readPrivateKeys(ring.privateKeys, 'it');
   const [x25519, hybrid] = privateKeys;
   assert.ok(x25519 && hybrid);
-  // Without the earlier private key nothing of that can be told, and nothing is changed.
+  // Without the earlier private key none of this can be judged, and nothing is changed.
   assert.deepEqual(await rewrapRing({ ...work, privateKeys: [hybrid] }), { rewrapped: 0, left: 3 });
   assert.deepEqual(await rewrapRing({ ...work, privateKeys }), { rewrapped: 4, left: 0 });
   assert.deepEqual(await opened(a, ring, presentOnly(ring)), before);
   assert.deepEqual(await rewrapRing({ ...work, privateKeys }), { rewrapped: 0, left: 0 });
-  // After the owner: what all that opens agree about is enough, where others put nothing in that opens.
+  // After the owner: the agreement of all that open is enough, if others planted none that opens.
   assert.equal(
     (await rewrap(a, ring, [await garbage(earlier[3] ?? ''), await wrapping(a, ring, earlier[4] ?? '', known)])).status,
     200,

@@ -1,5 +1,5 @@
-// What a keyring tells of its keys and of itself beside encrypting: since when keys are, at what age they give way, and
-// which deleted rings can still be restored.
+// Information about a keyring and its keys besides encrypting: when keys were made, at what age they rotate, and which
+// deleted rings can still be restored.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -118,19 +118,19 @@ test('deleted rings are listed for as long as they can be restored', async () =>
   assert.deepEqual(data[1], { ...ring, deletedAt: iso(deletedAt), restorableUntil: iso(deletedAt + 30 * day) });
   const there = (await a.call('GET', '/ks/keyrings')).body.data[0];
   assert.ok(!('deletedAt' in there) && !('restorableUntil' in there));
-  // A name that was taken since does not hide it.
+  // It stays listed after another ring takes its name.
   await a.call('POST', '/ks/keyrings', { name: 'two' });
   assert.deepEqual(await names('?deleted=true'), ['one', 'two']);
   assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 400);
 
-  // Pages of it are its own: a cursor of one list is none of the other.
+  // The two lists have separate cursors.
   const page = (await a.call('GET', '/ks/keyrings?deleted=true&limit=1')).body;
   assert.deepEqual([page.data.length, page.pagination.hasMore], [1, true]);
   const cursor = encodeURIComponent(page.pagination.nextCursor);
   assert.deepEqual(await names(`?deleted=true&limit=1&cursor=${cursor}`), ['two']);
   assert.equal((await a.call('GET', `/ks/keyrings?limit=1&cursor=${cursor}`)).status, 400);
 
-  // Restored, it is gone from the list; past its time too, and then it cannot be restored.
+  // A restored ring leaves the list; so does one past its time, which can no longer be restored.
   await a.call('DELETE', '/ks/keyrings/two');
   assert.equal((await a.call('POST', `/ks/keyrings/${ring.id}/restore`, {})).status, 200);
   assert.deepEqual(await names('?deleted=true'), ['one', 'two']);
@@ -149,7 +149,7 @@ test('the deleted ones take the flag of the list', async () => {
   assert.equal((await ask(other.key)).status, 403);
 });
 
-/** Every other parameter of a query is text, a number or a cursor. */
+/** All other query parameters are text, numbers or cursors. */
 const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped'];
 const others = ['cursor', 'limit', 'ringname', 'token'];
 

@@ -1,5 +1,5 @@
-// The router takes the paths that are declared, in their order, and decodes them as Hono does, which the first releases
-// of this API were built upon: what one finds the other does.
+// The router matches the declared paths, in their order, and decodes them as Hono does, on which the first releases of
+// this API were built: both find the same.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -27,7 +27,7 @@ for (const [index, { method, path }] of paths.entries()) {
 }
 hono.notFound((c) => c.json([-1]));
 
-/** A path under test is any that URLs can have. */
+/** Any path segment that URLs can have. */
 const segment = fc.oneof(
   fc.constantFrom(
     'ks',
@@ -59,7 +59,7 @@ test('it finds what Hono does, with the same parameters and query', async () => 
     fc.asyncProperty(fc.constantFrom('GET', 'POST', 'DELETE'), target, async (method, { href, pathname, search }) => {
       const [index, params, query]: [number, object?, object?] = await (await hono.request(href, { method })).json();
       const found = router.find(method, pathname);
-      // A path that is declared is taken by no pattern.
+      // A literal path is never matched by a pattern.
       if (pathname === '/assets/search' && method !== 'POST') return assert.equal(found, undefined);
       assert.equal(found ? paths.indexOf(found.served as (typeof paths)[number]) : -1, index, href);
       if (!found) return;

@@ -1,4 +1,4 @@
-// A request that succeeds, for every endpoint: what the table-driven tests start from. A new endpoint does not compile
+// A request that succeeds, for every endpoint: the basis of the table-driven tests. A new endpoint does not compile
 // until it has one.
 
 import { createHash } from 'node:crypto';
@@ -9,17 +9,17 @@ import { Authenticator, appCode } from '../support/authenticator.ts';
 import { pretendProvider } from '../support/pretend-oidc.ts';
 
 export interface Sample {
-  /** Path parameters by name; they are percent-encoded on the way. */
+  /** Path parameters by name; they are percent-encoded when sent. */
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Readonly<Record<string, unknown>>;
-  /** The credential that it takes where an API key does not do. */
+  /** The credential, if an API key does not do. */
   readonly key?: string;
   /** The ring that the flag names, in lower case. */
   readonly ring?: string;
 }
 
-/** Makes what the request needs, new each time, then the request. */
+/** Makes fresh prerequisites, then the request. */
 export type MakeSample = (appliance: Appliance) => Promise<Sample>;
 
 let count = 0;
@@ -66,7 +66,7 @@ export async function inviteToken(a: Appliance, fields: object = userFields()): 
   return tokenIn((await ok(a.call('POST', '/auth/user/invite', fields))).loginUrl);
 }
 
-/** Of the set-up link, which is there only while there is no user. */
+/** Token of the set-up link, which exists only while there is no user. */
 export async function setUpToken(a: Appliance): Promise<string> {
   for (const { username } of (await ok(a.call('GET', '/auth/users?limit=10000'))).data) {
     await ok(a.call('DELETE', `/auth/users/${encodeURIComponent(username)}`));
@@ -97,17 +97,17 @@ export async function person(a: Appliance, flags: Record<string, boolean> = {}):
 
 const factorPath = '/auth/user/second-factors';
 
-/** Adds an app; answers the second factor, the recovery codes if there are any, and the secret. */
+/** Adds an app; returns the second factor, the recovery codes if there are any, and the secret. */
 export async function addTotp(a: Appliance, { key, password }: Person, name = 'phone'): Promise<AnyJson> {
   const { id, secret } = await ok(a.call('POST', `${factorPath}/totp`, { currentPassword: password, name }, { key }));
   const code = appCode(secret, a.world.now());
   return { secret, ...(await ok(a.call('POST', `${factorPath}/totp/finish`, { id, code }, { key }))) };
 }
 
-/** Where the appliance of tests is. */
+/** Origin of the test appliance. */
 export const pageOrigin = 'http://kms.test';
 
-/** Adds a passkey; answers the second factor, and the recovery codes if there are any. */
+/** Adds a passkey; returns the second factor, and the recovery codes if there are any. */
 export async function addPasskey(
   a: Appliance,
   { key, password }: Person,
@@ -118,7 +118,7 @@ export async function addPasskey(
   return ok(a.call('POST', `${factorPath}/passkey/finish`, { credential, name: 'laptop' }, { key }));
 }
 
-/** Sets a provider up, which makes users unless `more` says otherwise, and begins a login. */
+/** Configures a provider, which makes users unless `more` says otherwise, and begins a login. */
 export async function startOidc(a: Appliance, more: object = { createUsers: true }) {
   const local = { key: null, env: { local: true } };
   await ok(a.call('PUT', '/local/oidc', { ...pretendProvider, ...more }, local));
@@ -126,7 +126,7 @@ export async function startOidc(a: Appliance, more: object = { createUsers: true
   return { state: new URL(url).searchParams.get('state') ?? '', binding, code: freshName() };
 }
 
-/** As long as a key of 32 bytes that is wrapped by X25519, in place of that. */
+/** A wrapping as long as that of a 32-byte key by X25519, to replace the current one. */
 export const rewrappedKey = (id: string, keyData: AnyJson, wrapped = Buffer.alloc(80, ++count)) => ({
   id,
   wrapped: wrapped.toString('base64'),
@@ -441,7 +441,7 @@ export const sampled: readonly {
   readonly make: MakeSample;
 }[] = endpoints.map((endpoint) => ({ endpoint, make: samples[endpoint.id] }));
 
-/** The flags each of which alone lets a request in: the exact one first, then each wildcard. */
+/** Flags of which each alone admits a request: the exact one first, then each wildcard. */
 export function grantingFlags(access: Access, ring = ''): string[] {
   if (access.kind !== 'flag') return [];
   const [resource = '', operation = ''] = access.action.split('.');

@@ -1,4 +1,4 @@
-// Second factors over HTTP: apps that show codes, passkeys, recovery codes, and the policy that wants one of somebody.
+// Second factors over HTTP: apps that show codes, passkeys, recovery codes, and the policy that requires one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -123,7 +123,7 @@ test('a recovery code works once, however it is typed; new ones end the old ones
   assert.equal((await logIn(a, ada, { code: second })).status, 400, 'of the old ones');
   assert.equal((await logIn(a, ada, { code: renewed.body.recoveryCodes[9] })).status, 200);
   assert.equal((await factorsOf(a, ada)).recoveryCodes, 9);
-  // Another's codes are of no use.
+  // Another user's codes are refused.
   const bob = await person(a);
   await addTotp(a, bob);
   assert.equal((await logIn(a, bob, { code: renewed.body.recoveryCodes[0] })).status, 400);
@@ -170,7 +170,7 @@ test('wrong codes are slowed down as wrong passwords are, and a right password f
   assert.equal((await logIn(a, ada, right)).headers.get('retry-after'), '2');
   a.advance(2_000);
   assert.equal((await logIn(a, ada, right)).status, 200);
-  // Those of a session too: for one name from one address.
+  // Attempts within a session count too: for one name from one address.
   const prove = (body: object) =>
     a.call('POST', '/auth/user/recovery-codes', body, { key: ada.key, env: { remoteAddress: '192.0.2.1' } });
   for (let i = 0; i < 5; i++) isRefused(await prove({ code: '000000' }), 'the current password or the code is wrong');
@@ -191,7 +191,7 @@ test('what changes second factors takes the password or a code, and an access to
     ['/auth/user/recovery-codes', {}],
   ];
   for (const [index, [path, body]] of calls.entries()) {
-    // Each from an address of its own, so that none has to wait for the failures of the others.
+    // Each from an address of its own, so that no one waits for the failures of the others.
     const env = { remoteAddress: `192.0.2.${index}` };
     const ask = (given: object) => a.call('POST', path, { ...body, ...given }, { key: ada.key, env });
     const { status, body: unsaid } = await ask({});
@@ -303,7 +303,7 @@ test('a passkey is made, and is the second factor after a password', async () =>
   assert.equal(another.body.excludeCredentials[0].id, authenticator.credentialId);
 });
 
-/** What is wrong with each answer of an authenticator. */
+/** The fault in each answer of an authenticator. */
 const bad: readonly (readonly [string, Claims])[] = [
   ['the page of somebody else', { origin: 'https://kms.test.example.org' }],
   ['another port', { origin: 'http://kms.test:8443' }],
@@ -446,7 +446,7 @@ test('the page may be at any host of the tenant that has a name; passkeys are fo
     a.call('POST', `${factorPath}/passkey/finish`, { credential }, { key: ada.key, ...where });
   isRefused(await finish({}), 'the passkey was not accepted');
   assert.equal((await finish(elsewhere)).status, 200);
-  // Elsewhere it is no way in.
+  // At another address the passkey can't be used.
   assert.deepEqual((await logIn(a, ada)).body.secondFactor, ['recovery-code']);
   for (const where of [at('keys.example.org', 'https://evil.example'), { host: 'keys.example.org' }, {}]) {
     assert.equal((await begin(where)).body.rp.id, 'kms.test', 'the address that the appliance has');
@@ -505,7 +505,7 @@ test('who needs a second factor and has none can do nothing but what concerns th
     assert.equal((await a.call('POST', '/auth/apikey', { accountId: a.accountId }, { key: each.key })).status, 403);
     assert.equal((await factorsOf(a, each)).needed, true);
   }
-  // What concerns the login itself is open: docs/threat-model.md says so.
+  // Operations on the login itself stay open: docs/threat-model.md says so.
   const change = { currentPassword: ada.password, newPassword: `${ada.password}2` };
   assert.equal((await post(a, ada, '/auth/user/password', change)).status, 200);
   const back = { currentPassword: change.newPassword, newPassword: ada.password };

@@ -1,4 +1,4 @@
-// What must not be told: whether a ring exists, and any secret, in answers and in the log.
+// Facts that must not leak: whether a ring exists, and any secret, in answers and in the log.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, testAppliance } from '../support/appliance.ts';
@@ -79,7 +79,7 @@ test('no secret gets into the log or an error, not even out of a path', async ()
       if (status >= 400) assert.ok(!text.includes(key), `${each.endpoint.id} repeats the credential`);
     }
     secrets.push(weak.key);
-    // What a key pair is called is no secret.
+    // A key pair's thumbprint is no secret.
     const { thumbprint: _, ...params } = sample.params ?? {};
     for (const value of [...Object.values(params), ...Object.values(sample.body ?? {})]) {
       if (typeof value === 'string' && value.length > 40) secrets.push(value);

@@ -1,4 +1,4 @@
-// What users do with their own passwords and sessions over HTTP: see them, end them, change the password.
+// Users' own passwords and sessions over HTTP: list them, end them, change the password.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -10,7 +10,7 @@ const minute = 60_000;
 interface Person {
   readonly user: AnyJson;
   readonly password: string;
-  /** An access token. */
+  /** Returns an access token. */
   logIn(remoteAddress?: string, password?: string): Promise<string>;
 }
 
@@ -192,7 +192,7 @@ test('a wrong current password is recorded as denied, as a wrong login is', asyn
     denials.map(({ keyid, action, status, props }) => [keyid, action, status, props]),
     [[ada.user.id, 'user.password', 400, {}]],
   );
-  // What breaks a rule is no guess.
+  // A new password that breaks a rule is not counted as a guess.
   assert.equal((await change(a, key, ada.password, 'short')).status, 400);
   assert.equal((await a.activity())[0]?.validAction, true);
   assert.equal((await change(a, key, ada.password, goodPassword)).status, 200);

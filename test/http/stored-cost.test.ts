@@ -1,6 +1,6 @@
-// What requests cost where much is stored: a tenant with 100,000 of each thing, things of a mebibyte, and assets with
-// long lines of ancestors. However much there is, no request keeps others from the event loop. Costs are CPU time of
-// the event loop's thread: how busy the machine is does not count.
+// The cost of requests with much stored data: a tenant with 100,000 of each thing, objects of a mebibyte, and assets
+// with long lines of ancestors. However much there is, no request blocks the event loop. Costs are CPU time of the
+// event loop's thread, so other load on the machine does not count.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '../../src/api/endpoint.ts';
@@ -16,7 +16,7 @@ import { type Sample, sampled } from './samples.ts';
 const budget = 200;
 const many = 100_000;
 
-/** An appliance, and a way to fill its first tenant by statements. */
+/** An appliance, and a function that runs statements on its first tenant's store. */
 async function appliance(): Promise<{ a: Appliance; fill: (...statements: string[]) => Promise<void> }> {
   let sql: Sql | undefined;
   const a = await testAppliance({
@@ -55,7 +55,7 @@ const account = one('acct_', 1);
 const user = one('user_', 1);
 const ring = one('ring_', 1);
 
-/** Rings 1 and 2 are `used` and `crowded`; user 1 owns all keys, which are all of account 1 and name `used`. */
+/** Rings 1 and 2 are `used` and `crowded`; user 1 owns all keys, which are all in account 1 and name `used`. */
 function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   const name = `'${prefix}' || i`;
   return [
@@ -85,7 +85,7 @@ function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   ];
 }
 
-/** What ring 1 is named and used. */
+/** Names ring 1 `used`, and lets all API keys of the account name it. */
 const usedByAll = [
   `UPDATE rings SET name = 'used' WHERE id = '${ring}'`,
   `INSERT INTO api_key_rings (apikey_id, ring_name, apikey_seq) SELECT id, 'used', seq FROM api_keys WHERE account_id = '${account}'`,
@@ -105,7 +105,7 @@ const lists = [
 const listed: Readonly<Record<string, readonly [method: string, path: string] | 'its own test'>> = {
   listKeyrings: lists[0],
   listKeys: lists[1],
-  // Whose rows are all short.
+  // All its rows are short.
   listTransitRings: ['GET', '/transit/rings'],
   listUsers: lists[2],
   listAccounts: lists[3],
@@ -113,7 +113,7 @@ const listed: Readonly<Record<string, readonly [method: string, path: string] | 
   listAccountApiKeys: lists[5],
   searchKeyringApiKeys: lists[6],
   searchAssets: lists[7],
-  // In test/activity/search-cost.test.ts, since records are no rows.
+  // Tested in test/activity/search-cost.test.ts, since records are not rows.
   searchActivity: 'its own test',
 };
 
@@ -131,7 +131,7 @@ async function answers(status: number, call: Promise<Answer>): Promise<Answer> {
 test('no request of any kind costs more where there is much of everything', async () => {
   const { a, fill } = await appliance();
   await fill(
-    // Deleted rings stand before those that are listed.
+    // Deleted rings come before those that are listed.
     rows(
       ringColumns,
       many,
@@ -139,12 +139,12 @@ test('no request of any kind costs more where there is much of everything', asyn
     ),
     ...muchOfEverything(`'{}'`, many),
     ...usedByAll,
-    // Children of one asset, in the order of their making, each with two parents.
+    // Children of one asset, in order of creation, each with two parents.
     `INSERT INTO asset_parents (asset_seq, asset_id, parent_id) SELECT seq, id, '${one('asset_', 1)}' FROM assets WHERE seq > 1`,
     `UPDATE counts SET n = ${many}`,
   );
   for (const { endpoint, make } of sampled) {
-    // There are users already, so that nobody is let in by a link for the first.
+    // Users exist already, so the link for the first one admits no one.
     const noLink = {
       body: { token: 'x', username: 'a', email: 'a@b.c', firstName: 'a', lastName: 'b', password: 'x' },
     };
@@ -167,7 +167,7 @@ test('no request of any kind costs more where there is much of everything', asyn
     let next = '';
     await within(`${method} ${page}`, async () => {
       const { pagination } = (await answers(200, a.call(method, page, method === 'POST' ? {} : undefined))).body;
-      // The first user owns 100,000 keys, whose ids are most of what a page comes to.
+      // The first user owns 100,000 keys, whose ids make up most of the page.
       if (path === '/auth/users') assert.ok(pagination.count > 4000 && pagination.count < 5000, pagination.count);
       else assert.equal(pagination.count, 10_000);
       next = pagination.nextCursor;
@@ -197,7 +197,7 @@ test('no request of any kind costs more where there is much of everything', asyn
     answers(200, a.call('POST', '/auth/search/activity', { accountId: account, accountUid: '1' })),
   );
 
-  // Whoever holds * is spared the look at what each key may do.
+  // For a caller with * the check of each key's flags is skipped.
   const weak = await a.keyWith('user.*', 'account.*', 'keyring.*');
   await within('a user with many keys', () => answers(200, a.call('GET', '/auth/users/1', undefined, weak)));
   await within('deletion of a ring that is used', () =>
@@ -261,7 +261,7 @@ test('few rows of a page are read, and few written, before whatever else came ha
       assert.ok(body.data.length >= count, url);
     });
     assert.ok(work.done - begin >= 2 * count, `${url}: only ${work.done - begin} rows were counted`);
-    // As many as a part of a page has, or a piece of an answer of 64 KiB.
+    // No more rows than one part of a page, or a 64 KiB piece of an answer, holds.
     assert.ok(most <= 700, `${url}: ${most} rows in one go`);
   }
   // Other requests of the tenant wait for transactions.
@@ -316,7 +316,7 @@ test('many long pages at once, of many values too, give others their turns', asy
     const record = { keyid: 'apik_x', action: 'x', ringname: '', validAction: true, status: 200, props };
     await store.transaction((tx) => tx.record({ id: one('act_', n), createdAt: n, ...record }));
   }
-  /** Read as it comes, as a socket does. */
+  /** Reads the body as it comes, like a socket. */
   const read = async (method: string, path: string): Promise<void> => {
     const headers = { Authorization: `Bearer ${a.root.key}`, 'Content-Type': 'application/json' };
     const body = method === 'POST' ? '{}' : null;

@@ -1,5 +1,5 @@
-// The appliance as clients of Tang see it: paths, statuses and types as tangd has them, who may ask and how often, what
-// is recorded, and that no request makes it fail.
+// The appliance as clients of Tang see it: paths, statuses and content types as tangd has them, access and rate limits,
+// records, and that no request makes it fail.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -10,7 +10,7 @@ import { expectedX, somePoint } from '../support/tang.ts';
 
 interface Sent extends Pick<CallOptions, 'host' | 'headers'> {
   readonly from?: string;
-  /** As it is, in place of JSON. */
+  /** A raw body instead of JSON. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
 }
 
@@ -240,7 +240,7 @@ test('limits: of each address, of an IPv6 network as one, of all together; none 
     25,
   );
   now += 3_600_000;
-  // So many that not all are remembered: those beyond count as one.
+  // More than are remembered: the rest share one count.
   let passed = 0;
   for (let n = 0; n < 5000; n++) {
     now += 100;

@@ -1,4 +1,4 @@
-// Nothing of one tenant is anything in another: everything that one hands out is sent to the other's address.
+// Nothing of one tenant is valid in another: everything that one tenant returns is sent to the other's address.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';

@@ -1,4 +1,4 @@
-// Which tenant answers: by Host, by name on the machine itself; and the administrator there.
+// Selecting the tenant: by Host, or by name on the machine itself; and the local administrator.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { testAppliance } from '../support/appliance.ts';

@@ -1,5 +1,5 @@
-// The appliance as software sees it that speaks Vault transit: paths, answers, error shapes and traps as its clients
-// have them; who may do what, what is recorded, and that no request makes it fail.
+// The appliance as Vault transit clients see it: paths, answers, error shapes and quirks as those clients expect;
+// access, records, and that no request makes it fail.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -13,9 +13,9 @@ interface Sent {
   /** Absent: the root key. null: none. */
   readonly token?: string | null;
   readonly headers?: Readonly<Record<string, string>>;
-  /** As it is, in place of JSON. */
+  /** A raw body instead of JSON. */
   readonly raw?: string;
-  /** An address. */
+  /** The client's IP address. */
   readonly from?: string;
 }
 
@@ -26,7 +26,7 @@ interface Got {
   readonly headers: Headers;
 }
 
-/** With PUT and no Content-Type, as Go's clients send it. */
+/** Sends a request with PUT and no Content-Type, as Go's clients do. */
 async function v1(a: Appliance, method: string, path: string, body?: object, sent: Sent = {}): Promise<Got> {
   const { token = a.root.key, headers = {}, raw, from = '192.0.2.1' } = sent;
   const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
@@ -253,7 +253,7 @@ test('a list names all rings, or says that it cannot', async () => {
         transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
       }
     });
-  // As objects they come to more than a page is bound to.
+  // Listed in full they would exceed a page's size limit.
   await add(0, 10_000);
   const { status, body } = await v1(a, 'GET', 'transit/keys?list=true');
   assert.deepEqual([status, new Set(body.data.keys).size], [200, 10_000]);
@@ -429,7 +429,7 @@ test('what is called a hash has the length of one, signed and verified', async (
       }
     }
   }
-  // Ed25519 signs what it is given, whatever that is called.
+  // Ed25519 signs the input as given, whatever hash is named.
   const signer = await ring(a, { type: 'ed25519' });
   for (const length of [0, 1, 32, 700_000]) {
     const input = long.subarray(0, length).toBase64();
@@ -494,7 +494,7 @@ test('line ends in base64 are skipped everywhere, as Go skips them', async () =>
       assert.deepEqual([verified.status, verified.body.data?.valid], [200, true], JSON.stringify(form));
     }
   }
-  // Nothing else is skipped, and not ahead of the version.
+  // Nothing else is skipped, and nothing before the version.
   const others = [
     ` ${ciphertext}`,
     `\n${ciphertext}`,
@@ -589,7 +589,7 @@ test('a login to a tenant that there is not is answered as a wrong one, in each 
       assert.deepEqual(answers[1], answers[0], way);
       assert.deepEqual(answers[2], answers[0], way);
     }
-    // Each is slowed as the others are.
+    // Attempts for a missing name are slowed just like those for others.
     for (const name of ['blue', 'nobody']) {
       const { path, headers = {} } = ask(name);
       const from = `203.0.113.${Object.keys(ways).indexOf(way)}`;
@@ -601,7 +601,7 @@ test('a login to a tenant that there is not is answered as a wrong one, in each 
       a.advance(3_600_000);
     }
   }
-  // All else is denied alike, too.
+  // Everything else is denied alike, too.
   for (const path of [
     'transit/keys/x',
     'auth/token/lookup-self',
@@ -677,7 +677,7 @@ test('sys tells what is there, and what a token may do with it', async () => {
   for (const [path, expected] of Object.entries(paths)) {
     assert.deepEqual((await ask({ path })).body.data, { [path]: expected, capabilities: expected });
   }
-  // What is told holds.
+  // The reported capabilities hold.
   for (const [path, [first]] of Object.entries(paths)) {
     const isWrite = first === 'create';
     const { status } = await v1(
@@ -736,7 +736,7 @@ test('each item of a batch is done and recorded for itself', async () => {
   ]);
   const partial = { batch_input: batch, partial_failure_response_code: 207 };
   assert.equal((await v1(a, 'POST', `transit/encrypt/${name}`, partial)).status, 207);
-  // By both ways of requests. Statuses whose answers have no body would lose what was done.
+  // Both with and without a query. Statuses whose answers have no body would lose the results.
   for (const code of [204, 205, 304, 199, 500]) {
     for (const query of ['', '?x=1']) {
       const asked = { ...partial, partial_failure_response_code: code };
@@ -944,7 +944,7 @@ test('tokens look themselves up; AppRole answers the key as the token', async ()
   isRefused(await login({ role_id: keyid, secret_id: key }), 400, wrong);
 });
 
-/** Logs in by AppRole from an address, and answers status, error and how long to wait. */
+/** Logs in by AppRole from an address, and returns status, error and the time to wait. */
 async function roleLogin(a: Appliance, role: string, secret: string, from = '192.0.2.1') {
   const asked = { role_id: role, secret_id: secret };
   const { status, body, headers } = await v1(a, 'PUT', 'auth/approle/login', asked, { token: null, from });
@@ -1018,6 +1018,37 @@ test('no number of AppRole logins at once gets past the count; what cannot be a 
     (await Promise.all(rights)).every(([status]) => status === 200),
     'those that are right, all at once',
   );
+});
+
+test('AppRole logins tell neither which tenants there are nor which hosts are one of theirs', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'default', hosts: [] },
+      { name: 'alpha', hosts: ['alpha.test', 'other.test'] },
+    ],
+  });
+  const statusFor = async (headers: Record<string, string>, role = 'r', secret = 'kms_wrong') => {
+    const asked = { token: null, from: '192.0.2.1', headers };
+    return (await v1(a, 'PUT', 'auth/approle/login', { role_id: role, secret_id: secret }, asked)).status;
+  };
+  for (const name of ['alpha', 'beta']) {
+    const statuses = [];
+    for (let n = 0; n < 6; n++) statuses.push(await statusFor({ 'X-Vault-Namespace': name }));
+    assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429], name);
+  }
+  for (const host of ['alpha.test', 'other.test', 'beta.test']) {
+    const statuses = [];
+    for (let n = 0; n < 6; n++) statuses.push(await statusFor({ Host: host }));
+    assert.deepEqual(statuses, [400, 400, 400, 400, 400, 429], host);
+  }
+
+  // Each name of a tenant allows no tries of its own: while one waits, the others answer like a wrong secret.
+  a.advance(3_600_000);
+  const root = a.tenants[1]?.root ?? assert.fail();
+  for (let n = 0; n < 5; n++) assert.equal(await statusFor({ Host: 'alpha.test' }, root.keyid), 400);
+  assert.equal(await statusFor({ Host: 'other.test' }, root.keyid, root.key), 400);
+  a.advance(60_000);
+  assert.equal(await statusFor({ Host: 'other.test' }, root.keyid, root.key), 200);
 });
 
 test('on one of three nodes the first wrong AppRole login counts for all of them', async () => {
@@ -1172,7 +1203,7 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
     assert.equal(answer.status, 400, `${method} ${path} ${answer.text}`);
     assert.match(answer.body.message, /custody server/);
   }
-  // Whoever is not let in by a flag for the name learns nothing.
+  // A caller without a flag for the name learns nothing.
   const stranger = await a.keyWith('keyring.elsewhere.*', 'asym.elsewhere.*', 'transit.elsewhere.*');
   for (const [method, path, body] of [...asked, ...theirs]) {
     const { status, text } = await a.call(method, path, body, { key: stranger.key });

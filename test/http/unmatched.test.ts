@@ -34,7 +34,7 @@ test('another method on a known path is 405, says which it takes and is recorded
     const methods = paths.get(plain) ?? new Set();
     paths.set(plain, methods.add(method));
   }
-  // `/assets/search` and the like are no ids of `/assets/{id}`.
+  // `/assets/search` and the like are not taken for `/assets/{id}`.
   assert.deepEqual([...(paths.get('/assets/search') ?? [])], ['POST']);
   for (const [path, allowed] of paths) {
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND']) {

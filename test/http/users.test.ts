@@ -1,4 +1,4 @@
-// Users over HTTP: what the rules say beyond the tables that all endpoints go through.
+// Users over HTTP: rules beyond the tables that cover all endpoints.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Answer, type Appliance, testAppliance } from '../support/appliance.ts';

@@ -1,5 +1,5 @@
-// The app behind a real socket: what the Node adapter makes of bodies that are too large, cut, encoded in pieces or not
-// read.
+// The app behind a real socket: how the Node adapter handles bodies that are too large, cut off, chunked or left
+// unread.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -22,7 +22,7 @@ before(async () => {
 
 after(() => endServer(server));
 
-/** Sends bytes as they are; answers everything that comes until the other side closes. */
+/** Sends raw bytes; returns everything that comes until the other side closes. */
 function exchange(...parts: readonly (string | Uint8Array)[]): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -108,7 +108,7 @@ test('a request that ends before its body leaves nothing behind', async () => {
   assert.ok((await a.activity()).length <= before + 2);
 });
 
-// What an answer from the headers looks like to those who send a body.
+// Answers that are decided by the headers alone, to clients that send a body.
 
 const megabyte = `{"name":"${'x'.repeat(1024 * 1024 - 20)}"}`;
 const strangers: readonly (readonly [name: string, status: number, line: string, ...headers: string[]])[] = [
@@ -134,10 +134,10 @@ for (const [name, status, line, ...headers] of strangers) {
     const chunked = [head(line, ...headers, json, 'Transfer-Encoding: chunked'), chunk] as const;
     for (let n = 0; n < 3; n++) {
       assert.match(await exchange(head(line, ...headers, json, length), megabyte), answer);
-      // The connection is closed for its length or its framing; nothing of the answer may be lost for that.
+      // The connection is closed because of the length or the framing; the answer must arrive whole nevertheless.
       const longer = `Content-Length: ${megabyte.length * 6}`;
       assert.match(await exchange(head(line, ...headers, json, longer), ...Array(6).fill(megabyte)), answer);
-      // Of a body in chunks the length is not known before it is there.
+      // The length of a chunked body is not known in advance.
       if (status !== 413) assert.match(await exchange(...chunked, '0\r\n\r\n'), answer);
     }
     const going = [line, 'Host: kms.test', ...headers, json, length, '', ''].join('\r\n');
@@ -164,7 +164,7 @@ test('whoever has a credential is told to go on, and is asked for no body where 
   assert.deepEqual([last?.keyid, last?.action, last?.status], [keyid, 'keyring.create', 403]);
 });
 
-/** Some that are none, some that only a parser of addresses can tell, and one for each end of a port's range. */
+/** Invalid hosts, some that only an address parser recognises, and hosts for each end of a port's range. */
 const hosts = [
   ...['a', 'A', 'a.b', 'a_b', '-', 'a..b', '1.2.3.4.5', '999.1.1.1', '0x7f.1', '[::1]', '[::1', 'a b', 'a/b', 'ä'],
   ...['a:', 'a:0', 'a:1', 'a:80', 'a:999', 'a:1000', 'a:9999', 'a:59999', 'a:60000', 'a:65535', 'a:65536', 'a:99999'],

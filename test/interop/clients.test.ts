@@ -1,5 +1,5 @@
-// Those clients that Debian and PyPI bring, against an appliance served from the sources. All of them, against the
-// executable: scripts/interop.
+// Clients from Debian and PyPI, against an appliance served from the sources. scripts/interop runs all of them against
+// the executable.
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { clients } from './clients/all.ts';

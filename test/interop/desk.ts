@@ -1,5 +1,5 @@
-// An appliance in a process of its own, as it is served to other software, and what clients need to work with it:
-// tokens, environments, files, and the commands of `kms` itself.
+// An appliance in a process of its own, as served to other software, and everything clients need to work with it:
+// tokens, environments, files, and `kms` commands.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,42 +22,45 @@ interface RunOptions {
 type Env = Readonly<Record<string, string>>;
 
 export interface Desk {
-  /** Gone at the end. */
+  /** Working directory, removed at the end. */
   readonly dir: string;
-  /** Where the appliance answers as Vault does. */
+  /** Address of the Vault-compatible listener. */
   readonly address: string;
-  /** Where it answers as tangd does. */
+  /** URL of the Tang listener. */
   readonly tang: string;
-  /** Where it answers as itself. */
+  /** URL of the native API. */
   readonly url: string;
   readonly root: { readonly key: string; readonly keyid: string };
   path(...parts: string[]): string;
   write(name: string, text: string | Uint8Array): string;
-  /** `kms` with these arguments, to this appliance, with every right. Throws unless it ends with 0. */
+  /** Runs `kms` with these arguments on this appliance, with all rights. Throws unless it exits with 0. */
   kms(...args: string[]): Promise<string>;
-  /** A program with these arguments. Throws unless it ends with 0. */
+  /** Runs a program with these arguments. Throws unless it exits with 0. */
   run(program: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** The same; must end with another code than 0. */
+  /** Runs a program that must exit with another code than 0. */
   refused(program: string, args: readonly string[], options?: RunOptions): Promise<Ran>;
-  /** A program that goes on until `end`, in a process group of its own. */
+  /** Starts a program that runs until `end`, in a process group of its own. */
   start(program: string, args: readonly string[], options?: RunOptions): Started;
-  /** An API key that has these flags and no others. */
+  /** Makes an API key with exactly these flags. */
   token(...flags: string[]): Promise<{ readonly key: string; readonly keyid: string }>;
-  /** What clients of Vault look at. */
+  /** Environment for Vault clients. */
   vault(token: string): Env;
-  /** What `kms` and its plugins look at, with a directory in front of the others where programs are. */
+  /** Environment for `kms` and its plugins, with a directory at the front of PATH for their programs. */
   own(key: string): Env;
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 interface Started {
   output(): string;
-  /** Resolves once there is something where `look` looks. Throws when it has ended, or after a minute. */
+  /** Resolves once `look` succeeds. Throws if the program ends first, or after a minute. */
   until(what: string, look: () => Promise<unknown>): Promise<void>;
   end(): Promise<void>;
 }
 
-/** `program` is the executable, or what runs it from the sources; `recorder` is told what clients ask. */
+/**
+ * Opens a desk. `program` is the executable, or the command that runs it from the sources; `recorder` receives the
+ * clients' requests.
+ */
 export async function openDesk(program: readonly [string, ...string[]], recorder?: Recorder): Promise<Desk> {
   const dir = mkdtempSync(join(tmpdir(), 'kms-interop-'));
   const path = (...parts: string[]): string => join(dir, ...parts);
@@ -65,7 +68,7 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
   mkdirSync(path('bin'));
   const data = path('kms-data');
   const [command, ...before] = program;
-  // Nothing of whoever runs this reaches a client, but for where programs, certificates and caches of Go are.
+  // Clients see nothing of the caller's environment except PATH, certificates and Go's caches.
   const base: Env = {
     PATH: `${path('bin')}${delimiter}${process.env.PATH ?? ''}${delimiter}/usr/sbin${delimiter}/sbin`,
     HOME: path('home'),
@@ -197,7 +200,7 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
   }
 }
 
-/** The end of what a program said, on one line. */
+/** The end of a program's output, on one line. */
 export function lastOf(text: string): string {
   return text.trim().split('\n').slice(-6).join(' | ').slice(-800);
 }

@@ -1,5 +1,5 @@
-// Installing clients from several processes at once, with pretended Go and Python, which are slow and leave half of
-// what they make where they are cut off.
+// Installing clients from several processes at once, with fake Go and Python programs that are slow and leave partial
+// output when they are cut off.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Says in a log when it begins and ends, in which at no time two may be under way. */
+/** Logs its begin and end; no two may overlap. */
 const slow = (work: string): string => `#!/bin/sh
 echo "begin $$" >> "$LOG"
 ${work}
@@ -61,7 +61,7 @@ test('several processes that install the same for the first time do so once, and
   const goProgram = "goProgram('example.org/cmd/age', 'v1')";
   const python = "pythonPrograms('hvac==1')";
   try {
-    // Cut off in the middle, with all that it started.
+    // Killed halfway, with all its processes.
     const cut = install(goProgram);
     for (let n = 0; n < 200 && !existsSync(join(place, 'go/age@v1.new/age')); n++) await delay(50);
     process.kill(-(cut.pid ?? 0), 'SIGKILL');
@@ -75,7 +75,7 @@ test('several processes that install the same for the first time do so once, and
     assert.equal(execFileSync(program, { encoding: 'utf8' }), 'whole\n');
     assert.equal(await readFile(join(bin, 'hvac'), 'utf8'), 'whole\n');
     const lines = await ran();
-    // Go once, Python once, and pip, which a fresh environment has, once: none during another.
+    // Go once, Python once, and pip once, which a fresh environment contains: none of them overlaps another.
     assert.equal(lines.length, 6, lines.join());
     for (let at = 0; at < lines.length; at += 2) assert.equal(lines[at]?.replace('begin', 'end'), lines[at + 1]);
     assert.equal(await made(install(goProgram)), program);

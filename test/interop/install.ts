@@ -1,7 +1,7 @@
-// How each client gets onto this machine: by its own registry's ordinary client, at a version that is fixed here, into
-// a directory of its own (`KMS_INTEROP` names another). What Go, pip and Maven keep for themselves stays where they
-// keep it. Debian's packages are the system's: they are installed where that is allowed, and taken as they are. Whoever
-// else installs into the same directory waits, and what was cut off is not taken for whole.
+// Installs each client on this machine: by its own package manager, at a fixed version, into a directory of its own
+// (`KMS_INTEROP` names another). Caches of Go, pip and Maven stay in their usual places. Debian's packages belong to
+// the system: they are installed if allowed, and used as they are. Concurrent installations into the same directory
+// wait for each other, and an interrupted one is not mistaken for complete.
 import { type ExecFileException, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url';
 import { paths } from '../../build/paths.ts';
 import { lastOf } from './desk.ts';
 
-/** A client that cannot be had here. */
+/** A client that can't be installed here. */
 export class Absent extends Error {}
 
 const place = process.env.KMS_INTEROP || join(paths.root, '.cache/interop');
 const programs = fileURLToPath(new URL('programs', import.meta.url));
 
-/** An hour: most of them take a few minutes to compile, the API server of Kubernetes more. */
+/** Limited to an hour: most of them take a few minutes to compile, the API server of Kubernetes more. */
 function run(program: string, args: readonly string[], cwd = place, env: Record<string, string> = {}): Promise<string> {
   mkdirSync(place, { recursive: true });
   return new Promise((resolve, reject) => {
@@ -29,20 +29,20 @@ function run(program: string, args: readonly string[], cwd = place, env: Record<
   });
 }
 
-/** Maven says first what is wrong; others say it last. */
+/** Maven reports the cause first; others report it last. */
 function whyOf(text: string): string {
   const errors = text.split('\n').filter((line) => line.includes('[ERROR] '));
   return errors.length > 0 ? errors.slice(0, 3).join(' | ') : lastOf(text);
 }
 
-/** Of a program of our own: that it does not compile is our fault. */
+/** Builds a program of our own: a compile error is our fault, and not `Absent`. */
 function compile(...args: Parameters<typeof run>): Promise<string> {
   return run(...args).catch((error: Error) => {
     throw new Error(error.message);
   });
 }
 
-/** Where a program of the system is; undefined where there is none. */
+/** Path of a system program; undefined if it is not installed. */
 export function found(name: string): string | undefined {
   const directories = `${process.env.PATH ?? ''}${delimiter}/usr/local/go/bin${delimiter}/usr/sbin${delimiter}/sbin`;
   return directories
@@ -65,7 +65,7 @@ function needed(name: string, brings: string): string {
 }
 
 /**
- * One at a time, whichever process does it: the lock is held by a child, which ends, and lets go of it, with this
+ * Runs `work` under a lock across processes. A child process holds the lock, and ends and releases it with this
  * process, however that ends.
  */
 async function alone<T>(work: () => Promise<T>): Promise<T> {
@@ -86,7 +86,7 @@ async function alone<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Installs into a directory beside, which gets its name once it is whole. */
+/** Installs into a draft directory, which gets its name once it is complete. */
 async function whole(directory: string, install: (draft: string) => Promise<unknown>): Promise<void> {
   const draft = `${directory}.new`;
   for (const each of [draft, directory]) rmSync(each, { recursive: true, force: true });
@@ -96,7 +96,7 @@ async function whole(directory: string, install: (draft: string) => Promise<unkn
 
 const go = (): string => process.env.KMS_GO || needed('go', 'it comes with Go');
 
-/** The program of a module that can be installed as it is, such as `filippo.io/age/cmd/age`. */
+/** A program of a module that can be installed directly, such as `filippo.io/age/cmd/age`. */
 export async function goProgram(command: string, version: string): Promise<string> {
   const name = command.split('/').at(-1) ?? command;
   const directory = join(place, 'go', `${name}@${version}`);
@@ -108,7 +108,7 @@ export async function goProgram(command: string, version: string): Promise<strin
   return path;
 }
 
-/** The program of a module whose go.mod replaces others: it is built where the module was unpacked. */
+/** A program of a module with `replace` directives in its go.mod, built in its unpacked source. */
 export async function goModuleProgram(module: string, version: string, command: string): Promise<string> {
   const name = command.split('/').at(-1) ?? command;
   const directory = join(place, 'go', `${name}@${version}`);
@@ -124,8 +124,8 @@ export async function goModuleProgram(module: string, version: string, command: 
 }
 
 /**
- * The directory of programs of Kubernetes, such as `kube-apiserver`. Its go.mod replaces its parts by directories that
- * its module does not have: they are taken as the modules that they are published as. Two gigabytes of what Go keeps.
+ * The directory of Kubernetes programs, such as `kube-apiserver`. Its go.mod replaces its parts by directories that its
+ * module lacks: their published modules are used instead. Takes two gigabytes of Go's caches.
  */
 export async function kubernetesPrograms(version: string, ...names: readonly string[]): Promise<string> {
   const directory = join(place, 'go', `kubernetes@${version}`);
@@ -149,7 +149,7 @@ export async function kubernetesPrograms(version: string, ...names: readonly str
 }
 
 /**
- * A program of test/interop/programs/go, over a library. Built each time, which Go does at once where nothing changed.
+ * A program of test/interop/programs/go, built with a library. Built each time, which is instant if nothing changed.
  */
 export async function goLibraryProgram(name: string): Promise<string> {
   const path = join(place, 'go', name);
@@ -165,17 +165,17 @@ export async function goVersion(module: string): Promise<string> {
   return (await run(go(), ['list', '-m', '-f', '{{.Version}}', module], join(programs, 'go'))).trim();
 }
 
-/** The version of Go, whose standard library is what is tried. */
+/** The version of Go, whose standard library is under test. */
 export async function goItself(): Promise<string> {
   return (await run(go(), ['env', 'GOVERSION'])).trim();
 }
 
-/** The directory of an environment's programs with these packages in it, each `NAME==VERSION`. */
+/** The programs' directory of a virtual environment with these packages, each `NAME==VERSION`. */
 export async function pythonPrograms(...packages: readonly string[]): Promise<string> {
   const environment = join(place, packages.join('+'));
   const bin = join(environment, 'bin');
   await alone(async () => {
-    // Not by another name: an environment knows where it lies.
+    // Not moved into place: an environment contains its own path.
     if (existsSync(join(bin, '.complete'))) return;
     rmSync(environment, { recursive: true, force: true });
     await run(needed('python3', 'Debian has python3 and python3-venv'), ['-m', 'venv', environment]);
@@ -185,7 +185,10 @@ export async function pythonPrograms(...packages: readonly string[]): Promise<st
   return bin;
 }
 
-/** What starts the program of test/interop/programs/java, over a library of Maven's: `java` and its arguments. */
+/**
+ * The command that runs the program of test/interop/programs/java, built with a Maven library: `java` and its
+ * arguments.
+ */
 export async function mavenProgram(main: string): Promise<readonly [string, ...string[]]> {
   const java = needed('java', 'Debian has default-jdk-headless');
   const maven = needed('mvn', 'Debian has maven');
@@ -198,7 +201,7 @@ export async function mavenProgram(main: string): Promise<readonly [string, ...s
   return [java, '-cp', `${join(target, 'classes')}${delimiter}${join(target, 'libraries')}/*`, main];
 }
 
-/** Programs of Debian's packages, installed where they are missing and this may install them. */
+/** Programs of Debian's packages, which are installed if they are missing and this user may do so. */
 export async function debianPrograms(programs: Readonly<Record<string, string>>): Promise<void> {
   const missing = (): string[] => {
     const absent = Object.entries(programs).filter(([program]) => !found(program));

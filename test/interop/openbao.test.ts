@@ -1,5 +1,5 @@
-// What OpenBao answered to the same requests (test/interop/record.ts), and what the appliance does: the same status and
-// the same errors, but for what is listed here with its reason.
+// The appliance answers the same requests (test/interop/record.ts) as OpenBao did, with the same status and the same
+// errors, except for the differences listed here with their reasons.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ const recorded: { readonly told: readonly Told[] } = JSON.parse(
   readFileSync(new URL('openbao.json', import.meta.url), 'utf8'),
 );
 
-/** By the request's number. */
+/** Reasons for differences, by the request's number. */
 const empty = 'OpenBao tells the ring: the appliance answers nothing, which Ceph wants and all others take';
 const differences: Readonly<Record<number, string>> = {
   2: empty,

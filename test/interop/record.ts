@@ -1,4 +1,4 @@
-// Asks an OpenBao at `BAO_ADDR` everything, and writes down what it answers: `record.ts VERSION`.
+// Sends all requests to an OpenBao at `BAO_ADDR`, and records its answers: `record.ts VERSION`.
 import { writeFileSync } from 'node:fs';
 import { askAll } from './requests.ts';
 

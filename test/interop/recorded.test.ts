@@ -1,5 +1,5 @@
-// The requests of real clients (`scripts/interop --record` writes them down), asked again exactly as they were sent, of
-// an appliance that is served: the same status, and the same in all that those clients look at.
+// Recorded requests of real clients (`scripts/interop --record` writes them) are sent again unchanged to a served
+// appliance: the status must match, and every field that those clients read.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
@@ -35,7 +35,7 @@ interface Answered {
   readonly type: string | undefined;
 }
 
-/** Without a header that was not said, but for those that every request needs. */
+/** Sends only the recorded headers, and those that every request needs. */
 function asked(
   origin: string,
   ask: string,
@@ -65,7 +65,7 @@ async function token(flags: readonly string[]): Promise<string> {
   return JSON.parse(text).key;
 }
 
-/** What a command did to a ring while the requests were recorded. */
+/** Repeats a command that changed a ring during the recording. */
 async function command(text: string): Promise<void> {
   const [, verb, name, ...options] = text.split(' ');
   const body = { type: options[options.indexOf('--type') + 1] ?? '', derived: options.includes('--derived') };

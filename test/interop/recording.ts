@@ -1,5 +1,5 @@
-// What real clients ask, written down so that it can be asked again without them: requests as they were sent, but for
-// secrets and what changes from run to run, which names in angle brackets stand for.
+// Records real clients' requests so that they can be replayed without the clients: unchanged, except that names in
+// angle brackets replace secrets and values that differ between runs.
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { connect } from 'node:net';
@@ -13,7 +13,7 @@ interface AskedStep {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly status: number;
-  /** Of the answer, what the client looks at: `errors` of refusals, else by the path. */
+  /** The fields of the answer that the client reads: `errors` of refusals, otherwise by path. */
   readonly reads?: Readonly<Record<string, unknown>>;
 }
 
@@ -23,7 +23,7 @@ export interface Recording {
   readonly steps: readonly Step[];
 }
 
-/** What is looked at by clients, by the end of a path: the text of a field, its value, or its type alone. */
+/** Fields that clients read, by the end of a path: a field's text, its value, or only its type. */
 const looked: readonly (readonly [path: RegExp, fields: readonly string[]])[] = [
   [/\/(?:encrypt|rewrap)\/[^/]+$/, ['data.ciphertext', 'data.batch_results']],
   [/\/decrypt\/[^/]+$/, ['data.plaintext', 'data.batch_results']],
@@ -42,7 +42,7 @@ function fieldAt(value: unknown, path: string): unknown {
   }, value);
 }
 
-/** Of one answer. */
+/** The fields read from one answer. */
 export function readsOf(ask: string, status: number, text: string): Readonly<Record<string, unknown>> | undefined {
   if (text === '') return undefined;
   const body: unknown = JSON.parse(text);
@@ -53,7 +53,7 @@ export function readsOf(ask: string, status: number, text: string): Readonly<Rec
   return Object.fromEntries(reads.filter(([, value]) => value !== undefined));
 }
 
-/** Without what differs each time: seconds, public keys, what other rings there are. */
+/** Replaces values that differ each time: seconds, public keys, names of other rings. */
 function steady(value: unknown, name = ''): unknown {
   if (typeof value === 'number' && value > 1_000_000_000) return '<seconds>';
   if (['public_key', 'creation_time', 'data.keys.0'].includes(name)) return `<${typeof value}>`;
@@ -66,7 +66,7 @@ const notKept = /^(?:host|user-agent|accept-encoding|connection|content-length)$
 const payload = /vault:v[0-9]+:([A-Za-z0-9+/=]{16,})/g;
 const plaintext = /"(?:plaintext|input)": ?"([A-Za-z0-9+/]{22,}=*)"/g;
 
-/** Stands between clients and an appliance. */
+/** A proxy between clients and an appliance. */
 export class Recorder {
   #names = new Map<string, string>();
   #lasting: readonly (readonly [secret: string, name: string])[] = [];
@@ -84,7 +84,7 @@ export class Recorder {
       });
       onward.on('error', () => outgoing.destroy()).end(sent);
     });
-    // LIST, which Node does not read, goes on as it came, and is not written down.
+    // LIST, which Node can't parse, is forwarded as it came and not recorded.
     server.on('clientError', (error, socket) => {
       const { hostname, port } = new URL(address);
       const onward = connect(Number(port), hostname, () => onward.write(packetOf(error) ?? ''));
@@ -96,7 +96,7 @@ export class Recorder {
     return `http://127.0.0.1:${at !== null && typeof at === 'object' ? at.port : 0}`;
   }
 
-  /** From now on `secret` is `<name>`. */
+  /** Replaces `secret` by `<name>` from now on. */
   name(secret: string, name: string): void {
     this.#names.set(secret, `<${name}>`);
   }
@@ -111,14 +111,14 @@ export class Recorder {
     this.#steps.push({ kms });
   }
 
-  /** Throws if a client was answered with a 5xx: what clients do wrong is never a fault of the server's. */
+  /** Throws if a client was answered with a 5xx: a client's mistake is never a server fault. */
   refuseFaults(): void {
     for (const step of this.#steps) {
       if ('ask' in step && step.status >= 500) throw new Error(`${step.ask} was answered with ${step.status}`);
     }
   }
 
-  /** All since the last time; of the names, those from before the first time stay. */
+  /** Returns all steps since the last call; names from before the first call stay. */
   take(): readonly Step[] {
     const steps = this.#steps;
     this.#steps = [];
@@ -141,7 +141,7 @@ export class Recorder {
       return n % 2 === 0 && !notKept.test(name) ? [[name, this.#hide(rawHeaders[n + 1] ?? '')] as const] : [];
     });
     const body = this.#hide(sent);
-    // A message of which a client altered a character: no answer has had it.
+    // A message that the client altered in one character: no answer contained it.
     const isAltered = body.search(payload) >= 0;
     for (const [, secret = ''] of told.matchAll(payload)) {
       if (!this.#names.has(secret)) this.name(secret, `made ${this.#names.size}`);
@@ -170,16 +170,16 @@ function alteredPayload(whole: string): string {
   return whole.replace(/:[^:]+$/, ':<altered>');
 }
 
-/** Asks again, one after the other; names stand for what these answers had. */
+/** Sends recorded steps again, in order; names are replaced by this run's values. */
 export class Replay {
   readonly #values = new Map<string, string>();
 
-  /** From now on `<name>` is `value`. */
+  /** Replaces `<name>` by `value` from now on. */
   set(name: string, value: string): void {
     this.#values.set(name, value);
   }
 
-  /** With values for names. Bytes that have none yet are chosen. */
+  /** Replaces names by their values. Names of bytes without a value get random ones. */
   fill(text: string): string {
     return text.replaceAll(/<([a-z0-9 ]+)>/g, (_whole, name: string) => {
       const known = this.#values.get(name);
@@ -192,7 +192,10 @@ export class Replay {
     });
   }
 
-  /** What differs from what was expected; undefined where nothing does. Names without a value yet get theirs. */
+  /**
+   * The first difference from the expected value; undefined if there is none. Names without a value take it from
+   * `actual`.
+   */
   difference(expected: unknown, actual: unknown, at = ''): string | undefined {
     if (typeof expected === 'string') return this.#textDifference(expected, actual, at);
     if (expected === null || typeof expected !== 'object') {

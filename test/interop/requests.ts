@@ -1,10 +1,10 @@
-// The same requests to OpenBao and to the appliance: what each answers, as far as programs go by it. Text behind a `$`
-// stands for what an earlier answer had.
+// The same requests to OpenBao and to the appliance, with the parts of the answers that programs rely on. Text after a
+// `$` stands for a value of an earlier answer.
 
 export interface Step {
   readonly ask: string;
   readonly body?: unknown;
-  /** Sent as it is. */
+  /** A raw body, sent unchanged. */
   readonly raw?: string;
   readonly type?: string;
   /** Absent: the root token. */
@@ -15,11 +15,11 @@ export interface Step {
 
 export interface Told {
   readonly status: number;
-  /** Absent where there are none. */
+  /** Absent if there are none. */
   readonly errors?: readonly string[];
-  /** The names of what is in `data`. */
+  /** Names of the fields in `data`. */
   readonly data?: readonly string[];
-  /** What was decrypted, or verified. */
+  /** The decrypted plaintext, or the result of verifying. */
   readonly value?: unknown;
 }
 
@@ -132,7 +132,7 @@ export const steps: readonly Step[] = [
   { ask: 'POST transit/keys/listed/config', body: { deletion_allowed: [true] } },
 ];
 
-/** Asks everything in order. `url` ends with `/v1/`. */
+/** Sends all requests in order. `url` ends with `/v1/`. */
 export async function askAll(
   url: string,
   token: string,

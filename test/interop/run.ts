@@ -1,6 +1,6 @@
-// Lets real clients work with an appliance that the executable serves, and prints a line for each client and scenario:
-// `run.ts [--record|--install] [NAME…]`. Nothing is counted that did not run; what could not be had is said, with the
-// reason.
+// Runs real clients against an appliance that the executable serves, and prints a line for each client and scenario:
+// `run.ts [--record|--install] [NAME…]`. Only scenarios that ran are counted; clients that could not be installed are
+// reported with the reason.
 import { execFileSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { paths } from '../../build/paths.ts';
@@ -31,7 +31,7 @@ let failed = 0;
 let absent = 0;
 const recorder = new Recorder();
 await using desk = await openDesk([paths.executable], recorder);
-// What was started ends with this.
+// Ends the child processes with this process.
 for (const [signal, code] of [
   ['SIGINT', 130],
   ['SIGTERM', 143],
@@ -64,7 +64,7 @@ async function each({ name, from, install }: (typeof clients)[number]): Promise<
       }
     }
     const steps = recorder.take();
-    // What is installed for the gate needs no recording.
+    // Clients that the gate installs need no recording.
     if (
       records &&
       failed === failedBefore &&

@@ -1,5 +1,5 @@
-// What the guide for developers has by the time it comes to other languages: a served appliance, a ring with its
-// private key, an API key in a file, and an encrypted file.
+// The state of the developer guide before its chapters on other languages: a served appliance, a ring with its private
+// key, an API key in a file, and an encrypted file.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { type ServedDesk, servedDesk } from '../cli/served.ts';
 const guide = readFileSync(new URL('../../docs/guide-developer.md', import.meta.url), 'utf8');
 
 export interface GuideDesk extends ServedDesk {
-  /** What a program prints that ends well. */
+  /** Output of a program, which must succeed. */
   run(command: string, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<string>;
 }
 
@@ -46,7 +46,7 @@ export function programOf(language: string, url: string): string {
   return (found[0]?.[1] ?? '').replaceAll('http://127.0.0.1:8080', url);
 }
 
-/** The words of a command of the guide that begins so. */
+/** The words of the guide's command with this beginning. */
 export function commandOf(beginning: string): readonly string[] {
   const line = guide.split('\n').find((each) => each.startsWith(`$ ${beginning}`)) ?? assert.fail(beginning);
   return line.slice(2).split(' ');

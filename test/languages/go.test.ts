@@ -1,5 +1,5 @@
-// The Go of the guide for developers; and Go's crypto/hpke, which opens what is sealed here, slots of a seal among it,
-// and seals what is opened here.
+// The Go programs of the developer guide; and Go's crypto/hpke, which opens messages sealed here, including slots of a
+// seal, and seals messages that are opened here.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -58,13 +58,13 @@ test("what X-Wing seals here Go's crypto/hpke opens, and the other way round; sl
     asked.push({ ...both, PublicKey: text(xWingPublicKey(seed)), Plaintext: text(plain) });
     return { seed, Info, Aad, plain };
   });
-  const frozen = JSON.parse(readFileSync(new URL('../compat/seal-3.json', import.meta.url), 'utf8'));
+  const frozen = JSON.parse(readFileSync(new URL('../compat/seal-1.json', import.meta.url), 'utf8'));
   const { appliance, slots } = JSON.parse(frozen.seal);
   for (const { id, kind, wrapped } of slots) {
     const both = Buffer.from(wrapped, 'base64url');
     asked.push({
-      Seed: text(hkdfSha256(Buffer.from(frozen.secrets[kind], 'hex'), 'kms/slot/v3/mlkem768-x25519', 32)),
-      Info: text(utf8('kms/slot/v3')),
+      Seed: text(hkdfSha256(Buffer.from(frozen.secrets[kind], 'hex'), 'kms/slot/v1/mlkem768-x25519', 32)),
+      Info: text(utf8('kms/slot/v1')),
       Aad: text(utf8(`${appliance}/${id}`)),
       Enc: text(both.subarray(0, 1120)),
       Ciphertext: text(both.subarray(1120)),

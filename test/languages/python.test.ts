@@ -1,5 +1,5 @@
-// The Python of the guide for developers: a client that is generated from the description, with the libraries that the
-// guide names, reads what the command line wrote, and writes what it reads.
+// The Python programs of the developer guide: a client generated from the description, with the libraries that the
+// guide names, reads the command line's files and writes files that it reads.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,4 @@
-// Opens the keys of test/vectors/ring-keys.json, which its argument names, by the standard library alone.
+// Opens the keys of test/vectors/ring-keys.json, whose path is its argument, with the standard library alone.
 package main
 
 import (

@@ -1,3 +1,4 @@
+// Addresses and blocks of addresses: canonical forms, and agreement with Node's own rules.
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { describe, it } from 'node:test';
@@ -20,7 +21,7 @@ describe('canonicalBlock', () => {
     ['::/0', '::/0'],
     ['::', '::'],
     ['::1', '::1'],
-    // RFC 5952 §4.2: one zero is no run, the longest run goes, of two equal ones the first.
+    // RFC 5952 §4.2: a single zero field is not shortened, the longest run is, and of two equal runs the first.
     ['2001:db8:0:1:1:1:1:1', '2001:db8:0:1:1:1:1:1'],
     ['2001:0:0:1:0:0:0:1', '2001:0:0:1::1'],
     ['2001:db8:0:0:1:0:0:1', '2001:db8::1:0:0:1'],
@@ -103,7 +104,7 @@ it('which addresses a block holds is as Node has it', () => {
     assert.ok(canonical);
     const set = addressSet([canonical]);
     for (const address of [block, other]) {
-      // Node counts a mapped address among both kinds.
+      // Node matches a mapped address against both kinds.
       if (addressBytes(address)?.length !== addressBytes(block)?.length) continue;
       assert.equal(set.has(address), list.check(address, family), `${canonical} ${address}`);
     }
@@ -137,11 +138,11 @@ it('a set of blocks', () => {
   ]) {
     for (const time of [1, 2]) assert.equal(set.has(address), false, `${address} ${time}`);
   }
-  // All of IPv6 holds no IPv4 address, however that is written.
+  // A block of all IPv6 contains no IPv4 address, however that is written.
   assert.equal(addressSet(['::/0']).has('::ffff:192.0.2.1'), false);
   assert.equal(addressSet(['0.0.0.0/0']).has('::ffff:192.0.2.1'), true);
   assert.equal(addressSet([]).has('192.0.2.1'), false);
-  // What it remembers is bounded, and right.
+  // The cache is bounded, and its results are right.
   for (let i = 0; i < 1000; i++) assert.equal(set.has(`10.0.${i >> 8}.${i & 255}`), true);
   assert.equal(set.has('10.0.0.0'), true);
 });

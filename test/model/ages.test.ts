@@ -1,3 +1,4 @@
+// Ages such as `30d`: parsing and formatting.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

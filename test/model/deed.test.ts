@@ -1,4 +1,4 @@
-// What a record says was done, written and read again.
+// Details of what was done in an activity record, written and read again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Deed, deedOf, deedProps } from '../../src/model/deed.ts';

@@ -1,4 +1,4 @@
-// Permission flags: what each grants and does not, what covers what, and which rings a set names.
+// Permission flags: what each grants and does not, which flags cover others, and which rings a set of flags names.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

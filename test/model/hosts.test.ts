@@ -1,4 +1,4 @@
-// Hosts and what stands behind them have one form each; what is no host has none.
+// Hosts and their ports have one canonical form each; texts that are no host have none.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalHost, isLoopbackHost, readAuthority } from '../../src/model/hosts.ts';
@@ -60,7 +60,7 @@ test('an authority is a host, and perhaps a port', () => {
   ]) {
     assert.equal(readAuthority(text), undefined, text);
   }
-  // What it remembers is bounded, and right.
+  // The cache is bounded, and its results are right.
   for (let n = 0; n < 1000; n++) assert.equal(readAuthority(`h${n}:1`)?.host, `h${n}`);
   assert.equal(readAuthority('a:80')?.text, 'a:80');
 });

@@ -1,3 +1,4 @@
+// Containment of JSON values, as searches by props use it.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

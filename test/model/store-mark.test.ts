@@ -1,5 +1,5 @@
 // Marks of one history never look like a fork, in whatever order they are compared; marks of two histories do, as far
-// as the runs that are kept reach.
+// back as runs are kept.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ import { formatMark, isFork, type Mark, parseMark, runsKept, withRun } from '../
 let tags = 0;
 const newTag = (): string => (++tags).toString(16).padStart(16, '0');
 
-/** A history from `start` on: each number is a run with so many transactions. Every mark that somebody may see. */
+/** Every mark visible in a history that begins at `start`; each length is a run with that many transactions. */
 function lived(start: Mark, lengths: readonly number[]): Mark[] {
   const marks = [start];
   let { sequence, runs } = start;

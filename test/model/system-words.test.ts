@@ -1,21 +1,21 @@
-// What the operating system refuses is told in words, whatever its code: a walk over all codes of this system.
+// Errors of the operating system are reported in words, whatever their code: a walk over all codes of this system.
 import assert from 'node:assert/strict';
 import { constants } from 'node:os';
 import { test } from 'node:test';
 import { getSystemErrorMap, getSystemErrorName } from 'node:util';
 import { KmsError, reasonOf, systemCode, systemError, systemRefusal } from '../../src/errors.ts';
 
-/** As Node throws it. */
+/** An error as Node throws it. */
 function systemFault(number: number, syscall: string): Error {
   const code = getSystemErrorName(-number);
   return Object.assign(new Error(`${code}: raw text, ${syscall} '/secret/path'`), { code, errno: -number, syscall });
 }
 
-/** Answers to calls that the product never makes, or makes wrong: a defect, of which the raw text says most. */
+/** Codes of calls that the product never makes, or would make wrongly: a defect, best described by the raw text. */
 const defects: readonly string[] = [
   ...['EBADF', 'EFAULT', 'EDOM', 'ERANGE', 'EDESTADDRREQ', 'ENOTSOCK', 'EISCONN', 'EALREADY', 'EINPROGRESS'],
   ...['ENOPROTOOPT', 'ESOCKTNOSUPPORT', 'EUNATCH', 'EFTYPE', 'ECHARSET', 'EOF', 'UNKNOWN'],
-  // Of System V's messages and streams.
+  // From System V's messages and streams.
   ...['EIDRM', 'ENOMSG', 'ENOSR', 'ENOSTR', 'EMULTIHOP'],
   ...['EAI_BADFLAGS', 'EAI_BADHINTS', 'EAI_CANCELED', 'EAI_FAMILY', 'EAI_OVERFLOW', 'EAI_PROTOCOL'],
   ...['EAI_SERVICE', 'EAI_SOCKTYPE'],

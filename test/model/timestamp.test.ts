@@ -1,4 +1,5 @@
-// Times as texts: as a Date writes them, and read in the forms of RFC 3339 alone, in UTC, whatever zone the machine is in.
+// Times as texts: formatted as a Date does, and parsed only in the forms of RFC 3339, in UTC, whatever the machine's
+// time zone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -22,7 +23,7 @@ test('what is no time is refused', () => {
   for (const at of [Number.NaN, Number.POSITIVE_INFINITY, 8.65e15]) assert.throws(() => timestamp(at), RangeError);
 });
 
-/** Each with what it means, in the platform's one form that has no zone but UTC. */
+/** Texts with their meaning, in the platform's only form that is always UTC. */
 const read: readonly (readonly [text: string, meant: string])[] = [
   ['2026-11-27', '2026-11-27T00:00:00.000Z'],
   ['2026-11-27T20:07', '2026-11-27T20:07:00.000Z'],
@@ -74,6 +75,6 @@ test('a time means the same on a machine of any zone, and nothing but RFC 3339 a
 
 test('no other file asks the platform to read a time, which takes much more and in the zone of the machine', () => {
   const readers = sources().filter((file) => /\bDate\.parse\b|\bnew Date\((?:text|`|')/.test(codeOf(file)));
-  // The console reads what a person typed in a field of times, in that person's zone.
+  // The console parses times that a person typed, in that person's zone.
   assert.deepEqual(readers, ['src/console/parts/search-fields.ts', 'src/model/timestamp.ts']);
 });

@@ -1,4 +1,4 @@
-// The page about age, typed with the age of the system.
+// The commands of the page about age, run with the system's age.
 import { test } from 'node:test';
 import { typePage } from '../docs/typing.ts';
 

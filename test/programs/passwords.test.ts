@@ -1,5 +1,5 @@
-// The guide about passwords for other programs, typed with Debian's restic, BorgBackup, rclone and cryptsetup; and its
-// units, with as much of systemd as there is without a running one.
+// The commands of the guide on passwords for other programs, run with Debian's restic, BorgBackup, rclone and
+// cryptsetup; and its units, with as much of systemd as works without a running one.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -20,7 +20,7 @@ const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 test(page, () => typePage(page));
 
-/** What a guide has for this file. */
+/** A guide's block for this file. */
 function fileOf(name: string, from = page): string {
   const steps = stepsOf(readFileSync(new URL(`../../${from}`, import.meta.url), 'utf8'));
   const file = steps.find((step) => step.kind === 'file' && step.name === name);
@@ -45,7 +45,7 @@ test('systemd has nothing against the units', () => {
   }
 });
 
-/** All that comes from a socket until it ends, as systemd reads a key or a credential. */
+/** All bytes from a socket until it ends, as systemd reads a key or a credential. */
 async function readSocket(path: string): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of connect(path)) chunks.push(chunk);
@@ -58,7 +58,7 @@ test('a socket that starts the command of the unit gives the bytes as they were 
   const [, command = ''] = /^ExecStart=\/usr\/local\/bin\/kms (.+)$/m.exec(unit) ?? [];
   await using d = await servedDesk();
   await d.json('keyring create passwords --json --private-key-out passwords.key');
-  // With a line's end, a zero, and bytes that are no text.
+  // With a line end, a zero byte, and bytes that are no text.
   const secret = Buffer.concat([randomBytes(64), Buffer.from('\0\r\n')]);
   await d.kms('encrypt --ring passwords --private-key passwords.key -o disk.kms', { stdin: secret });
   const key = await d.appliance.keyWith('keyring.passwords.decrypt');
@@ -78,7 +78,7 @@ test('a socket that starts the command of the unit gives the bytes as they were 
   const activate = spawn(
     'systemd-socket-activate',
     ['--accept', '--inetd', `--listen=${socket}`, ...set, process.execPath, main, ...args],
-    // What the command says there goes to its stderr, and with --inetd that is this one.
+    // The command's messages go to its stderr, which with --inetd is this one.
     { stdio: ['ignore', 'ignore', 'pipe'], cwd: '/' },
   );
   let said = '';

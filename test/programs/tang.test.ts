@@ -1,5 +1,5 @@
-// The guide about disks that unlock on the network, typed with Debian's clevis and cryptsetup; and what clevis gets
-// from an appliance that was killed, that is sealed, and that has a forger before it.
+// The commands of the guide on disks that unlock over the network, run with Debian's clevis and cryptsetup; and clevis
+// with an appliance that was killed, that is sealed, or that an attacker stands in front of.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -47,7 +47,7 @@ class Place implements AsyncDisposable {
 
   kms = (...args: string[]): Promise<Ran> => run(process.execPath, [main, ...args, '--data', join(this.#dir, 'data')]);
 
-  /** Where clients of Tang are answered: always at the same place. */
+  /** Serves, and returns the URL for clients of Tang, which is always the same. */
   async serve(): Promise<string> {
     const listen = ['--listen', '127.0.0.1:0', '--tang-listen', `127.0.0.1:${this.#port}`];
     const args = [main, 'serve', '--data', join(this.#dir, 'data'), ...listen];
@@ -70,7 +70,7 @@ class Place implements AsyncDisposable {
     await once(server, 'exit');
   }
 
-  /** In between, and what it makes of answers to POST. */
+  /** A proxy in front of `url` that forges answers to POST. */
   async between(url: string, forged: (answer: string) => string): Promise<string> {
     const server: Server = createServer(async (request, response) => {
       const pieces: Buffer[] = [];
@@ -152,7 +152,7 @@ test('a forger in between keeps it closed, and learns nothing that opens it', as
   ];
   for (const each of forgeries) {
     forge = each;
-    // What jose writes before it finds that the tag is wrong is another text.
+    // jose may write text before it finds the tag wrong; it must be another text.
     const { code, out } = await decrypt(bound);
     assert.ok(code !== 0 && out !== 'secret', `${code} ${out} ${each}`);
   }

@@ -1,5 +1,5 @@
-// A fault at every step of a backup that is made while a tenant writes and a checkpoint comes: there is none or a whole
-// one, which restores to a moment not before it was asked for, and the appliance itself has lost nothing.
+// A fault at every step of a backup that is made while a tenant writes and a checkpoint runs: there is no backup or a
+// whole one, which restores to a state not older than its request, and the appliance itself has lost nothing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BackupKeeper } from '../../src/backup/keeper.ts';
@@ -32,7 +32,7 @@ async function prepare(generator: Prng): Promise<SimFiles> {
 async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<boolean> {
   const files = breaking(base, fault, generator);
   let written = 13;
-  /** Answered before a backup that was answered was asked for. */
+  /** The last number acknowledged before the request of a successful backup. */
   let kept: number | undefined;
 
   const work = async (): Promise<void> => {

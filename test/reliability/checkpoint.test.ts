@@ -10,7 +10,7 @@ import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { writeNote } from '../support/store-sample.ts';
 
-/** How many notes there are, n0 and so on without a gap, each with its record. */
+/** The number of notes; checks that they are n0 and so on without a gap, each with its record. */
 async function count(store: Store<NoteTables>): Promise<number> {
   const notes = await store.transaction((tx) => tx.notes.all());
   assert.deepEqual(

@@ -1,5 +1,5 @@
-// The suites that lose power on the simulated disk promise ten thousand crash points in all; each holds itself to its
-// own number.
+// The suites that crash the simulated disk promise ten thousand crash points in total; each suite checks its own
+// number.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { promised } from '../support/crash-points.ts';

@@ -1,7 +1,7 @@
-// Damage to every kind of file that an appliance with everything switched on leaves: bits flipped in each region, ends
-// cut off, bytes added. Each is refused with a line that names the file, or does no harm, and then here is why. The
-// files are found by listing what a served appliance has made, so that a new kind has to be put into the table.
-// KMS_FLIPS sets how many flips each file gets.
+// Damage to every kind of file that an appliance with all options leaves: bits flipped in each region, ends cut off,
+// bytes added. Each is refused with a line that names the file, or is harmless for a reason given here. The files are
+// found by listing the output of a served appliance, so that a new kind must be added to the table. KMS_FLIPS sets the
+// number of flips for each file.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,7 +38,7 @@ const quiet: Host = {
   space: async () => ({ free: 6e10, total: 1e11, freeFiles: 1e6 }),
 };
 
-/** Throws what is found wrong. */
+/** Throws if it finds damage. */
 type Check = (file: string) => Promise<unknown>;
 
 /** `kms doctor`, which reads every byte of the stores and changes nothing. */
@@ -74,20 +74,20 @@ const restored: Check = async () => {
 
 interface Kind {
   readonly name: string;
-  /** Of the path below the place. */
+  /** Matches the path relative to the place. */
   readonly pattern: RegExp;
   readonly check: Check;
-  /** So many bytes at the end do not count. */
+  /** Bytes at the end that don't matter. */
   readonly loose?: number;
-  /** Why a flipped bit may do no harm. */
+  /** Why a flipped bit is harmless. */
   readonly flipIsHarmless?: string;
   readonly cutIsHarmless?: string;
   readonly growthIsHarmless?: string;
-  /** Only there while a server runs. */
+  /** Exists only while a server runs. */
   readonly passing?: boolean;
 }
 
-/** What a stream makes of its file before it goes on: every line at its end is whole. */
+/** A stream repairs its file before it continues: the last line is whole. */
 const streamedOn: Check = async (file) => {
   if (file === '') return;
   const path = join(place, 'streamed');
@@ -98,7 +98,7 @@ const streamedOn: Check = async (file) => {
   JSON.parse(text.trimEnd().split('\n').at(-1) || '{}');
 };
 
-/** Whatever is in the mark: what counts is that it is there. */
+/** The mark's presence counts, not its content. */
 const staysSealed: Check = async () => {
   await assert.rejects(start(''), { code: 'sealed', message: /somebody sealed it on purpose/ });
 };
@@ -227,7 +227,7 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-/** Of the files while the server runs, and after it was closed. */
+/** Files listed while the server runs, and after it was closed. */
 let listed: string[] = [];
 
 function list(): string[] {
@@ -301,7 +301,7 @@ interface Count {
   harmless: number;
 }
 
-/** Of a header each byte or so, of the rest some, and the end. */
+/** Most bytes of a header, a sample of the rest, and the end. */
 function regions(length: number, random: ReturnType<typeof prng>): number[] {
   const near = [0, 4, 8, 9, 10, 12, 13, 16, 24, 31, length - 64, length - 17, length - 16, length - 1];
   const spread = Array.from({ length: flips }, () => random.int(length));

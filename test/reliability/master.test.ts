@@ -1,5 +1,5 @@
-// A fault at every step of a new master key and of custodians that come and go, while a tenant writes: the seal and the
-// stores always open together, what was answered holds, and nothing took effect that is not recorded.
+// A fault at every step of new master keys and changes of custodians, while a tenant writes: the seal and the stores
+// always open together, everything acknowledged holds, and every change that took effect is recorded.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { masterHandlers, sentSlot } from '../../src/appliance/master-handlers.ts';
@@ -25,7 +25,7 @@ const first = new Uint8Array(32).fill(1);
 const second = new Uint8Array(32).fill(2);
 const slots = { first: slotIdOf(first), second: slotIdOf(second) };
 
-/** What of the seal shows which changes it has. */
+/** Properties of the seal that show which changes it has. */
 interface Look {
   readonly master: string;
   readonly slots: readonly string[];
@@ -39,7 +39,7 @@ function lookAt(bytes: Uint8Array): Look {
 interface Change {
   readonly name: string;
   make(appliance: SealedAppliance, generator: Prng): Promise<unknown>;
-  /** Whether the seal has it. */
+  /** Whether the seal has the change. */
   shows(before: Look, after: Look): boolean;
 }
 
@@ -106,7 +106,10 @@ test('a custodian is added by a public key of X-Wing and a proof, and by nothing
   await appliance.close();
 });
 
-/** In this order; a change that failed after its record was made again, with another one. */
+/**
+ * Whether the records contain these in order. Others may lie between: a change that failed after its record was
+ * repeated, with another record.
+ */
 function isWithin(wanted: readonly string[], records: readonly string[]): boolean {
   let at = 0;
   for (const record of records) if (record === wanted[at]) at++;
@@ -140,7 +143,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
     };
     for (const change of changes) {
       if (files.crashed) break;
-      // One that failed without a crash is made again.
+      // A change that failed without a crash is repeated.
       for (let tries = 0; tries < 2; tries++) {
         doubtful = change;
         const [made] = await Promise.all([done(files, fault, change.make(appliance, generator)), write()]);

@@ -1,5 +1,5 @@
-// A fault at every step of the first start of a newer program, which makes a backup and then brings both stores up to
-// its schema: each is as it was or whole as it is to be, and where one was changed there is a backup of before.
+// A fault at every step of a newer program's first start, which makes a backup and then migrates both stores: each has
+// its old schema or completely its new one, and if one was changed there is a backup from before.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { backupFiles, checkDigests, openBackup } from '../../src/backup/read.ts';
@@ -26,7 +26,7 @@ import { sqlWasm } from '../support/wasm.ts';
 const secret = new Uint8Array(32).fill(1);
 const written = 5;
 
-/** The next program's: a table, a column that is filled in, an index. */
+/** Migrations of the next program: a table, a column that is filled in, an index. */
 const newer: readonly Migration[] = [
   {
     name: 'next',
@@ -55,7 +55,7 @@ function startNewer(files: SimFiles, generator: Prng): Promise<SealedAppliance> 
   }));
 }
 
-/** The schema of each store, which must verify. */
+/** The schema version of each store; the store must verify. */
 async function schemas(files: Files, seal: SealKeeper): Promise<number[]> {
   const found: number[] = [];
   for (const [dir, name, migrations] of [

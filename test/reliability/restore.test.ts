@@ -1,5 +1,5 @@
-// A fault at every step of a restore, from a backup and from a shipped directory: the new directory has no seal yet,
-// and the next restore starts it over, or it is whole, with everything that the copy has.
+// A fault at every step of a restore, from a backup and from a shipped directory: either the new directory has no seal
+// yet, and the next restore starts over, or it is whole, with everything in the copy.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BackupKeeper } from '../../src/backup/keeper.ts';

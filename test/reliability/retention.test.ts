@@ -1,6 +1,5 @@
-// Retention of activity on a disk that fails: a fault at every step of dropping closed segments leaves a store that
-// opens, whose chain goes from what the snapshot says was dropped to the last record, and in which nothing that was not
-// dropped is missing.
+// Retention of activity on a failing disk: a fault at every step of dropping closed segments leaves a store that opens,
+// whose chain runs from the position that the snapshot states to the last record, and that lacks only what was dropped.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { verifyChain } from '../../src/store/activity/chain.ts';
@@ -13,7 +12,9 @@ import type { Prng } from '../support/prng.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { writeNote } from '../support/store-sample.ts';
 
-/** Every note has its record, but for those that were dropped; answers how many notes there are, and those. */
+/**
+ * Checks that every note has its record, unless that was dropped; returns the number of notes, and of dropped records.
+ */
 async function look(store: Store<NoteTables>): Promise<{ notes: number; dropped: number }> {
   const notes = await store.transaction((tx) => tx.notes.all());
   const { activityDropped: start } = store.status();

@@ -1,6 +1,6 @@
-// The files that are read only when somebody needs them, the closed segments of an activity log: each way in which one
-// can be gone or changed, by what each reader then answers. Never a 500, never a gap in silence; what needs no faulty
-// file is served, and a file that is put back is found without a restart.
+// Closed segments of an activity log, which are read only on demand: every way in which one can be missing or changed,
+// and each reader's answer to it. Never a 500, never a silent gap; requests that need no damaged file are served, and a
+// restored file is noticed without a restart.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ type Opened = Awaited<ReturnType<Copy['open']>>;
 
 const fileOf = ({ data }: Copy): string => join(data, dir, first);
 
-/** Resolves once nothing is known to be at fault. */
+/** Resolves once no fault is known. */
 const well = ({ appliance }: Opened) =>
   until('it is noticed that the file was put back', async () => (await faults(appliance)).length === 0);
 
@@ -37,14 +37,14 @@ async function faults(appliance: OpenAppliance) {
   return (await appliance.status()).tenants.flatMap(({ store }) => store.activityFaults);
 }
 
-/** In one step: who reads it meanwhile sees the one or the other. */
+/** Replaces the file atomically: concurrent readers see one or the other. */
 function replace(file: string, bytes: Uint8Array): void {
   const other = join(base, 'other');
   writeFileSync(other, bytes, { mode: 0o600 });
   renameSync(other, file);
 }
 
-/** Changes a bit of a segment. */
+/** Flips a bit of a segment. */
 const flipped = (at: (header: { rootLength: number; bytes: number }) => number) => (file: string) => {
   const bytes = readFileSync(file);
   const header = decodeHeader(bytes);
@@ -56,16 +56,16 @@ const flipped = (at: (header: { rootLength: number; bytes: number }) => number) 
 
 interface Kind {
   readonly damage: (file: string) => void;
-  /** Whether a search by time, one by a term, and a look at the file's outside meet it. */
+  /** Whether a search by time, a search by a term, and a check of the file from outside notice it. */
   readonly byTime: boolean;
   readonly byTerm: boolean;
   readonly byLook: boolean;
-  /** Whether a backup has to leave the file out. */
+  /** Whether a backup must leave the file out. */
   readonly leftOut: boolean;
 }
 const all = { byTime: true, byTerm: true, byLook: true, leftOut: true };
 
-/** What is changed inside is found by whoever reads that part, or all of it. */
+/** A change inside is noticed by readers of that part, or of everything. */
 const kinds: Readonly<Record<string, Kind>> = {
   missing: { ...all, damage: (file) => rmSync(file) },
   'cut to half': { ...all, damage: (file) => replace(file, readFileSync(file).subarray(0, 300)) },
@@ -107,7 +107,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   },
   'a bit of a page': {
     ...all,
-    // Before the texts, which take about as much.
+    // Just before the texts, which take about as much.
     damage: flipped(({ bytes }) => bytes - 120),
     byTime: false,
     byLook: false,
@@ -139,13 +139,13 @@ describe('a segment of the activity log', () => {
         assert.equal(ready.status, 200);
         assert.equal(ready.body.activity?.faulty, kind.byLook ? 1 : undefined);
 
-        // What needs no faulty file.
+        // Requests that need no damaged file.
         assert.equal((await a.ask('POST', '/ks/keyrings', { name: 'ring' })).status, 200);
         assert.equal((await a.ask('POST', '/auth/search/activity', { start: 1004 })).status, 200);
         assert.equal((await a.ask('GET', '/auth/activity/act_9')).status, 200);
         assert.equal((await a.local('GET', '/auth/activity/head')).status, 200);
 
-        // What needs it.
+        // Requests that need it.
         const byTime = await a.ask('POST', '/auth/search/activity', { start: 1000, end: 1003 });
         if (kind.byTime) names(byTime, 'by time');
         else assert.deepEqual([byTime.status, byTime.body.data?.length], [200, 4]);
@@ -159,7 +159,7 @@ describe('a segment of the activity log', () => {
         const verdict = await a.local('POST', '/local/activity/verify', {});
         assert.deepEqual([verdict.status, verdict.body.valid], [200, false]);
         assert.ok(verdict.body.broken.problem.includes(at));
-        // By now it is known, whatever it is.
+        // By now the fault is known, whatever it is.
         names(await a.local('POST', '/auth/activity/export', {}), 'export');
         names(await a.local('POST', '/local/drill', {}), 'drill');
         names(await a.local('POST', '/local/tenants/default/rekey', {}), 'rekey');
@@ -171,7 +171,7 @@ describe('a segment of the activity log', () => {
         assert.equal(said.length, 1, 'said once');
         assert.match(said[0]?.message ?? '', /put \S+ back from a backup/);
 
-        // Put back, it is found to be well without a restart.
+        // Once it is put back, it is found intact without a restart.
         rmSync(fileOf(p), { recursive: true, force: true });
         replace(fileOf(p), whole);
         await well(a);
@@ -219,7 +219,8 @@ describe('a segment of the activity log', () => {
         message: new RegExp(first),
       });
 
-      // It restores all the same, and says what it lacks; what was shipped before the damage has everything.
+      // The backup restores nevertheless, and says what it lacks; the shipped copy from before the damage has
+      // everything.
       const into = join(base, `restored-${p.number}`);
       const restored = await restoreAppliance({ from: file, data: into, keys: { keyFile, env } });
       assert.deepEqual(
@@ -304,7 +305,7 @@ describe('what is read again while it is served, by checkpoints, backups and doc
   };
   for (const kind of ['snapshot', 'log']) {
     for (const [name, change] of Object.entries(changes)) {
-      // A log that is gone fails the next write, and with it everything: see failing-disk.test.ts.
+      // A missing log fails the next write, and everything with it: see failing-disk.test.ts.
       if (kind === 'log' && name === 'missing') continue;
       test(`a ${kind}: ${name}`, async () => {
         const p = place();
@@ -315,7 +316,7 @@ describe('what is read again while it is served, by checkpoints, backups and doc
         change(join(p.data, dir, file));
         const drill = await a.local('POST', '/local/drill', {});
         assert.equal(drill.status, 503, JSON.stringify(drill.body));
-        // A changed log is met by the record that the drill itself leaves.
+        // A changed log is noticed when the drill writes its own record.
         const isTold = drill.body.message.includes(file);
         if (kind === 'snapshot') assert.ok(isTold, drill.body.message);
         else assert.match(drill.body.message, /could not be made durable/);
@@ -329,7 +330,7 @@ describe('what is read again while it is served, by checkpoints, backups and doc
   }
 });
 
-/** Without the room behind it that the log has which is being written. */
+/** Without the preallocated space at the end of the current log. */
 function contentOf(file: string): Buffer {
   const bytes = readFileSync(file);
   return bytes.subarray(0, bytes.findLastIndex((byte) => byte !== 0) + 1);

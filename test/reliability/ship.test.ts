@@ -1,7 +1,7 @@
-// A fault at every step of shipping, on the appliance's disk or on the second one, over writes, a checkpoint, a new
-// master key and new keys of the tenant, and over retention that drops segments while they are shipped and backed up:
-// what arrived restores, with all that was answered before the last shipping that went well, each earlier state too,
-// and a second disk that fails costs the appliance nothing.
+// A fault at every step of shipping, on the appliance's disk or on the second one, during writes, a checkpoint, a new
+// master key and a rekey of the tenant, and during retention that drops segments while they are shipped and backed up:
+// the shipped copy restores, with everything acknowledged before the last successful shipping, and so does each earlier
+// state; a failing second disk does not harm the appliance.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { finishRekey, isUnfinished } from '../../src/appliance/rekey.ts';
@@ -39,21 +39,21 @@ function shipperOf(appliance: SealedAppliance, target: SimFiles): Shipper {
   return new Shipper({ ...appliance, epoch: 1, now: () => 2000, window: 1000, target: () => target });
 }
 
-/** What is done while the fault comes. */
+/** Actions that the fault interrupts. */
 interface Hands {
   readonly appliance: SealedAppliance;
   write(): Promise<void>;
   ship(): Promise<void>;
-  /** Makes a backup, which has to restore when it is made. */
+  /** Makes a backup, which must restore immediately. */
   backUp(): Promise<void>;
-  /** Lets retention have what it may of the records up to that one. */
+  /** Lets retention drop what it may of the records up to `upTo`. */
   drop(upTo: number): Promise<void>;
-  /** What fails by the fault on the appliance's own disk, and then does not count. */
+  /** Whether the step succeeded; failures caused by the fault on the appliance's own disk are tolerated. */
   own(step: Promise<unknown>): Promise<boolean>;
 }
 
 interface Plan {
-  /** Whether the tenant gets a new key, under which no earlier state can be read. */
+  /** Whether the tenant is rekeyed, after which no earlier state can be read. */
   readonly rekeys: boolean;
   /** Numbers that were written, and shipped, before. */
   readonly before: number;
@@ -71,7 +71,7 @@ const overKeys: Plan = {
   ],
 };
 
-/** There are three segments of 8 before. */
+/** Starts with three segments of 8. */
 const overRetention: Plan = {
   rekeys: false,
   before: 26,
@@ -106,7 +106,7 @@ function attemptOn(side: keyof Base, { rekeys, before, steps }: Plan) {
       side === 'files' ? [broken, copyOf(base.target, generator)] : [copyOf(base.files, generator), broken];
     let written = before;
     let arrived = before;
-    /** The last dropped record: of what went well, and of what was begun; and what of it had arrived. */
+    /** The last dropped record: certainly dropped, possibly dropped, and shipped as dropped. */
     const dropped = { surely: 0, atMost: 0, arrived: 0 };
 
     const work = async (): Promise<void> => {
@@ -145,7 +145,7 @@ function attemptOn(side: keyof Base, { rekeys, before, steps }: Plan) {
       for (const step of steps) if (!broken.crashed) await step(hands);
       mend(broken, fault);
       if (!files.crashed) await appliance.settle();
-      // The next one does what one that failed did not.
+      // The next shipping makes up for a failed one.
       if (!broken.crashed) await ship();
       if (!broken.crashed) assert.equal(arrived, written);
       await appliance.close();
@@ -163,7 +163,7 @@ function attemptOn(side: keyof Base, { rekeys, before, steps }: Plan) {
     );
     const gone = appliance.tenant.status().activityDropped?.seq ?? 0;
     assert.ok(gone >= dropped.surely && gone <= dropped.atMost, `${gone} were dropped, ${dropped.surely} surely`);
-    // Shipping goes on from what is there.
+    // Shipping continues from the copy.
     await appliance.write();
     if (rekeys && generator.chance(0.3)) await rekey(appliance);
     if (generator.chance(0.5)) await shipperOf(appliance, there).ship();
@@ -191,7 +191,7 @@ function attemptOn(side: keyof Base, { rekeys, before, steps }: Plan) {
       without >= dropped.arrived && without <= gone,
       `${without} are missing in what was shipped, ${dropped.arrived} to ${gone} were dropped`,
     );
-    // What was shipped before is within the window, whatever was dropped since.
+    // Earlier shipped states are within the window, whatever was dropped since.
     const first = points.findIndex((_, at) => at > 0 && generator.chance(0.5));
     if (first > 0 && !rekeys) {
       const earlier = await restored(points.slice(0, first));
@@ -201,7 +201,7 @@ function attemptOn(side: keyof Base, { rekeys, before, steps }: Plan) {
   };
 }
 
-/** What there is, and what there is not, in a backup that was restored to try it. */
+/** Restores a backup on trial; returns what it has, and what it lacks. */
 async function inBackup(shelf: SimFiles, opened: Seal): Promise<{ accounts: number; lacks: readonly string[] }> {
   const backup = await openBackup(shelf, 'backup');
   await checkDigests(shelf, backup);
@@ -216,7 +216,7 @@ async function inBackup(shelf: SimFiles, opened: Seal): Promise<{ accounts: numb
   return { accounts: summary[tenantDir(tenantName)]?.tables.accounts ?? 0, lacks };
 }
 
-/** Where a step or two are what matters, every step; elsewhere another sixth for each seed. */
+/** Every step if only one or two matter; otherwise another sixth for each seed. */
 const sweeps = [
   { side: 'target', kinds: ['crash'], every: 1 },
   { side: 'target', kinds: ['error', 'full'], every: 6 },

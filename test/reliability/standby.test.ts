@@ -1,6 +1,6 @@
-// A fault at every step of following and of taking over, on the standby's disk and on the one that is shipped to: done
-// again it takes over with everything that was answered, once, and where the standby's directory can be served, the
-// fence stands that keeps the other from it.
+// A fault at every step of following and of taking over, on the standby's disk and on the shipped one: when repeated,
+// it takes over with everything acknowledged, exactly once, and whenever the standby's directory can be served, the
+// fence that excludes the primary is in place.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { confirmStop, type Fenced, needNoFence, raiseFence, readFence, stoppedWith } from '../../src/backup/fence.ts';
@@ -14,7 +14,7 @@ import type { Files } from '../../src/store/files.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';
-import type { Prng } from '../support/prng.ts';
+import { type Prng, prng } from '../support/prng.ts';
 import { createSealedAppliance, numbersIn, openSealedAppliance } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';
 import { sqlWasm } from '../support/wasm.ts';
@@ -74,14 +74,18 @@ interface Place {
   readonly generator: Prng;
 }
 
-function followerOf({ data, shipped, directory, generator }: Place, proven?: ShippedState): Follower {
+function followerOf(
+  { data, shipped, directory, generator }: Omit<Place, 'shipped'> & { readonly shipped: Files },
+  proven?: ShippedState,
+  source = shipped,
+): Follower {
   const known = parseShippedDirectory(directory);
   assert.ok(known);
   return new Follower(
     {
       directories: async () => [known],
       copies: async () => [known],
-      source: () => shipped,
+      source: () => source,
       copy: (name) => below(data, `${copiesDir}/${name}`),
       async drop(name, which) {
         if (which === 'it') await data.removeDir(`${copiesDir}/${name}`);
@@ -130,9 +134,9 @@ function attemptOn(side: 'data' | 'shipped') {
     const writeUpTo = async (number: number): Promise<void> => {
       while (written < number) written = await appliance.write();
     };
-    /** What the other does once it sees the fence. */
+    /** The former primary's reaction to the fence. */
     const stop = async (shipped: SimFiles): Promise<void> => {
-      // One that a crash left half written is none yet.
+      // A fence that a crash left half written does not count yet.
       const fence = await readFence(fencedAt(shipped)).catch(() => undefined);
       if (!fence) return;
       assert.equal(fence.by, id);
@@ -172,12 +176,12 @@ function attemptOn(side: 'data' | 'shipped') {
     }
     const raised = await readFence(fencedAt(after.shipped));
     assert.ok(raised);
-    // The old one refuses from now on, with the directory in reach or without.
+    // The former primary refuses from now on, whether or not it can reach the directory.
     const opening = { files, shipped: [fencedAt(after.shipped)], takesBack: false };
     await assert.rejects(needNoFence(opening), { code: 'refused', message: /^a standby on second took over at / });
     await assert.rejects(needNoFence({ ...opening, shipped: [] }), { code: 'refused' });
     assert.deepEqual((await needNoFence({ ...opening, takesBack: true }))?.from, raised);
-    // And no third one takes over from it.
+    // A third one can't take over from it either.
     const third = raiseFence(fencedAt(after.shipped), { ...raised, by: 'cd'.repeat(16) }, async () => {});
     await assert.rejects(third, { code: 'refused', message: /^another standby, on second, took over at / });
 
@@ -192,6 +196,52 @@ function attemptOn(side: 'data' | 'shipped') {
     return came;
   };
 }
+
+/** The files of `files`, of which the `nth` read finds nothing, and so do all after it unless it fails `once`. */
+function vanishing(files: Files, nth: number, once: boolean): { files: Files; hasFailed(): boolean } {
+  let reads = 0;
+  let failed = 0;
+  const look =
+    <A extends unknown[], R>(read: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      reads++;
+      if (once ? reads === nth : reads >= nth) {
+        failed++;
+        throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      }
+      return read(...args);
+    };
+  const vanished: Pick<Files, 'list' | 'exists' | 'size' | 'read' | 'readAt'> = {
+    list: look((dir) => files.list(dir)),
+    exists: (name) => files.exists(name),
+    size: look((name) => files.size(name)),
+    read: look((name) => files.read(name)),
+    readAt: look((name, offset, length) => files.readAt(name, offset, length)),
+  };
+  // Cast: a look changes nothing there.
+  return { files: vanished as Files, hasFailed: () => failed > 0 };
+}
+
+test('a file that is gone when it is to be read, since the appliance ships meanwhile, is looked for again', async () => {
+  const generator = prng(7);
+  const { shipped, seal } = await prepare(generator);
+  const directory = shippedDirectory(seal.applianceId, 1);
+  let nth = 0;
+  for (let hasFailed = true; hasFailed; nth++) {
+    const source = vanishing(shipped, nth + 1, true);
+    const data = new SimFiles({ prng: generator });
+    const follower = followerOf({ data, shipped, directory, generator }, undefined, source.files);
+    await follower.look();
+    assert.equal(follower.proven?.point.at, 2000, `read ${nth}`);
+    hasFailed = source.hasFailed();
+  }
+  assert.ok(nth > 8, `only ${nth} reads`);
+  const gone = vanishing(shipped, 3, false);
+  const data = new SimFiles({ prng: generator });
+  await assert.rejects(followerOf({ data, shipped, directory, generator }, undefined, gone.files).look(), {
+    code: 'ENOENT',
+  });
+});
 
 test('a fault at every step of following and taking over', async (context) => {
   const kinds = ['crash', 'error'] as const;

@@ -1,5 +1,5 @@
-// A fault at every step of noting how far the stores are, between writes and checkpoints of both: whatever is lost with
-// the power, a start never takes it for an older copy, and what was noted tells one still.
+// A fault at every step of writing the witness, between writes and checkpoints of both stores: whatever a power failure
+// loses, a start never takes the data for an older copy, and the witness still detects one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemDir } from '../../src/platform/data-dir.ts';
@@ -20,7 +20,7 @@ import { sqlWasm } from '../support/wasm.ts';
 
 const secret = new Uint8Array(32).fill(1);
 
-/** What a start reads and compares; throws where it refuses. */
+/** Reads and compares as a start does; throws if that would refuse. */
 async function start(files: SimFiles, generator: Prng) {
   const seal = await openSealKeeper(files, secret, generator);
   const read = await readStores({ root: '/nowhere', files, wasm: sqlWasm }, seal);
@@ -35,7 +35,7 @@ function witnessOf({ files, seal, system, tenants }: SealedAppliance, known: Kno
   return new Witness({ files, keys: seal.keysFor(systemDir), system, tenants, now: () => 2000, random }, known);
 }
 
-/** Nothing is noted yet, or something: the first note has more steps. */
+/** With or without an earlier witness: the first one takes more steps. */
 async function prepare(generator: Prng, noted: boolean): Promise<SimFiles> {
   const files = new SimFiles({ prng: generator });
   await createSealedAppliance(files, secret, generator);
@@ -75,7 +75,7 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
   await done(files, fault, work());
   const came = mend(files, fault);
 
-  // Twice: what the first one notes is no trap for the second.
+  // Twice: the first start's witness must not mislead the second.
   let after = files.restart({ prng: generator });
   for (const more of [0, 1]) {
     const found = await start(after, generator);

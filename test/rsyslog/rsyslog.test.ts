@@ -1,5 +1,5 @@
-// Activity to a real rsyslog, over TCP and, with the configuration that the documentation gives, over TLS: every record
-// as it is exported, understood field by field, through an rsyslog that is ended and started again.
+// Activity to a real rsyslog, over TCP and, with the documented configuration, over TLS: every record arrives as
+// exported, its fields are parsed, also across a restart of rsyslog.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -40,7 +40,7 @@ class Rsyslog {
     });
   }
 
-  /** Writes the JSON of each message to one file, and what it understood of the header to another. */
+  /** Starts one that writes the JSON of each message to one file, and the parsed header to another. */
   static async start(dir: string, tls: boolean, port = 0): Promise<Rsyslog> {
     const portFile = join(dir, 'port');
     rmSync(portFile, { force: true });
@@ -81,7 +81,7 @@ class Rsyslog {
     return self;
   }
 
-  /** As a service is stopped: it writes what it has. */
+  /** Stops it as a service is stopped: it writes out its queue. */
   async stop(): Promise<void> {
     const ended = once(this.#child, 'exit');
     this.#child.kill('SIGTERM');

@@ -1,5 +1,5 @@
-// Custody is mutual: a custodian's secret opens what the appliance made, through every rotation and change of
-// custodians, and nothing that somebody else made to the same public key.
+// Custody is mutual: a custodian's secret opens the appliance's own seals, through every rotation and change of
+// custodians, and none that someone else made to the same public key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -31,7 +31,7 @@ test('an own master key, wrapped to the public key of a custodian, is refused wh
   for (const kind of custodianKinds) {
     const [secret, other] = [systemRandom(32), systemRandom(32)];
     const first = sealFor([makeCustodian(kind, secret), makeCustodian('env', other)], systemRandom).withStore('system');
-    // The second of them has the proof of a former master key.
+    // The second custodian's proof is for a former master key.
     const rotated = openSeal(first.toBytes(), secret, systemRandom).withNewMaster();
     for (const victim of [first, rotated]) {
       for (const [what, forging] of Object.entries(forgings)) {
@@ -41,7 +41,7 @@ test('an own master key, wrapped to the public key of a custodian, is refused wh
         }
       }
     }
-    // With the secret itself it opens: the forgings fail for want of that alone.
+    // With the secret itself it opens: only that is missing in the forgeries.
     const made = forgedSeal(own, first.toBytes(), ({ own: { applianceId, master }, victim }) => ({
       slots: victim.slots
         .slice(0, 1)
@@ -73,7 +73,7 @@ test('what a proof covers cannot be changed by who has the master key alone', ()
 
 interface World {
   readonly seal: Seal;
-  /** Of each custodian, by id. */
+  /** Secrets of the custodians, by id. */
   readonly secrets: ReadonlyMap<string, Uint8Array>;
 }
 
@@ -84,7 +84,7 @@ const steps: fc.Arbitrary<readonly Step[]> = fc.array(
   { maxLength: 8 },
 );
 
-/** Somebody opens the seal with their secret and makes a change. */
+/** A custodian opens the seal with their secret and makes a change. */
 function taken({ seal, secrets }: World, { kind, who }: Step, at: number): World {
   const all = [...secrets];
   const [id, secret] = all[who % all.length] ?? assert.fail();
@@ -117,7 +117,7 @@ test('through any rotations and changes of custodians, each of them opens it, an
       const { seal, secrets } = changes.reduce(taken, start);
       const bytes = seal.toBytes();
       const { header } = parseHeader(bytes, 'kms.seal');
-      // No chain key is kept that no proof needs, and none that one needs is missing.
+      // Exactly those chain keys are kept that a proof needs.
       const needed = new Set(header.slots.map(({ master }) => master).filter((master) => master !== header.master));
       assert.deepEqual(new Set(header.former.keys()), needed);
       for (const secret of secrets.values()) {

@@ -1,14 +1,16 @@
-// The seal of `test/compat/seal-3.json` was made by an earlier program and must open for ever, with each of its
-// custodians: the key file's, which was at hand when the master key was rotated, and the recovery kit's, which was not.
+// The seal in `test/compat/seal-1.json` was made by an earlier program and must open for ever, with each of its
+// custodians: the key file, which was available when the master key was rotated, and the recovery kit, which was not.
+// KMS_WRITE_FIXTURE=1 writes it if it is missing.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fromUtf8, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { hkdfSha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { publicFromPrivate } from '../../src/crypto/x25519.ts';
 import { KmsError } from '../../src/errors.ts';
-import { openSeal } from '../../src/seal/seal.ts';
+import { openSeal, sealFor } from '../../src/seal/seal.ts';
+import { makeCustodian } from '../../src/seal/slot.ts';
 import { hex } from '../support/vectors.ts';
 
 interface Frozen {
@@ -21,7 +23,37 @@ interface Frozen {
   readonly seal: string;
 }
 
-const frozen: Frozen = JSON.parse(readFileSync(new URL('../compat/seal-3.json', import.meta.url), 'utf8'));
+const fixture = new URL('../compat/seal-1.json', import.meta.url);
+if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture))
+  writeFileSync(fixture, `${JSON.stringify(made(), null, 2)}\n`);
+const frozen: Frozen = JSON.parse(readFileSync(fixture, 'utf8'));
+
+function made(): Frozen {
+  const secrets = { keyfile: systemRandom(32), 'recovery-kit': systemRandom(32) };
+  const custodians = [
+    makeCustodian('keyfile', secrets.keyfile),
+    makeCustodian('recovery-kit', secrets['recovery-kit']),
+  ] as const;
+  const first = sealFor([...custodians], systemRandom)
+    .withStore('system')
+    .withStore('ab12')
+    .withNextEpoch('ab12');
+  const retired = toHex(first.keysFor('ab12').key('hash', 1));
+  const seal = openSeal(first.toBytes(), secrets.keyfile, systemRandom).withRetiredEpoch('ab12', 1).withNewMaster();
+  return {
+    secrets: { keyfile: toHex(secrets.keyfile), 'recovery-kit': toHex(secrets['recovery-kit']) },
+    appliance: seal.applianceId,
+    master: seal.master,
+    former: first.master,
+    slots: seal.slots.map(({ id }) => id),
+    keys: {
+      system: toHex(seal.keysFor('system').key('log')),
+      ab12: toHex(seal.keysFor('ab12').key('log')),
+      retired,
+    },
+    seal: fromUtf8(seal.toBytes()) ?? '',
+  };
+}
 
 function isDamage(text: string, secret: string, what: string): void {
   assert.throws(
@@ -41,7 +73,7 @@ test('it opens with each of its custodians', () => {
       seal.slots.map(({ id }) => id),
       frozen.slots,
     );
-    // Who opens has a proof of the present master key from then on.
+    // A custodian who opens the seal has a proof of the current master key from then on.
     const proofs = seal.slots.map(({ master }) => master);
     assert.deepEqual(proofs, [frozen.master, kind === 'keyfile' ? frozen.former : frozen.master]);
     assert.equal(toHex(seal.keysFor('system').key('log')), frozen.keys.system);
@@ -57,7 +89,7 @@ test('it opens with each of its custodians', () => {
 test('every changed byte is damage, never a wrong key', () => {
   const bytes = utf8(frozen.seal);
   for (const secret of Object.values(frozen.secrets)) {
-    // Some of them: those of a wrapped key take a decapsulation each.
+    // A sample of the bytes: those of a wrapped key cost a decapsulation each.
     for (let at = 0; at < bytes.length; at += 23) {
       const changed = bytes.slice();
       changed[at] = (changed[at] ?? 0) ^ (1 << (at % 8));
@@ -72,7 +104,7 @@ test('every changed byte is damage, never a wrong key', () => {
 
 test('no public key of X25519 is in the file', () => {
   for (const secret of Object.values(frozen.secrets)) {
-    for (const label of ['kms/slot/v1/x25519', 'kms/slot/v3/mlkem768-x25519']) {
+    for (const label of ['kms/slot/v1/x25519', 'kms/slot/v1/mlkem768-x25519']) {
       assert.ok(!frozen.seal.includes(toBase64Url(publicFromPrivate(hkdfSha256(hex(secret), label, 32)))));
     }
   }
@@ -84,9 +116,8 @@ test('a version, a field or an order of fields that this version does not write 
   const { id, kind, ...rest } = swapped.slots[0];
   swapped.slots[0] = { kind, id, ...rest };
   for (const [what, changed] of [
-    ['version 1', frozen.seal.replace('"version": 3', '"version": 1')],
-    ['version 2', frozen.seal.replace('"version": 3', '"version": 2')],
-    ['no version', frozen.seal.replace('  "version": 3,\n', '')],
+    ['version 2', frozen.seal.replace('"version": 1', '"version": 2')],
+    ['no version', frozen.seal.replace('  "version": 1,\n', '')],
     ['no former master key', frozen.seal.replace(/"former": \[[\s\S]*?\],/, '"former": [],')],
     ['no proof', frozen.seal.replace(/ {6}"proof": "[^"]+",\n/, '')],
     ['another order', `${JSON.stringify(swapped, null, 2)}\n`],
@@ -96,11 +127,11 @@ test('a version, a field or an order of fields that this version does not write 
   }
 });
 
-test('the seals of builds before the first release are not read, and that is said', () => {
-  const earlier = frozen.seal.replace('"version": 3', '"version": 2');
-  assert.throws(() => openSeal(utf8(earlier), hex(frozen.secrets.keyfile), systemRandom), {
-    message: 'kms.seal: expected seal version 3, found 2',
-    hint: 'no released kms wrote it',
+test('a seal of a later version is not read, and that is said', () => {
+  const later = frozen.seal.replace('"version": 1', '"version": 2');
+  assert.throws(() => openSeal(utf8(later), hex(frozen.secrets.keyfile), systemRandom), {
+    message: 'kms.seal: expected seal version 1, found 2',
+    hint: 'it was written by a newer kms: run that one',
   });
   assert.equal(fromUtf8(openSeal(utf8(frozen.seal), hex(frozen.secrets.keyfile), systemRandom).toBytes())?.[0], '{');
 });

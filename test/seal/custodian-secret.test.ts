@@ -1,5 +1,5 @@
-// Shares, recovery codes and secrets from outside: what is written is read, a slip of the pen is named, nothing secret
-// is repeated.
+// Shares, recovery codes and external secrets: they parse as written, a slip of the pen is named, and no secret is
+// repeated.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toBase64, toBase64Url, toHex, utf8 } from '../../src/crypto/bytes.ts';

@@ -1,4 +1,4 @@
-// The key file: what is written is read, and nothing else is.
+// The key file: it is read as written, and nothing else is accepted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

@@ -1,4 +1,4 @@
-// What changes a seal: custodians, a new master key, new keys of a store and the retirement of old ones.
+// Changes of a seal: custodians, a new master key, new keys of a store and the retirement of old ones.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';

@@ -1,4 +1,4 @@
-// The seal: opens with the right secret alone, finds every change, and says which key is needed.
+// The seal: opens only with the right secret, detects every change, and says which key is needed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemRandom } from '../../src/crypto/random.ts';

@@ -1,5 +1,5 @@
-// Answers on their way out: how many bytes of them wait to be read, who waits or is refused when that is too much, who
-// is cut off, and requests that are sent ahead of their answers.
+// Answers on their way out: limits on unread bytes, callers that wait or are refused beyond them, slow readers that are
+// disconnected, and pipelined requests.
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { type AddressInfo, connect, Socket } from 'node:net';
@@ -14,12 +14,12 @@ import { replyText, replyWith } from '../support/answering.ts';
 import { until } from '../support/until.ts';
 
 const MiB = 1024 * 1024;
-/** What is taken for a list before it is made: less than it comes to. */
+/** Reserved for a list before it is made: less than its length. */
 const taken = 7 * MiB;
-/** Longer than what the system takes off a server's hands for a client that does not read. */
+/** Longer than the socket buffers for a client that does not read. */
 const length = 8 * MiB;
 
-/** A server whose answers are long lists; the path says whose they are, as `/caller` or `/caller@tenant`. */
+/** A server whose answers are long lists; the path names the account, as `/caller` or `/caller@tenant`. */
 async function server(limits: Partial<AnswerLimits> = {}) {
   const answers = new AnswerBudget({
     ...usualAnswerLimits,
@@ -70,7 +70,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
     return sent;
   }
 
-  /** One who reads nothing of the answer. */
+  /** A client that reads nothing of the answer. */
   function sendOnly(path: string, count = 1): Sent {
     const sent = send(path, count);
     sent.socket.pause();
@@ -85,7 +85,7 @@ async function server(limits: Partial<AnswerLimits> = {}) {
     get made() {
       return made;
     },
-    /** Keeps lists from being made to their end; answers what ends that. */
+    /** Suspends the making of lists until the returned function is called. */
     hold() {
       isHeld = true;
       return () => {
@@ -113,7 +113,7 @@ test('unread answers are counted, and no longer once they are read or broken off
   await using s = await server();
   const unread = Array.from({ length: 4 }, () => s.sendOnly('/a'));
   await until('all of them wait', () => s.made === 4);
-  // What the system took waits in the server no more.
+  // Bytes that the system took no longer count as unread.
   await until('they are counted', () => s.answers.unread > MiB && s.answers.unread <= 4 * (length + 1000));
   unread[0]?.socket.destroy();
   unread[1]?.socket.destroy();
@@ -156,7 +156,7 @@ test('who breaks off while a list is made has its room until the list is there',
   await using s = await server({ unread: 64 * MiB, ofOneCaller: 3 * taken + 3 * MiB });
   const goOn = s.hold();
   for (let round = 0; round < 5; round++) {
-    // Of some an answer of another kind is made in the end.
+    // Some end with an answer of another kind.
     const gone = Array.from({ length: 6 }, (_, n) => s.send(n % 2 === 0 ? '/a' : '/a/other'));
     await until('those that find room are begun', () => s.made >= 3);
     for (const { socket } of gone) socket.destroy();
@@ -287,11 +287,11 @@ test('requests that are sent ahead are answered one by one, in their order', asy
   await until('short ones too', () => order.text.split('HTTP/1.1 200').length === 21);
 });
 
-/** Requests whose answers are short, with a body each that nobody asks for until it is its turn. */
+/** Requests with short answers; each body is read only when its turn comes. */
 const withBodies = (count: number, bytes: number): string =>
   `POST /a/short HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n\r\n${'x'.repeat(bytes)}`.repeat(count);
 
-/** A request whose answer is worked on until `goOn`. */
+/** A request whose answer is being worked on until `goOn`. */
 async function held(s: Awaited<ReturnType<typeof server>>) {
   const goOn = s.hold();
   const sent = s.send('/a');
@@ -382,7 +382,7 @@ test('a server that ends tells those who use their connections so, and cuts off 
   const { sent, goOn } = await held(s);
   const unread = s.sendOnly('/b', 3);
   await until('its first is made', () => s.made === 2);
-  // From then on Node does not know the connection any more.
+  // From then on Node no longer tracks the connection.
   unread.socket.write('CONNECT a HTTP/1.1\r\nHost: a\r\n\r\n');
   await sleep(50);
   const begun = performance.now();

@@ -1,5 +1,5 @@
-// A request is taken no wider than the adapter takes it that sends answers in pieces: what that would refuse is refused
-// before anything is done, and both go by the same path and query.
+// Requests are accepted no more widely than by the adapter that streams answers: what that would refuse is refused
+// before anything is done, and both see the same path and query.
 import assert from 'node:assert/strict';
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { readAuthority } from '../../src/model/hosts.ts';
 import { targetOf } from '../../src/server/api-request.ts';
 
-/** The address as the adapter has it; undefined where it refuses the request. */
+/** The URL as the adapter parses it; undefined if it refuses the request. */
 async function addressOf(incoming: IncomingMessage): Promise<URL | undefined> {
   let address: URL | undefined;
   const listener = getRequestListener(

@@ -1,5 +1,4 @@
-// Bodies on their way in: how many bytes of them wait, who is refused when that is too much, and what becomes of odd
-// ones.
+// Bodies on their way in: limits on buffered bytes, refusals beyond them, and odd bodies.
 import assert from 'node:assert/strict';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -14,7 +13,7 @@ import { until } from '../support/until.ts';
 
 const bodyLimit = 100_000;
 
-/** A server that answers how long a body is; the path says who holds it, `/` that it is nobody. */
+/** A server that returns a body's length; the path names the account it counts for, `/` none. */
 async function server(limits: Partial<BodyLimits> = {}, worked: () => Promise<void> = async () => {}) {
   const bodies = new BodyBudget({ ...usualBodyLimits, ...limits });
   const made = httpServer(
@@ -156,7 +155,7 @@ test('what is too long is known before it ends, declared or not', async () => {
   assert.match(none.answer, /\{"length":0\}$/);
 });
 
-/** One connection to a server that answers so: what came back on it, and the newest request on it as Node has it. */
+/** One connection to a server with these answers: its output, and its newest request as Node sees it. */
 async function oneConnection(answer: (path: string, incoming: IncomingMessage) => Promise<string>) {
   let answers = '';
   let newest: IncomingMessage | undefined;

@@ -1,4 +1,4 @@
-// The console's files as they go over the wire: types, policies, caching, and paths that are none.
+// The console's files over the wire: content types, security policies, caching, and unknown paths.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-// What a process that holds keys does about itself. Its effect on the executable is tested there.
+// Hardening of a process that holds keys. test/executable tests its effect on the executable.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';

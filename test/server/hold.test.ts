@@ -1,5 +1,5 @@
-// A server that was started while an upgrade tries it: nobody but the upgrade is answered, and nothing goes out of the
-// data directory, until the upgrade says so.
+// A server started on trial by an upgrade: it answers only the upgrade, and nothing leaves the data directory, until
+// the upgrade releases it.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,13 +23,13 @@ const journal = (step: string): string =>
     ...{ from: {}, to: {}, service: { kind: 'none' } },
   });
 
-/** Writes an upgrade's journal at once, as an upgrade does: a server that reads it meanwhile never sees half of it. */
+/** Writes an upgrade's journal atomically, as an upgrade does: a server never reads half of it. */
 function note(path: string, step: string): void {
   writeFileSync(`${path}-new`, journal(step), { mode: 0o600 });
   renameSync(`${path}-new`, path);
 }
 
-/** A signal, and when somebody first waits and would be woken by it. */
+/** A signal, and a promise that resolves when someone first listens to it. */
 function heeded(stopping = new AbortController().signal) {
   const { promise: isHeeded, resolve } = Promise.withResolvers<void>();
   const listen = stopping.addEventListener.bind(stopping);
@@ -77,7 +77,7 @@ test('held, then free', async () => {
     assert.equal(await status(each), 503, each);
   }
   assert.deepEqual([await status('/healthz'), await status('/system/seal-status')], [200, 200]);
-  // What is for the machine alone is not there for the network.
+  // Local endpoints are not served to the network.
   assert.equal(await status('/local/status'), 404);
   const shown = await fetch(`${serving.url}/ks/keyrings`, { headers: { 'kms-upgrade': 'the token' } });
   assert.equal(shown.status, 503, 'the token is for the local socket');
@@ -93,7 +93,7 @@ test('held, then free', async () => {
   await until('clients are let in', async () => (await status('/readyz')) === 200);
   assert.equal(await locally('/ks/keyrings'), 200);
   for (const dir of [shipped, streamed]) await until(`${dir} is written`, () => readdirSync(dir).length > 0);
-  // Once free it stays so: it was not started for a trial.
+  // Once released it stays so: it was not started for a trial.
   note(path, 'stopping');
   await delay(300);
   assert.equal(await status('/readyz'), 200);
@@ -138,7 +138,7 @@ test('while an upgrade that runs works on the directory a server stays out, and 
       const started = serve({ ...options, stopping });
       const refused = assert.rejects(started, { code: 'unavailable', hint: /start it again/ }, busy);
       await isHeeded;
-      // It has nothing of the directory.
+      // It holds nothing of the directory.
       lockDirectory(data).release();
       assert.ok(!readdirSync(data).includes('kms.sock'), busy);
       note(path, next);
@@ -148,7 +148,7 @@ test('while an upgrade that runs works on the directory a server stays out, and 
       await serving.close();
     });
   }
-  // Of one that was cut off nobody waits for the end.
+  // It does not wait for the end of an interrupted upgrade.
   note(path, 'swapping');
   writeFileSync(join(data, 'kms.upgrade.lock'), '', { mode: 0o600 });
   const serving = await serve(options);
@@ -176,7 +176,7 @@ test('a server that had begun to start before an upgrade began does not serve', 
       (error) => ({ error }),
     );
     await delay(wait);
-    // As an upgrade does: noted first; then who has the directory is ended.
+    // Like an upgrade: first the journal, then ending the process that holds the directory.
     note(path, 'stopping');
     const isHeld = (() => {
       try {
@@ -188,7 +188,7 @@ test('a server that had begun to start before an upgrade began does not serve', 
     })();
     const ended = await starting;
     if ('serving' in ended) {
-      // Ended by the upgrade, as it has the directory; or it holds clients off.
+      // Either the upgrade ended it, as it held the directory, or it holds clients off.
       assert.ok(isHeld || ended.serving.held, `served after ${wait} ms`);
       seen.add('served');
       await ended.serving.close();

@@ -1,5 +1,5 @@
-// What a server answers to bytes that are no request, or none that it has a use for: one JSON message each, in the shape
-// that its clients know, and the connection ends. And LIST, which Node does not read.
+// Answers to bytes that are no HTTP request, or none that the server serves: one JSON message each, in the shape that
+// its clients know, and the connection closes. Also LIST, which Node can't parse.
 import assert from 'node:assert/strict';
 import type { IncomingMessage, Server } from 'node:http';
 import { connect } from 'node:net';
@@ -21,7 +21,7 @@ import { replyWith } from '../support/answering.ts';
 
 const longLength = 8 * 1024 * 1024;
 
-/** In pieces, of which some wait until others have gone out. */
+/** In pieces, some of which wait until others have been sent. */
 const long = (): Reply => {
   let sent = 0;
   const stream = new ReadableStream<Uint8Array>({
@@ -34,7 +34,7 @@ const long = (): Reply => {
   return { outcome: { status: 200, body: {}, stream } };
 };
 
-/** Says what it was asked. */
+/** A server that reports the requests it got. */
 async function serving(
   dialect: Dialect,
   tls?: Certificate,
@@ -62,7 +62,7 @@ const vault = await serving(vaultDialect);
 const tang = await serving(tangDialect);
 const proxied = await serving(ownDialect, undefined, takeForwardedHost);
 
-/** Sends bytes as they are, in as many packets as parts; answers all that comes back until the connection ends. */
+/** Sends raw bytes, one packet a part; returns everything that comes until the connection ends. */
 function raw(...parts: readonly string[]): Promise<string> {
   return rawAt(server, parts);
 }
@@ -89,7 +89,7 @@ function rawAt(at: Server, parts: readonly string[], isTls = false): Promise<str
 }
 
 const host = 'Host: kms.example\r\n';
-/** Also where both say the same, since of two programs one may see another order. */
+/** Refused even if both agree, since two programs may disagree about their order. */
 const twice = (name: string) =>
   [
     `two of ${name}`,
@@ -220,7 +220,7 @@ test('a host has one form, however it is written, at each listener', async () =>
         assert.ok(answer.includes(`"host":"${expected}"`), `${form}: ${answer}`);
       }
     }
-    // A target with a host in it is the Host's own (RFC 9112 §3.2.2), in whatever form.
+    // The host of an absolute target takes the place of Host (RFC 9112 §3.2.2), in every form.
     if (at === proxied) continue;
     for (const [target, host] of [
       ['http://kms.example/x', 'kms.example'],
@@ -282,7 +282,7 @@ test('LIST is GET with list=true where clients send it, on a connection that end
       [post + post, list('/a')],
       ['/first', '/first', '/a?list=true'],
     ],
-    // What comes behind it finds the connection closed, as behind any last request.
+    // Later requests find the connection closed, as after any last request.
     [[list('/a') + list('/b')], ['/a?list=true']],
     [[list('/a') + post], ['/a?list=true']],
     [[list('/a', 'Connection: keep-alive\r\n')], ['/a?list=true']],

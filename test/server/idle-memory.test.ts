@@ -1,5 +1,5 @@
-// Memory goes back when a process that started or worked has little to do: after a start at once, where nobody asks,
-// after work four times, and not while it works.
+// Memory is given back when a process is idle: soon after a start, unless requests come, and four times after work, but
+// not during it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -34,7 +34,7 @@ test('what a start leaves goes back at once, unless somebody asks', (context) =>
     assert.equal(trims, expected.length);
     end();
   }
-  // One that ends before is left alone.
+  // One that ends first does nothing.
   const end = giveMemoryBack({
     used: () => 0,
     worked: () => 0,

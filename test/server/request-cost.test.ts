@@ -1,6 +1,6 @@
-// The processor time that one request without a credential takes, at each listener: 15 kB of what parsers stumble over,
-// in the target and in each header that something reads. Time is that of the event loop's thread, and the least of
-// several tries counts, so how busy the machine is does not.
+// Processor time of a single request without a credential, at each listener: 15 kB of input that is hard on parsers, in
+// the target and in each header that is parsed. It is CPU time of the event loop's thread, the minimum of several
+// tries, so other load on the machine does not count.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, type NetConnectOpts } from 'node:net';
@@ -13,7 +13,7 @@ import { serve } from '../../src/server/serve.ts';
 const base = mkdtempSync(join(tmpdir(), 'kms-cost-'));
 after(() => rmSync(base, { recursive: true, force: true }));
 
-/** Bytes of what is repeated: with the rest of its head a request stays below the limit of 16 KiB. */
+/** Bytes of repeated input: with the rest of its head a request stays below the limit of 16 KiB. */
 const long = 15_000;
 /** Milliseconds. An ordinary request takes less than 1; work that is quadratic in 15 kB took 50 to 300. */
 const most = 15;
@@ -24,10 +24,10 @@ const pieces = [
   ...['/', '/a', '/sign/a', '/%61', '/..', '//a', '\\', ',', ', ', 'a,', ' ', '\t', 'a ', '.', 'a.', '-'],
   ...['%', '%2F', '%zz', '=', '&a=a', ';', ';charset="', ':', ':0', '0', '"', '[', '@', 'a', 'kms_', '\xfc'],
 ];
-/** What comes last may make a pattern fail, so that it tries every other way to read what is before. */
+/** Endings that may make a pattern fail, so that it backtracks over everything before. */
 const tails = ['', '!', ' ', '""a'];
 
-/** Ahead of what is repeated, where something is looked for behind a beginning. */
+/** Prefixes before the repeated input, for parsers that look for something after them. */
 const headers: Readonly<Record<string, readonly string[]>> = {
   Host: ['', 'a:', '['],
   'X-Forwarded-Host': ['', '['],
@@ -67,7 +67,7 @@ const headers: Readonly<Record<string, readonly string[]>> = {
   Via: [''],
 };
 
-/** Method and the beginning of a target. */
+/** Methods and beginnings of targets. */
 const targets: readonly (readonly [method: string, start: string])[] = [
   ['GET', '/'],
   ['POST', '/v1'],
@@ -90,7 +90,7 @@ const targets: readonly (readonly [method: string, start: string])[] = [
   ['CONNECT', ''],
 ];
 
-/** Requests of each listener whose headers are looked at. */
+/** Requests of each listener whose headers are parsed. */
 const lines: Readonly<Record<string, readonly string[]>> = {
   network: ['POST /auth/basic/login', 'GET /ks/keyrings', 'GET /nowhere', 'GET /console'],
   transit: ['PUT /v1/transit/encrypt/a', 'PUT /v1/auth/approle/login'],
@@ -101,7 +101,7 @@ const lines: Readonly<Record<string, readonly string[]>> = {
 const filled = (piece: string, length: number): string =>
   piece.repeat(Math.ceil(length / piece.length)).slice(0, length);
 
-/** A request's head for each thing to try, of about so many bytes. */
+/** A request's head for each input to try, of about `length` bytes. */
 function* heads(listener: string, length: number): Generator<readonly [name: string, head: string]> {
   for (const piece of pieces) {
     for (const tail of tails) {
@@ -111,7 +111,7 @@ function* heads(listener: string, length: number): Generator<readonly [name: str
         const head = `${method} ${start}${value} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`;
         yield [`${method} ${start} and ${shown}`, head];
       }
-      // Nothing that is matched to its end costs anything where it matches.
+      // A pattern that matches to the end does not backtrack.
       if (tail === '' || tail === ' ') continue;
       for (const line of lines[listener] ?? []) {
         for (const [header, starts] of Object.entries(headers)) {
@@ -129,7 +129,7 @@ function* heads(listener: string, length: number): Generator<readonly [name: str
 function asked(at: NetConnectOpts, head: string, patience = 100): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(at, () => socket.write(head, 'latin1'));
-    // Of an answer the beginning is enough.
+    // The beginning of an answer suffices.
     socket.on('data', () => socket.destroy());
     socket.on('error', () => {});
     socket.on('close', () => resolve());
@@ -138,7 +138,7 @@ function asked(at: NetConnectOpts, head: string, patience = 100): Promise<void> 
   });
 }
 
-/** Milliseconds; the least of some tries, of which no more are made once one was cheap. */
+/** Milliseconds, the minimum of several tries; stops at the first cheap one. */
 async function costOf(at: NetConnectOpts, head: string): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let n = 0; n < tries && least > most; n++) {
@@ -172,7 +172,7 @@ const listeners: Readonly<Record<string, NetConnectOpts>> = {
 
 for (const [listener, at] of Object.entries(listeners)) {
   test(`no request without a credential takes much of the processor: ${listener}`, async () => {
-    // The first request of its kind may have files made and parts loaded.
+    // The first request of its kind may create files and load modules.
     for (const line of lines[listener] ?? []) {
       await asked(at, `${line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`, 60_000);
     }
@@ -180,7 +180,7 @@ for (const [listener, at] of Object.entries(listeners)) {
     for (const [name, head] of heads(listener, long)) {
       const cost = await costOf(at, head);
       if (cost <= most) continue;
-      // Twice as much may take twice as long.
+      // Reports the cost at half the length: only a linear cost halves.
       const [, half = ''] = [...heads(listener, long / 2)].find(([other]) => other === name) ?? [];
       dear.push(`${name}: ${cost} ms, ${await costOf(at, half)} ms of half as much`);
       assert.ok(dear.length < 20, dear.join('\n'));
@@ -189,7 +189,7 @@ for (const [listener, at] of Object.entries(listeners)) {
   });
 }
 
-/** Marks that combine: composing their text takes time that grows with the square of their number. */
+/** Combining marks: normalising their text takes time quadratic in their number. */
 const marks = ['\u0345', '\u035d', '\u035c', '\u0301', '\u0327', '\u0334'].map((mark) => mark.repeat(1300)).join('');
 
 test('nor does a name of many characters that combine', async () => {

@@ -1,4 +1,4 @@
-// The server on its sockets: where it listens, whom it believes, what it says below HTTP, and how it ends.
+// The server on its sockets: where it listens, which proxies it trusts, what it answers below HTTP, and how it ends.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -34,7 +34,7 @@ async function started(
   return { ...serving, made };
 }
 
-/** Sends bytes as they are; answers all that comes back. */
+/** Sends raw bytes; returns everything that comes back. */
 function raw(url: string, text: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(text));
@@ -160,7 +160,7 @@ test('a key for some addresses is held to the one that the proxy says, where the
     const [there, here] = [await keyFor('192.0.2.0/24'), await keyFor('127.0.0.1')];
     const table: [key: string, forwarded: string | undefined, behind: number, direct: number][] = [
       [there, '192.0.2.7', 200, 401],
-      // What stands before the last one is what the client says of itself.
+      // Entries before the last are the client's own claims.
       [there, '192.0.2.7, 198.51.100.1', 401, 401],
       [there, '198.51.100.1, 192.0.2.7', 200, 401],
       [there, undefined, 401, 401],

@@ -1,5 +1,5 @@
-// The head of a short answer is the one that Node would make of the same headers, line by line, whatever the connection
-// is to do next.
+// The head of a short answer equals the one that Node would make of the same headers, line by line, whether or not the
+// connection stays open.
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { after, test } from 'node:test';
@@ -25,7 +25,7 @@ after(() => server.close());
 const address = server.address();
 const port = typeof address === 'object' && address ? address.port : 0;
 
-/** All that comes back until there are so many answers, or the connection ends. */
+/** Everything that comes back until there are `answers` answers, or the connection ends. */
 function raw(request: string, answers: number): Promise<{ text: string; ended: boolean }> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -34,7 +34,7 @@ function raw(request: string, answers: number): Promise<{ text: string; ended: b
     socket.on('data', (chunk) => {
       text += chunk;
       if (text.split(/(?<=end)HTTP|end$/).length <= answers) return;
-      // Whether it ends shows soon after the last answer.
+      // If the connection is to end, it does so soon after the last answer.
       setTimeout(() => socket.destroy(), 100).unref();
     });
     let ended = false;
@@ -95,7 +95,7 @@ for (const [name, request, ends] of requests) {
         const told = { ...(state !== undefined && { state }) };
         answered = { outcome: { status: 200, body: {}, content }, ...told };
         const short = await raw(request, 1);
-        // With headers of its own, if only none, Node makes the head.
+        // With headers of its own, even an empty object, Node makes the head.
         answered = { outcome: { status: 200, body: {}, content, headers: {} }, ...told };
         const made = await raw(request, 1);
         assert.equal(short.text.replaceAll(dated, 'Date'), made.text.replaceAll(dated, 'Date'));

@@ -1,4 +1,4 @@
-// Clients that send slowly, never, or don't read: each is let go of while others are served.
+// Clients that send slowly, never, or don't read: each is disconnected while others are served.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -38,7 +38,7 @@ async function server(limits: Partial<HttpLimits>, tls?: Certificate) {
   return { made, port, url: `http://127.0.0.1:${port}` };
 }
 
-/** All that comes back until the server lets go. */
+/** Everything that comes back until the server disconnects. */
 async function until(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk) => {
@@ -60,7 +60,7 @@ test('many who never finish their headers are let go with 408, and others are se
   const slow = Array.from({ length: 50 }, (_, index) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('GET / HTTP/1.1\r\nHost: a\r\n'));
     let sent = 0;
-    // Every second one falls silent; what the others still send can cut the answer off.
+    // Every second one falls silent; bytes that the others still send can cut the answer off.
     if (index % 2 === 0) drip(socket, () => `X-${sent++}: y\r\n`);
     return until(socket);
   });
@@ -87,7 +87,7 @@ test('who says nothing at all, or nothing more, is let go', async () => {
   assert.match(await until(socket), /^HTTP\/1\.1 200 OK/);
 });
 
-/** The first bytes of a handshake, as a client sends them. */
+/** The first bytes of a TLS handshake, as a client sends them. */
 const hello = Buffer.from('1603010200010001fc0303', 'hex');
 const secure = { cert: Buffer.from(certificate), key: Buffer.from(privateKey) };
 
@@ -139,7 +139,7 @@ test('who does not read the answer is let go', async () => {
     socket.pause();
   });
   socket.on('error', () => {});
-  // Looked at from the other side, since who does not read is not told.
+  // Observed on the server's side, since a client that does not read is not notified.
   const [accepted] = await taken;
   await once(accepted, 'close');
   socket.destroy();

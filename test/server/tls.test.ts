@@ -1,5 +1,5 @@
-// TLS as served, with certificates of `kms tls self-signed`: which versions, whom it convinces, and another certificate
-// without a restart.
+// TLS as served, with certificates of `kms tls self-signed`: protocol versions, clients that trust them, and another
+// certificate without a restart.
 import assert from 'node:assert/strict';
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ async function put(): Promise<{ cert: string; fingerprint: string }> {
   return made;
 }
 
-/** What the server shows to a client that trusts `ca` alone. */
+/** The server's certificate as a client that trusts only `ca` sees it. */
 function hello(url: string, ca: string, maxVersion: SecureVersion = 'TLSv1.3'): Promise<string> {
   return new Promise((resolve, reject) => {
     // A low security level lets this side offer old versions.
@@ -217,7 +217,7 @@ test('what a client says that offers X25519MLKEM768 no quantum computer reads la
   }
 });
 
-/** A connection whose writes go out as one once it is told to. */
+/** A connection whose writes are held back, and sent as one on request. */
 class Held extends Duplex {
   readonly #raw: Socket;
   readonly #waiting: Buffer[] = [];

@@ -1,4 +1,4 @@
-// When checkpoints of a store run: one at a time, when the log is due, and later again where one failed.
+// Scheduling of checkpoints: one at a time, when the log is due, and again later after a failure.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CheckpointRuns } from '../../src/store/checkpoint-runs.ts';

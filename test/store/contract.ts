@@ -1,4 +1,4 @@
-// What every implementation of the store port must do, as one suite that each of them runs.
+// The contract of the store port, as one suite that every implementation runs.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
@@ -75,7 +75,7 @@ export function activityInput(id: string, more: Partial<ActivityInput> = {}): Ac
   };
 }
 
-/** `open` makes an empty store with the tables above; `reopen` is given where what was written outlives a close. */
+/** `open` makes an empty store with the tables above; `reopen` is given if data survive a close. */
 export function storeContract(
   name: string,
   open: () => Promise<Store<NoteTables>>,

@@ -1,4 +1,4 @@
-// Damage to any byte of any file of a store is found: nothing wrong is ever served, and nothing is dropped in silence.
+// Damage to any byte of any file of a store is detected: no wrong data are served, and none are dropped silently.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
@@ -17,7 +17,7 @@ interface Found {
   readonly events: readonly StoreEvent[];
 }
 
-/** Opens what is there and reads all of it. */
+/** Opens the files and reads everything. */
 async function look(content: Content): Promise<Found> {
   const generator = prng(1);
   const names = [...content].map(([name, bytes]) => {
@@ -105,7 +105,7 @@ test('a file that was cut anywhere is found; the last log is cut back to its las
     for (let size = 0; size < length; size += step) {
       const damaged = changed(content, name, (bytes) => bytes.slice(0, size));
       if (name !== last || size < logHeaderLength) {
-        // Between two records it is the next file that does not follow.
+        // After a cut between two records, the next file does not follow on.
         await assert.rejects(look(damaged), { code: 'corrupt' }, `${name}, cut to ${size}`);
         continue;
       }
@@ -123,7 +123,7 @@ test('a file with something added is found', async () => {
     for (const added of [new Uint8Array(64), new Uint8Array(600).fill(7)]) {
       const damaged = changed(content, name, (bytes) => Uint8Array.from([...bytes, ...added]));
       const isLast = name.includes('/log-0000000003');
-      // Zeros at the end of the last log are room for what would have come next.
+      // Zeros at the end of the last log count as preallocated space.
       if (isLast && added[0] === 0) assert.deepEqual((await look(damaged)).events, []);
       else await assert.rejects(look(damaged), isCorrupt(name), name);
     }

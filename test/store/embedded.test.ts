@@ -1,4 +1,4 @@
-// The embedded store keeps to the store's contract, and commits in groups.
+// The embedded store fulfils the store contract, and commits in groups.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readEmbedded } from '../../src/store/embedded.ts';
@@ -62,7 +62,7 @@ test('a store that cannot be opened lets go of what it was read with, and opens 
 
 test('transactions that come while one is being synced share the next fsync', async () => {
   const { store, files } = await simStore();
-  // So that no time goes by with what is slow at first: after a while the event loop gets a turn, and the disk with it.
+  // Warms up first: with slow code the event loop would take a turn in between, and the disk with it.
   for (let i = 0; i < 100; i++) await store.transaction((tx) => tx.notes.get('none'));
   const before = { ...files.counts };
   await Promise.all(

@@ -1,5 +1,5 @@
-// A disk that fails or fills up under a running store: what fails says so and leaves nothing, and the store comes back
-// by itself.
+// A disk that fails or fills up under a running store: a failed operation reports it and leaves nothing behind, and the
+// store recovers by itself.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeCheckpoint } from '../../src/store/checkpoint.ts';
@@ -21,7 +21,7 @@ async function setUp() {
   const kinds = () => events.map((event) => event.kind);
   const retry = async () => {
     for (const run of later.splice(0)) run();
-    // A request that comes while a recovery is under way waits for it.
+    // A request during a recovery waits for it.
     await made.store.transaction(() => undefined).catch(() => undefined);
   };
   return { ...made, events, kinds, retry, later };
@@ -44,7 +44,7 @@ const once = (wanted: Step, code: string) => {
   };
 };
 
-// What was refused as a whole may be sent again; after any other failure nobody knows what the disk has.
+// A write that was refused as a whole may be repeated; after any other failure the disk's content is unknown.
 for (const [step, code, told] of [
   ['append', 'EIO', 'internal'],
   ['append', 'ENOSPC', 'unavailable'],
@@ -77,7 +77,8 @@ for (const [step, code, told] of [
 test('a full disk refuses with the reason until there is space again, without a restart', async () => {
   const { store, files, kinds, retry, later } = await setUp();
   await add(store, 'before');
-  // Less than there is already, so that what the log gives back is no room either; what it has is used up first.
+  // Less than what is stored already, so that releasing log space gains nothing; the preallocated space is used up
+  // first.
   files.capacity = 100;
   await add(store, 'in the room');
   await assert.rejects(add(store, 'a'.repeat(5000)), {
@@ -217,7 +218,7 @@ test('checkpoints come by themselves when the log outgrows the snapshot, and bou
 test('a checkpoint of a store in which nothing happened does nothing', async () => {
   const { store, files } = await setUp();
   await store.checkpoint();
-  // It looks whether the log is still in its place.
+  // It checks whether the log is still in place.
   const changes = () => files.steps - (files.counts.read ?? 0);
   const before = changes();
   await store.checkpoint();
@@ -292,7 +293,7 @@ test('what waits for a checkpoint or a resealing does not begin while the store 
   assert.ok(reseal && dropActivity);
   const waiting = [store.checkpoint(), reseal.call(store), reseal.call(store), dropActivity.call(store, 1)];
   const refused = waiting.map((each) => assert.rejects(each, { code: 'unavailable' }));
-  // They wait where the one under way is in their way.
+  // They wait if the transaction under way is in their way.
   await new Promise((resolve) => setImmediate(resolve));
   const closed = store.close().then(() => assert.equal(ended, 1));
   finish();
@@ -320,7 +321,7 @@ test('a store that was being made when the machine crashed can be made again', a
   for (const name of [...files.disk.names.keys()]) if (name.includes('snapshot')) files.disk.names.delete(name);
   const { createTestStore } = await import('../support/embedded-store.ts');
   const { prng } = await import('../support/prng.ts');
-  // The log holds the migrations' record: that is no leftover of a creation.
+  // The log holds the migrations' record: it is not left over from a creation.
   await assert.rejects(createTestStore(files, prng(3)), { code: 'refused' });
   for (const inode of files.disk.names.values()) inode.truncate(104);
   await createTestStore(files, prng(3));

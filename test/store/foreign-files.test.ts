@@ -1,6 +1,6 @@
-// The files in a directory that others may write: links, hard links, pipes and the like in the place of the directory,
-// of every directory beneath it and of every file, for every operation, and while it is under way. Nothing else than
-// the directory changes, and each refusal says what stands there.
+// Files in a directory where others may write: links, hard links, pipes and the like in place of the directory, every
+// directory beneath it and every file, for every operation, and while it is under way. Nothing outside the directory
+// changes, and each refusal says what is there.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import {
@@ -37,7 +37,7 @@ interface Place {
   readonly files: ForeignFiles;
 }
 
-/** A share with the same names in it as the data directory and a directory of somebody else. */
+/** A share with the same names in it as the data directory and as another user's directory. */
 function place(): Place {
   const base = mkdtempSync(join(tmpdir(), 'kms-foreign-'));
   const [live, outside, share] = [join(base, 'live'), join(base, 'outside'), join(base, 'mounted/share')];
@@ -49,7 +49,7 @@ function place(): Place {
   return { base, live, outside, share, files: foreignFiles({ path: share, own: [live] }) };
 }
 
-/** All that could be seen to change, also by a name or a byte. */
+/** Everything whose change could be observed, down to a name or a byte. */
 function stateOf(root: string): string {
   const names = ['.', ...readdirSync(root, { recursive: true }).map(String)].sort();
   return names
@@ -84,7 +84,7 @@ const operations: Readonly<Record<string, (files: ForeignFiles) => Promise<unkno
   syncDir: (files) => files.syncDir(dir),
 };
 
-/** Puts something in the place of a path, of which `rest` is what it is called beneath each root. */
+/** Replaces a path; `rest` is its path relative to each root. */
 const inPlace: Readonly<Record<string, (path: string, rest: string, place: Place) => void>> = {
   'a link to the live data': (path, rest, { live }) => symlinkSync(join(live, rest), path),
   'a link elsewhere': (path, rest, { outside }) => symlinkSync(join(outside, rest), path),
@@ -116,7 +116,7 @@ for (const [kind, put] of Object.entries(inPlace)) {
   test(`${kind} in the place of a directory: no operation follows it`, async () => {
     for (const component of components) {
       for (const [operation, run] of Object.entries(operations)) {
-        // Of the last one the link itself goes, and what it leads to stays.
+        // For the directory itself the link is removed, and its target stays.
         const goes = operation === 'removeWhole' && component === dir;
         const at = place();
         rmSync(join(at.share, component), { recursive: true });
@@ -138,7 +138,7 @@ for (const [kind, put] of Object.entries(inPlace)) {
         assert.equal(await at.files.exists(name), true);
         const path = replaced === 'share' ? at.share : dirname(at.share);
         rmSync(path, { recursive: true });
-        // Above it, a directory that has one of its name.
+        // One level above, the targets contain a directory with the share's name.
         if (replaced === 'mounted') for (const each of [at.live, at.outside]) mkdirSync(join(each, 'share'));
         put(path, '', at);
         const before = [at.live, at.outside].map(stateOf);
@@ -171,7 +171,7 @@ for (const [kind, put] of Object.entries(inPlace)) {
   });
 }
 
-/** Things that are no links. */
+/** Objects that are no links. */
 const others: Readonly<Record<string, (path: string) => void>> = {
   'a pipe': (path) => void execFileSync('mkfifo', [path]),
   'a device': (path) => symlinkSync('/dev/null', path),
@@ -369,7 +369,9 @@ test('what must be new is new, and many directories in each other are not follow
   rmSync(at.base, { recursive: true });
 });
 
-/** What somebody does who may write to the share, as fast as it goes: directories and files are links now and then. */
+/**
+ * Attacks by a user who may write to the share, as fast as possible: directories and files become links now and then.
+ */
 const attacks: Readonly<Record<string, string>> = {
   'changes directories for links': `
     for (const each of ['life', 'life/tenants', '${dir}']) {

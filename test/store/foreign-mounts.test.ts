@@ -1,6 +1,6 @@
-// The files in a directory that others may write, with something mounted beneath it: a bind mount gives live data a path
-// there with no link in it, on the same device, and without a second name. Every operation refuses it, on each directory
-// and on files. Root's own rights are taken for it, or those in a user namespace; the mounts end with the process.
+// Files in a directory where others may write, with something mounted beneath it: a bind mount gives live data a path
+// there without a link, on the same device, and without a second name. Every operation refuses it, on each directory
+// and on files. Needs root's rights, or those in a user namespace; the mounts end with the process.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ interface Place {
   readonly files: ForeignFiles;
 }
 
-/** The same names everywhere. */
+/** Runs `work` with the same names in all three directories. */
 async function withPlace(work: (place: Place) => Promise<void>): Promise<void> {
   const base = mkdtempSync(join(tmpdir(), 'kms-mounts-'));
   const [live, outside, share] = [join(base, 'live'), join(base, 'outside'), join(base, 'share')];
@@ -42,7 +42,7 @@ async function mounted(from: string, to: string, work: () => Promise<void>): Pro
   await work().finally(() => execFileSync('umount', [to]));
 }
 
-/** All that could be seen to change, also by a name or a byte. */
+/** Everything whose change could be observed, down to a name or a byte. */
 function stateOf(root: string): string {
   const names = readdirSync(root, { recursive: true }).map(String).sort();
   return names
@@ -93,7 +93,7 @@ const onDirectories: Readonly<Record<string, Operation>> = {
   removeDir: (files) => files.removeDir(`${dir}/sub`),
   syncDir: (files) => files.syncDir(dir),
   async elsewhere(files) {
-    // The way to another thread.
+    // The way the files are passed to another thread.
     await foreignFiles(await files.beneath('life').place()).replace('tenants/aa/log', bytes);
   },
 };
@@ -117,7 +117,7 @@ function tests(isAllowed: boolean): void {
         assert.equal(error?.message, `${join(share, 'x')}: belongs to the data directory ${live}, or holds it`);
         await root.needForeignDirectory(join(share, each), lstatSync(join(share, each), { bigint: true }));
       }
-      // The inode number of one that is gone is no longer the appliance's own.
+      // The inode number of a deleted directory no longer counts as the appliance's own.
       const gone = lstatSync(join(live, dir, 'sub'), { bigint: true });
       rmSync(join(live, dir, 'sub'), { recursive: true });
       await root.needForeignDirectory(join(share, 'x'), gone);
@@ -131,7 +131,7 @@ function withMounts(): void {
       test(`${source}, mounted on ${component}: no operation goes there`, () =>
         withPlace(async (place) => {
           for (const [operation, run] of Object.entries(onDirectories)) {
-            // One that is known already, and one that is used first.
+            // Files that have been used before, and new ones.
             for (const files of [place.files, foreignFiles({ path: place.share, own: [place.live] })]) {
               const before = stateOf(place[source]);
               await mounted(join(place[source], component), join(place.share, component), async () => {
@@ -185,7 +185,7 @@ function withMounts(): void {
 
   test('a data directory that is mounted from within the directory is not entered', () =>
     withPlace(async ({ outside, share }) => {
-      // The path of the data tells nothing: it lies elsewhere, and so do those above it.
+      // The data's path does not help here: neither it nor its parents lie in the directory.
       await mounted(join(share, 'life'), join(outside, 'life'), async () => {
         const before = stateOf(outside);
         const files = foreignFiles({ path: share, own: [join(outside, 'life')] });
@@ -220,7 +220,7 @@ function withMounts(): void {
 if (process.env[inside] === undefined) {
   test('in a mount namespace of its own', (t) => {
     const asRoot = process.getuid?.() === 0 ? ['--mount'] : unshare;
-    // Some systems forbid user namespaces; what needs no mount is tried there all the same.
+    // Some systems forbid user namespaces; tests that need no mount run there nevertheless.
     const isAllowed = spawnSync('unshare', [...asRoot, 'true']).status === 0;
     if (!isAllowed) t.diagnostic('no mounts are permitted here');
     const node = [process.execPath, '--test-reporter=spec', import.meta.filename];

@@ -1,4 +1,5 @@
-// The short form of activity records in the log: whatever goes in comes out, and what is neither form is refused.
+// The short form of activity records in the log: every record is read back unchanged, and text in neither form is
+// refused.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -23,7 +24,7 @@ const one: ActivityInput = {
   props: {},
 };
 
-/** Records as they are, and as nobody would have them. */
+/** Usual records and odd ones. */
 const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b', 'c d', '\n', '{', '\ud800', '😀'));
 const plain = fc.record({
   id: fc.oneof(text, fc.constantFrom('act_1', 'act_2', one.id, one.keyid, `${one.id}0`)),
@@ -48,7 +49,7 @@ const record: fc.Arbitrary<ActivityInput> = fc.oneof(
   fc.record({ one: plain, reporter: text }).map(({ one, reporter }) => ({ ...one, reporter })),
 );
 
-/** What a replay hands on of a group's text. */
+/** Lines that a replay gets from a group's text. */
 function replayed(records: readonly ActivityInput[]): string[] {
   const group = new Group(new Numbering());
   group.add({ statements: [], params: [], records, counts: [] });
@@ -68,7 +69,7 @@ function replayed(records: readonly ActivityInput[]): string[] {
   return lines;
 }
 
-/** As the log has them, and back: canonical lines, so that what hashing sees is compared. */
+/** Encodes and decodes the records; returns canonical lines, so that the hashed form is compared. */
 function roundTrip(records: readonly ActivityInput[]): string[] {
   const group = new GroupActivity();
   for (const record of records) group.add(record);

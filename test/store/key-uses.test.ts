@@ -1,8 +1,8 @@
-// Uses of keys are as durable as the requests that they are: no crash, restart or checkpoint loses one that was
-// answered or makes one up. They take no more room however long a key is used, and go with their ring.
+// Uses of keys are as durable as their requests: no crash, restart or checkpoint loses an acknowledged one or adds one.
+// They take bounded space however long a key is used, and are deleted with their ring.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { noteUsesSince, purgeExpired } from '../../src/core/keyrings.ts';
+import { purgeExpired } from '../../src/core/keyrings.ts';
 import { createEmbedded } from '../../src/store/embedded.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { Session } from '../../src/store/session.ts';
@@ -66,7 +66,7 @@ const usageOf = (store: Store<Tables>, at = now) =>
     return keyUses.ofKeys(items, at);
   });
 
-/** Rows of the two tables, as a backup notes them and a restore has to find them. */
+/** The two tables in a hold, as a backup notes them for a restore to check. */
 async function rowsOf(store: Store<Tables>) {
   const hold = await store.hold?.(true);
   hold?.release();
@@ -197,51 +197,11 @@ test('what stands beside the tables stays little, however many keys are used on 
   state.close();
 });
 
-test('what an older program served is not taken for unused: from when on uses are known is told', async () => {
-  const generator = prng(4);
-  const before = tenantMigrations.findIndex(({ name }) => name === 'when and by whom keys were used');
-  const files = new SimFiles({ prng: generator });
-  await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: now });
-  const older = await openEmbedded({
-    ...settings(files, generator),
-    migrations: tenantMigrations.slice(0, before),
-    tables: (sql) => ({ run: sql.run }),
-  });
-  // As it was when one key pair was all that a ring could have.
-  await older.transaction(({ run }) => {
-    run(
-      `INSERT INTO rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
-        max_encrypt_count, created_at, updated_at) VALUES ('ring_1', 'ks', 'r', 'r', 'aes256', 'key_1', 'x25519', 'old',
-        '{}', '{}', 9, 0, 0)`,
-    );
-    run(
-      `INSERT INTO ring_keys (id, ring_id, algorithm, wrapped, iv, props, encrypt_count, created_at)
-        VALUES ('key_1', 'ring_1', 'aes256', '', '', '{}', 0, 0)`,
-    );
-  });
-  await older.close();
-  const store = await open(files, generator);
-  const pairs = await store.transaction(({ ringKeys }) =>
-    ringKeys.list('ring_1', { limit: 9 }, ({ kem, pair }, publicKey) => ({ kem, pair, publicKey })),
-  );
-  assert.deepEqual(pairs.items, [{ kem: 'x25519', pair: 0, publicKey: 'old' }]);
-  const sinceOf = async (id: string) => (await usageOf(store)).get(id)?.since;
-  assert.equal(await sinceOf('key_1'), undefined);
-  await noteUsesSince(store, { now: () => now + 5 });
-  await noteUsesSince(store, { now: () => now + 6 });
-  assert.equal(await sinceOf('key_1'), now + 5);
-  const made = { algorithm: 'aes256', kem: 'x25519', pair: 0, props: {}, createdAt: now + 9 } as const;
-  await store.transaction(({ ringKeys }) =>
-    ringKeys.insert({ id: 'key_2', ringId: 'ring_1', wrapped: '', iv: '', ...made }),
-  );
-  assert.equal(await sinceOf('key_2'), now + 9);
+test('uses of a key are known since it was made', async () => {
+  const { store } = await newStore(prng(5));
+  await addRing(store, 'key_1');
+  assert.equal((await usageOf(store)).get('key_1')?.since, now);
   await store.close();
-
-  const fresh = await newStore(prng(5));
-  await addRing(fresh.store, 'key_1');
-  await noteUsesSince(fresh.store, { now: () => now + 5 });
-  assert.equal((await usageOf(fresh.store)).get('key_1')?.since, now);
-  await fresh.store.close();
 });
 
 test('a ring that is erased takes its uses with it, also those that are counted in the same moment', async () => {

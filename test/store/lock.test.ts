@@ -1,4 +1,4 @@
-// The hold on a data directory: one process at a time, and none after that has died.
+// The lock of a data directory: held by one process at a time, and released when that dies.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,7 +15,7 @@ async function holder(root: string) {
   const module = new URL('../../src/platform/lock.ts', import.meta.url).href;
   const script = `const { lockDirectory } = await import(${JSON.stringify(module)});
     lockDirectory(${JSON.stringify(root)});
-    // Nobody keeps what was answered: the hold must outlast that.
+    // The result is not kept: the lock must survive garbage collection.
     gc();
     await new Promise((resolve) => setTimeout(resolve, 50));
     gc();

@@ -1,5 +1,5 @@
-// Logs of several pieces: wherever a record lies across them it is read, a torn end is cut off, damage is found in its
-// place, and no more than a piece and a record are asked for at once. A checkpoint makes segments on the way.
+// Logs of several pieces: records are read wherever they span pieces, a torn end is cut off, damage is located, and at
+// most a piece and a record are read at once. A checkpoint makes segments on the way.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Files } from '../../src/store/files.ts';
@@ -12,7 +12,7 @@ import { activityInput, type NoteTables } from './contract.ts';
 
 const piece = 256 * 1024;
 const log = `${testDir}/log-0000000001.kms`;
-/** Lengths of values: many small ones, and some that are longer than a piece. */
+/** Lengths of values: many small ones, and some longer than a piece. */
 const lengths = Array.from({ length: 90 }, (_, at) => (at % 30 === 7 ? piece + 40_000 * at : 50 + at * 173));
 
 const add = (store: Store<NoteTables>, at: number) =>
@@ -21,7 +21,7 @@ const add = (store: Store<NoteTables>, at: number) =>
     tx.record(activityInput(`act_${at}`));
   });
 
-/** A store whose only log is long, closed; and where each of its records ends. */
+/** A closed store with a single long log, and the end of each record in it. */
 async function longLog() {
   const { store, files, generator } = await simStore({ limits: { checkpointBytes: 1e9 } });
   const ends: number[] = [store.status().logBytes];
@@ -33,7 +33,7 @@ async function longLog() {
   return { files, generator, ends };
 }
 
-/** The same bytes, but for the log. */
+/** The same files with another log. */
 function withLog(files: SimFiles, bytes: Uint8Array): SimFiles {
   const copy = new SimFiles({ prng: prng(3) });
   for (const [name, { data }] of files.disk.names) {

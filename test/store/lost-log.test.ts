@@ -1,5 +1,5 @@
-// A log that is cut, removed or replaced under a running store: whatever is left, and whenever that is noticed, nothing
-// is served behind what the process had acknowledged, nor on another history, and the files stay as they were found.
+// A log that is cut, removed or replaced under a running store: whatever is left, and whenever it is noticed, nothing
+// older than the process had acknowledged is served, and no other history, and the files stay as they were found.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatMark } from '../../src/model/store-mark.ts';
@@ -21,7 +21,7 @@ function contentOf(files: SimFiles): Content {
   return new Map([...files.disk.names].map(([name, inode]) => [name, inode.data.slice()]));
 }
 
-/** The disk holds just this, each file under a new inode or, where `inPlace`, in the one that is open. */
+/** Makes the disk hold exactly this content, each file under a new inode or, if `inPlace`, in the open one. */
 function putBack(files: SimFiles, content: Content, inPlace: boolean): void {
   for (const name of [...files.disk.names.keys()]) {
     if (!content.has(name)) files.disk.change(testDir, (all) => all.delete(name));
@@ -47,7 +47,7 @@ interface Running {
   readonly files: SimFiles;
   readonly store: Store<NoteTables>;
   readonly events: StoreEvent[];
-  /** The files behind each of the acknowledged transactions, from none on. */
+  /** The files after each acknowledged transaction, starting before the first. */
   readonly history: readonly Content[];
   readonly wanted: readonly string[];
   /** The last log. */
@@ -55,7 +55,9 @@ interface Running {
   retry(): Promise<void>;
 }
 
-/** Opened twice, with a checkpoint in between, so that there are runs, a snapshot and more than one log. */
+/**
+ * A store opened twice, with a checkpoint in between, so that it has several runs, a snapshot and more than one log.
+ */
 async function running(): Promise<Running> {
   const generator = prng(3);
   const files = new SimFiles({ prng: generator });
@@ -86,7 +88,7 @@ async function running(): Promise<Running> {
   return { files, store, events, history, wanted: ['before', 'between', 'a', 'b', 'c'], log, retry };
 }
 
-/** A copy of the directory, served and written to somewhere else. */
+/** A copy of the directory that is served and written to elsewhere. */
 async function fork(content: Content, transactions: number): Promise<Content> {
   const generator = prng(99);
   const files = new SimFiles({ prng: generator });
@@ -105,7 +107,7 @@ const without = (run: Running, content: Content, gone: (name: string) => boolean
   putBack(run.files, new Map([...content].filter(([name]) => !gone(name))), true);
 const last = ({ history }: Running): Content => history.at(-1) ?? new Map();
 
-/** Every state of the files that the acknowledged history has gone through, and others that somebody can make. */
+/** Every state of the files in the acknowledged history, and others that an attacker can make. */
 const damages: Record<string, Damage> = {
   'the log is removed': (run) => without(run, last(run), (name) => name === run.log),
   'all logs are removed': (run) => without(run, last(run), isLog),
@@ -140,7 +142,7 @@ function cutTo(run: Running, where: (end: number) => number): void {
   write(run.files, run.log, bytes.slice(0, where(end)), true);
 }
 
-/** When it is noticed. */
+/** The operation that notices it. */
 const moments: Record<string, (run: Running) => Promise<unknown>> = {
   'at the next write': ({ store }) => store.transaction((tx) => tx.notes.add('next')),
   'at a checkpoint': ({ store }) => store.checkpoint(),
@@ -169,7 +171,7 @@ for (const [when, moment] of Object.entries(moments)) {
         const mark = formatMark(run.store.mark);
         await damage(run);
         const left = contentOf(run.files);
-        // A write that the disk failed is an error of its own; whatever a lost file takes along is out of service.
+        // A write that the disk failed has an error of its own; everything after a lost file is out of service.
         await assert.rejects(moment(run), when.includes('fails') ? Error : { code: 'unavailable' });
         for (let tries = 0; tries < 3; tries++) {
           await assert.rejects(names(run.store), { code: 'unavailable' });
@@ -186,7 +188,7 @@ for (const [when, moment] of Object.entries(moments)) {
           assert.ok(equal(run.files.disk.names.get(name)?.data ?? new Uint8Array(), bytes), `${name} was changed`);
         }
 
-        // What was acknowledged comes back, whole: only that is served.
+        // Only once all acknowledged data are back does it serve again.
         putBack(run.files, last(run), false);
         await run.retry();
         assert.deepEqual((await names(run.store)).slice(0, 5), run.wanted);

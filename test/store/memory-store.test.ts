@@ -1,4 +1,4 @@
-// The memory store of the tests keeps to the store's contract.
+// The tests' memory store fulfils the store contract.
 import { createMemoryStore } from '../support/memory-store.ts';
 import { contractMigrations, noteTables, storeContract } from './contract.ts';
 

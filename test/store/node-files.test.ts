@@ -1,4 +1,4 @@
-// The real files: modes, appending, replacing, and what each does where there is nothing or too much.
+// Files on the real file system: modes, appending, replacing, and each operation with no or too much data.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import {
@@ -135,7 +135,7 @@ test('a file has room behind what was appended, which is written over and taken 
   await add(3, 200_000, 150_000);
   assert.ok(readFileSync(path).equals(Buffer.concat([all, new Uint8Array(150_000)])));
   assert.equal(file.size, all.length);
-  // Another one that goes on has to say where.
+  // Opened again for appending, it starts at the length of the file, preallocation included.
   const other = await files.openAppend('log', false);
   assert.equal(other.size, 350_030);
   await other.close();
@@ -147,7 +147,7 @@ test('a file has room behind what was appended, which is written over and taken 
   assert.equal(readFileSync(path).length, 10);
   await add(2, 1, 5);
   assert.deepEqual([...readFileSync(path)], [...all.subarray(0, 11), 0, 0, 0, 0, 0]);
-  // What somebody else wrote there meanwhile is not taken away.
+  // Bytes that another process wrote there meanwhile are not cut off.
   writeFileSync(path, Buffer.concat([all.subarray(0, 11), Buffer.from('more'), new Uint8Array(5)]));
   await assert.rejects(file.trim(), {
     code: 'unavailable',

@@ -1,5 +1,5 @@
-// Connections to a real PostgreSQL: passwords, certificates, servers that are away or standbys; and that what is said
-// when one fails says what to do, and gives nothing away.
+// Connections to a real PostgreSQL: passwords, certificates, unreachable servers and standbys; and error messages that
+// give advice and reveal nothing.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

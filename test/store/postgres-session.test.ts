@@ -1,5 +1,5 @@
-// A database, a user or a server with settings that are legal and mean other software: nothing that a node asks for is
-// read otherwise, at the start or by connections that come later.
+// A database, a user or a server with legal settings meant for other software: none of a node's queries is interpreted
+// differently, at the start or on later connections.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
@@ -13,7 +13,7 @@ import { contractMigrations, noteTables } from './contract.ts';
 
 const programs = postgresPrograms();
 
-/** By what each of them changes. The server leaves out those that it does not know. */
+/** Hostile values by setting. The server leaves out settings that it does not know. */
 const hostile: Readonly<Record<string, string>> = {
   DateStyle: "'SQL, DMY'",
   IntervalStyle: "'iso_8601'",
@@ -43,7 +43,7 @@ const hostile: Readonly<Record<string, string>> = {
   search_path: 'shadow, pg_catalog, public',
 };
 
-/** Functions and a type of the schema that stands before `pg_catalog`. */
+/** Functions and a type in a schema that precedes `pg_catalog`. */
 const shadow = `CREATE SCHEMA shadow;
   CREATE FUNCTION shadow.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT to_timestamp(0)';
   CREATE FUNCTION shadow.statement_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT to_timestamp(0)';
@@ -68,7 +68,7 @@ if (!programs) {
   await admin('postgres', 'CREATE ROLE kmsuser LOGIN');
   let databases = 0;
 
-  /** Everything that a node asks a database. */
+  /** Runs every query that a node sends to a database. */
   const use = async (database: string, isNew: boolean): Promise<void> => {
     const config = { ...postgres.address, user: 'kmsuser', database };
     const engine = await openPostgres(config);
@@ -136,7 +136,7 @@ if (!programs) {
           } finally {
             await admin('postgres', `ALTER ${target} RESET ${setting}`);
           }
-          // Without it everything is where it was.
+          // Without the setting everything is as before.
           await admin('postgres', 'SELECT 1');
         }
         return undefined;

@@ -1,5 +1,5 @@
-// Somebody who listens in the database's place, on TCP or at its socket, and asks for the password in each way that the
-// protocol has: without TLS nobody is shown the password, nor what it is soon guessed from.
+// An attacker who listens in place of the database, on TCP or at its socket, and asks for the password in each way that
+// the protocol has: without TLS no one gets the password, nor anything from which it could soon be guessed.
 import assert from 'node:assert/strict';
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,10 +27,10 @@ const mechanisms = request(10, Buffer.from('SCRAM-SHA-256\0\0'));
 const ok = request(0);
 const ready = Buffer.from([0x5a, 0, 0, 0, 5, 0x49]);
 
-/** Answers what is sent for each message that comes behind the first one. */
+/** Answers each message after the first one. */
 type Asking = (socket: Socket, message: Buffer, number: number) => void;
 
-/** The first message of SCRAM, once the client's has come. */
+/** The first message of SCRAM, after the client's. */
 function scram(iterations: number | string, then: Asking = () => {}): Asking {
   return (socket, message, number) => {
     if (number === 0) socket.write(mechanisms);
@@ -47,7 +47,7 @@ const first =
     if (number === 0) for (const each of messages) socket.write(each);
   };
 
-/** What each of them asks for, and what is said of it. */
+/** Each way to ask for the password, and the resulting error. */
 const askings: Readonly<Record<string, readonly [Asking, RegExp]>> = {
   'in clear': [first(request(3)), /asks for the password in clear, which is not answered without TLS/],
   'by MD5': [first(request(5, Buffer.from([1, 2, 3, 4]))), /asks for an MD5 hash of the password/],
@@ -78,7 +78,7 @@ const askings: Readonly<Record<string, readonly [Asking, RegExp]>> = {
 const base = mkdtempSync(join(tmpdir(), 'kms-sign-in-'));
 after(() => rmSync(base, { recursive: true, force: true }));
 
-/** Whoever listens, and all that was sent there. */
+/** The attacker's server, and everything sent to it. */
 async function listening(ask: Asking, where: 'TCP' | 'a socket') {
   const sent: Buffer[] = [];
   const server = createServer((socket) => {
@@ -106,7 +106,7 @@ async function listening(ask: Asking, where: 'TCP' | 'a socket') {
   };
 }
 
-/** Whether a guess at the password can be tried against what was sent. */
+/** Describes what lets a guess at the password be tested, if anything sent does. */
 function tells(sent: Buffer, ask: string): string | undefined {
   const text = sent.toString('latin1');
   if (text.includes(secret)) return 'the password';

@@ -1,4 +1,5 @@
-// Copies of a shared store: what is held is what an embedded store's files are, whatever other nodes do meanwhile.
+// Copies of a shared store: the held files are those that an embedded store would have, whatever other nodes do
+// meanwhile.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toHex } from '../../src/crypto/bytes.ts';
@@ -30,7 +31,7 @@ async function held(store: Notes): Promise<StoreHold> {
   return hold;
 }
 
-/** Piece by piece, with something between each. */
+/** Copies piece by piece, and runs `between` after each. */
 async function copy(hold: StoreHold, between: () => Promise<void> = async () => {}): Promise<MemoryFiles> {
   const files = new MemoryFiles();
   for (const { name, bytes } of hold.files) {

@@ -1,5 +1,5 @@
-// What can happen to nodes on a real PostgreSQL, where the system has one, and to that itself: whatever it is, what was
-// answered is what one appliance would have answered, judged like the lives on the simulated engine.
+// Failures of nodes on a real PostgreSQL, if the system has one, and of the database itself: in every case the answers
+// are those of a single appliance, judged like the lives on the simulated engine.
 import assert from 'node:assert/strict';
 import { chmodSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -36,7 +36,7 @@ async function newStore(config: Address): Promise<Uint8Array> {
   }
 }
 
-/** Nodes in this process, each with clients that ask all the while. */
+/** Nodes in this process, each with clients that keep sending requests. */
 class Nodes {
   readonly load = new SharedLoad();
   readonly uid: Uint8Array;
@@ -53,7 +53,7 @@ class Nodes {
     return new Nodes(uid, await Promise.all(Array.from({ length: count }, () => openNode(config, uid))));
   }
 
-  /** As the operator does who goes on with what the database has. Answers what the former nodes had to say. */
+  /** Starts all nodes again, as an operator who continues with the database's content. Returns the former nodes. */
   async startAnew(config: Address): Promise<readonly SharedNode[]> {
     const former = this.nodes;
     for (const node of former) await node.close();
@@ -66,7 +66,7 @@ class Nodes {
     return this.nodes.map(({ store }) => store);
   }
 
-  /** What was answered since then, once there is some of it from each node. */
+  /** Waits until enough requests from now on are answered, then for each node. */
   async goOn(): Promise<void> {
     const since = now();
     for (const end = Date.now() + 30_000; this.load.answered(since) < 100; await wait(20)) {
@@ -75,7 +75,7 @@ class Nodes {
     for (const store of this.stores) await store.transaction(() => {});
   }
 
-  /** Nothing is answered, and all of them say why. */
+  /** Checks that all nodes report the reason, and that nothing is answered. */
   async outage(why: string): Promise<void> {
     for (const store of this.stores) {
       await until(`it says that ${why}`, () => {
@@ -88,7 +88,7 @@ class Nodes {
     assert.equal(this.load.answered(since), 0);
   }
 
-  /** Ends the clients and judges what they, and others, saw. Answers the requests that the log has. */
+  /** Ends the clients and judges their observations and those of `others`. Returns the requests that are in the log. */
   async judge(context: TestContext, others: readonly Op[] = []): Promise<Set<number>> {
     const { load } = this;
     await load.stop();
@@ -157,7 +157,7 @@ if (!programs) {
     return until('it serves again', () => other.ops.some(({ from, answer }) => from > since && answer !== undefined));
   }
 
-  /** Stops the process when the query answers a row. */
+  /** Stops the process at a moment when the query returns a row. */
   async function stopWhen({ child }: SharedProcess, query: string): Promise<void> {
     for (;;) {
       child.kill('SIGSTOP');
@@ -172,7 +172,7 @@ if (!programs) {
     await using nodes = await Nodes.open(postgres.address, 2);
     await postgres.query('CREATE ROLE frozen LOGIN SUPERUSER');
     await using other = await SharedProcess.start({ ...postgres.address, user: 'frozen' }, nodes.uid, 1e6, 4);
-    // It has the lock, which it may have asked for in vain.
+    // It holds the lock, for which it may have waited in vain.
     const locker = 'SELECT 1 FROM kms_job JOIN pg_stat_activity ON backend_xid = kms_job.xmax';
     await stopWhen(other, `${locker} WHERE usename = 'frozen'`);
     const stopped = Date.now();
@@ -200,7 +200,7 @@ if (!programs) {
     await postgres.query('CREATE ROLE stopped LOGIN SUPERUSER');
     const config = { ...postgres.address, user: 'stopped' };
     await using other = await SharedProcess.start(config, nodes.uid, 1e6, 4);
-    // A turn, which has read, and not a checkpoint, which would keep the others from theirs.
+    // A turn that has read, and not a checkpoint, which would keep the others from their turns.
     const held = `SELECT query FROM pg_stat_activity WHERE usename = 'stopped' AND state = 'idle in transaction'`;
     await stopWhen(other, `SELECT 1 FROM (${held}) AS held HAVING count(*) = 1 AND bool_and(query ~ 'system_seq')`);
     const rows = `SELECT min(seq)::int AS first, max(seq)::int AS last FROM kms_log
@@ -256,7 +256,7 @@ if (!programs) {
     await nodes.judge(context);
   });
 
-  /** A primary with a standby, and the address of both; nodes under way. */
+  /** A primary with a standby, the address of both, and running nodes. */
   async function pair(settings: readonly string[], run: (to: Pair) => Promise<void>): Promise<void> {
     const primary = new Postgres(programs ?? '', { settings });
     try {
@@ -286,7 +286,7 @@ if (!programs) {
 
   const cuts = {
     'connections are cut': (primary: Postgres) => primary.cutConnections(),
-    // Which PostgreSQL answers as a commit, with a warning.
+    // PostgreSQL answers this as a commit, with a warning.
     'the wait is cancelled': async (primary: Postgres) => {
       await primary.query(`SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
     },
@@ -296,11 +296,11 @@ if (!programs) {
       await pair(['synchronous_standby_names=standby'], async ({ primary, standby, nodes }) => {
         standby.stop('fast');
         await primary.until(`SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'`);
-        // Answers to what the standby had before may still be on their way.
+        // Answers that the standby still confirmed may be on their way.
         await wait(150);
         const since = now();
         for (let round = 0; round < 3; round++) {
-          // The primary shows from then on what it has committed alone.
+          // From then on the primary shows data that it alone has committed.
           await cut(primary);
           await wait(150);
         }
@@ -349,7 +349,7 @@ if (!programs) {
         const hosts = [...primary.address.hosts, ...standby.address.hosts];
         const config = { ...primary.address, hosts };
         const uid = await newStore(config);
-        // It looks for what others appended when it is asked for something, and not before.
+        // It looks for other nodes' rows only when it gets a request.
         const left = await openNode(config, uid, { poll: 3_600_000 });
         const gone = await openNode(config, uid);
         const write = async ({ store }: SharedNode, name: string) => store.transaction((tx) => tx.notes.add(name));
@@ -406,7 +406,7 @@ if (!programs) {
       await small.query('ALTER DATABASE postgres SET default_tablespace = small');
       await using nodes = await Nodes.open(small.address);
       await nodes.goOn();
-      // To the last block, and nobody cleans up behind: whoever is refused leaves nothing.
+      // Fills the disk to the last block; nothing needs cleaning up, as a refused write leaves nothing behind.
       const filler = join(path, 'filler');
       const { bavail, bsize } = statfsSync(path);
       writeFileSync(filler, Buffer.alloc(bavail * bsize));

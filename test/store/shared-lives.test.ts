@@ -1,6 +1,5 @@
-// Several nodes on a simulated engine, with faults drawn from seeds and at every step: what they answered is what one
-// appliance would have answered. KMS_CRASH_RUNS sets how many lives, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one
-// alone.
+// Several nodes on a simulated engine, with faults drawn from seeds and at every step: their answers are those of a
+// single appliance. KMS_CRASH_RUNS sets the number of lives, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { falsified, judge } from '../support/shared-judge.ts';
@@ -41,7 +40,7 @@ for (const loses of [false, true]) {
     assert.ok(Math.min(deaths, stalls, failovers, checkpoints) > lives / 2, 'too little happened to prove anything');
     assert.ok(copies > lives / 4 && (loses || rekeyings > lives / 4), 'too little happened to prove anything');
     assert.equal(lost > 0, loses);
-    // At each of them the nodes have to find out what is true.
+    // After each of them the nodes have to find out what was committed.
     assert.ok(faults + deaths + stalls + failovers > lives * 10, 'too little happened to prove anything');
   });
 }
@@ -51,7 +50,7 @@ test('a fault at each single message of a life, of each kind: nothing that was a
   let points = 0;
   for (let at = 1; at <= 150; at++) {
     const fault = kinds[at % kinds.length] ?? 'request';
-    // A life that was over before that message has none.
+    // A life that ended before that message has none.
     points += (await run(at, { only: { at, fault } })).report.faults;
   }
   context.diagnostic(`${points} messages that met with a fault`);

@@ -1,4 +1,4 @@
-// What several nodes on one engine owe each other, one thing a test: see `src/store/shared`.
+// Rules between several nodes on one engine, one per test: see `src/store/shared`.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatMark, isFork } from '../../src/model/store-mark.ts';
@@ -14,7 +14,7 @@ import { activityInput, contractMigrations } from './contract.ts';
 const storeId = Buffer.from(sharedUid).toString('hex');
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** The first message of this kind from now on meets with the fault. */
+/** Makes the next message of this kind meet the fault. */
 function once(engine: SimEngine, kind: 'begin' | 'end', fault: SimFault): void {
   engine.fault = (_number, met) => {
     if (met !== kind) return undefined;
@@ -166,7 +166,7 @@ test('a node that stood still while the log was trimmed recovers, and acknowledg
   await Promise.race([refused, late.catch(() => {})]);
   const names = (store: typeof a) => store.transaction((tx) => tx.notes.all().map(({ name }) => name));
   assert.deepEqual(await names(a), await names(b));
-  // Nothing was lost, and nobody failed to write.
+  // Nothing was lost, and no write failed.
   const kinds = events.map(({ kind }) => kind).filter((kind) => !kind.startsWith('checkpoint'));
   assert.deepEqual(kinds, ['log-moved', 'recovered']);
   await a.close();
@@ -226,7 +226,7 @@ test('a node that saw what a failover lost serves nothing of the rest, nor of an
       const mark = formatMark(store.mark);
       const before = database.contents;
       database.failover(lost);
-      // One that never saw them goes on; what it writes takes their places.
+      // A node that never saw them continues; its writes take their places.
       if (written > 0) {
         const other = await node();
         for (let n = 0; n < written; n++) await other.store.transaction((tx) => tx.notes.add(`other${n}`));
@@ -347,7 +347,7 @@ test('a node refuses a store that is appended to by another rule', async () => {
   const { generator, database } = await simShared();
   const uid = new Uint8Array(16).fill(9);
   const engine = new SimEngine(database);
-  // The same store, but for the number of its rule.
+  // The same store with the next protocol number.
   const create = engine.create.bind(engine);
   engine.create = (store, protocol, first) => create(store, protocol + 1, first);
   await createShared({ engine, uid, keys: testStoreKeys(), random: (length) => generator.bytes(length) });

@@ -1,4 +1,4 @@
-// The shared store on a real PostgreSQL, where the system has one: the store's contract, and the engine's.
+// The shared store on a real PostgreSQL, if the system has one: the store's contract, and the engine's.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';

@@ -1,4 +1,4 @@
-// New keys for a shared store while its nodes serve: nothing is left that needs the old one, and every node goes on.
+// Rekeying a shared store while its nodes serve: nothing is left that needs the old key, and every node continues.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toHex } from '../../src/crypto/bytes.ts';
@@ -25,7 +25,7 @@ async function write(store: Notes, from: number, to: number): Promise<void> {
   }
 }
 
-/** Of rows, snapshots and segments. */
+/** Key epochs of rows, snapshots and segments. */
 function epochsIn(database: SimDatabase): readonly number[] {
   const found = new Set(database.rows(storeId).map(({ epoch }) => epoch));
   for (const [name, bytes] of database.contents.files) {
@@ -36,7 +36,7 @@ function epochsIn(database: SimDatabase): readonly number[] {
   return [...found].sort();
 }
 
-/** Two nodes, each with keys of its own, of which the second learns of a new one by the seal's version. */
+/** Two nodes, each with keys of its own; the second learns of a new key by the seal's version. */
 async function twoNodes(more: { onEvent?: (event: StoreEvent) => void } = {}) {
   const sim = await simShared();
   const limits = { segmentRecords: 2 };
@@ -49,7 +49,7 @@ async function twoNodes(more: { onEvent?: (event: StoreEvent) => void } = {}) {
     const beforeRecovery = async () => {
       heed({ sealVersion: (await engine.readSeal())?.version ?? 0 });
     };
-    // What waits for a time, such as the end of a hold.
+    // Runs timers, such as the end of a hold.
     const later = (_milliseconds: number, run: () => void) => void setTimeout(run, 1).unref();
     await beforeRecovery();
     const options = { ...more, keys, heed, beforeRecovery, limits, later };

@@ -1,5 +1,5 @@
-// A store that goes over from files to a shared engine, and back: what it holds, how clients know it again, and what
-// happens where that is cut off.
+// A store that moves from files to a shared engine, and back: its content, how clients recognise it, and interrupted
+// moves.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toHex } from '../../src/crypto/bytes.ts';
@@ -31,7 +31,7 @@ async function write(store: Notes, from: number, to: number): Promise<void> {
   }
 }
 
-/** Ten notes with as many records, some of both in snapshot, segments, a closed log and the last one. */
+/** Ten notes with as many records, spread over snapshot, segments, a closed log and the last one. */
 async function embedded(generator: Prng, drop = 0): Promise<{ files: MemoryFiles; uid: Uint8Array; notes: Notes }> {
   const files = new MemoryFiles();
   const uid = generator.bytes(16);
@@ -152,7 +152,7 @@ test('an import that is cut off at any message is not whole, and is done over on
     try {
       await importStore(worldOf(engine, generator), from, 'tenant');
       if (engine.messages < at) break;
-      // A snapshot is read once more where that fails.
+      // A snapshot is read once more after a failure.
     } catch (error) {
       assert.ok(error instanceof Error && 'code' in error && error.code === 'unavailable', String(error));
     }

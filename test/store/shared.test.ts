@@ -1,4 +1,4 @@
-// The shared store keeps to the store's contract, alone and beside a node that serves too.
+// The shared store fulfils the store contract, alone and beside another serving node.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';

@@ -1,4 +1,4 @@
-// Snapshots of several chunks: what goes in comes out, and no chunk can be left out, moved, repeated or added.
+// Snapshots of several chunks: content is read back unchanged, and no chunk can be left out, moved, repeated or added.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concatBytes } from '../../src/crypto/bytes.ts';
@@ -20,7 +20,7 @@ async function written(imageLength: number, tail: string[] = ['{"a":1}', '{"b":"
   const image = generator.bytes(imageLength);
   const context = { files, dir: 'd', keys, random: (length: number) => generator.bytes(length) };
   const header = { uid: generator.bytes(16), generation: 3, sequence: 7, chain: generator.bytes(16) };
-  const content = { schema: 2, savedAt: 5, activity: { segments: [], head: emptyHead } };
+  const content = { schema: 2, savedAt: 5, runs: [], activity: { segments: [], head: emptyHead } };
   const size = await writeSnapshot(context, header, content, tail, image);
   return { files, image, tail, header, size };
 }

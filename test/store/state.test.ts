@@ -1,4 +1,4 @@
-// The database in memory: which statements it takes, and what it does with values.
+// The database in memory: the statements that it accepts, and its handling of values.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openState } from '../../src/store/state.ts';

@@ -1,4 +1,4 @@
-// The table of tenants in the appliance's own database.
+// The table of tenants in the system store.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemTables } from '../../src/store/tables/databases.ts';

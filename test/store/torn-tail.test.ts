@@ -1,5 +1,5 @@
-// The end of a log after a crash, for every way in which a record can lie across sectors: each loss of sectors or of
-// length is a torn end, and no damage to a byte is.
+// The end of a log after a crash, for every way in which a record can span sectors: each loss of sectors or of length
+// is a torn end, and no damaged byte is.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { concatBytes } from '../../src/crypto/bytes.ts';
@@ -10,13 +10,13 @@ const generator = prng(1);
 const sealer = new RecordSealer(generator.bytes(32), generator.bytes(16), 1);
 const chain = generator.bytes(16);
 
-/** A file of one record, sealed at `offset`, behind bytes that don't matter. */
+/** A file with one record, sealed at `offset`, after bytes that don't matter. */
 function fileWith(offset: number, payloadLength: number): Uint8Array {
   const record = sealer.seal(generator.bytes(payloadLength), { offset, sequence: 0, chain }, generator.bytes(24));
   return concatBytes(new Uint8Array(offset).fill(1), record);
 }
 
-/** What the reader of a log does with a record that does not open. */
+/** The log reader's verdict on a record that does not open. */
 function verdict(file: Uint8Array, offset: number): string | undefined {
   const length = file.length - offset < prefixLength ? undefined : sealer.lengthAt(file.subarray(offset), offset);
   const whole = length !== undefined && offset + prefixLength + length <= file.length;
@@ -24,12 +24,12 @@ function verdict(file: Uint8Array, offset: number): string | undefined {
   return damageAt(file, offset, length, sealer);
 }
 
-/** The same with room for more behind it, as there is in the file that is being written. */
+/** The same with preallocated space after it, as in the file being written. */
 function withRoom(file: Uint8Array): Uint8Array {
   return concatBytes(file, new Uint8Array(1500));
 }
 
-/** Where records end, so where the next ones start: 8 to 504 bytes into a sector, or at its start. */
+/** Ends of records, where the next ones start: 8 to 504 bytes into a sector, or at its start. */
 const offsets = [...Array.from({ length: 497 }, (_, i) => 512 + 8 + i), 1024];
 
 test('records start and end well inside a sector or at its end', () => {

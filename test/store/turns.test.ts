@@ -1,12 +1,12 @@
-// Many jobs that each hold the event loop for a while, put in at once or one after the other: between two of them
-// others get their turns. Counted in turns, not in time.
+// Many jobs that each block the event loop for a while, queued at once or one after the other: other work gets its
+// turns in between. Counted in turns, not in time.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { runSlices, yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
 import { SerialQueue } from '../../src/store/serial-queue.ts';
 
-/** For longer than the queues run without a rest, where nothing else is said. */
+/** Blocks the event loop, by default for longer than the queues run without yielding. */
 function holdLoop(milliseconds = 30): void {
   const before = process.threadCpuUsage();
   for (let used = 0; used < milliseconds * 1000; ) {
@@ -15,7 +15,7 @@ function holdLoop(milliseconds = 30): void {
   }
 }
 
-/** Turns of the event loop that others have between the beginnings of two jobs, of `count` that `put` puts in. */
+/** Turns of the event loop left to others between the beginnings of two jobs, out of `count` that `put` queues. */
 async function turnsBetween(count: number, put: (job: () => Promise<void>) => Promise<void>): Promise<number[]> {
   let turns = 0;
   const began: number[] = [];
@@ -31,10 +31,10 @@ async function turnsBetween(count: number, put: (job: () => Promise<void>) => Pr
   return began.slice(1).map((at, n) => at - (began[n] ?? 0));
 }
 
-/** As many connections are taken, one a turn, before a request that came last. */
+/** Enough turns to accept as many connections, one a turn, before a request that came last. */
 const enough = 16;
 
-/** As a request is worked on. */
+/** Runs a job as a request would. */
 async function inItsTurn(job: () => Promise<void>): Promise<void> {
   const rest = yieldBeforeRequest();
   if (rest) await rest;
@@ -109,7 +109,7 @@ test('a short job of an idle queue begins at once while others rest, however man
   });
   const took: number[] = [];
   for (let n = 0; n < 40; n++) {
-    // At another moment of their going and resting each time.
+    // At another phase of their running and resting each time.
     for (let turn = 0; turn < 7 + n; turn++) await nextTurn();
     let turns = 0;
     let isDone = false;

@@ -1,5 +1,5 @@
-// A streaming appliance through its life: where a target begins, tenants that come and go, a seal, files that were put
-// back, a restore, and what it says of how far it is.
+// A streaming appliance throughout its life: where a target begins, tenants that come and go, a seal, files put back
+// from a copy, a restore, and the progress it reports.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ import {
 import { SyslogServer } from '../support/syslog-server.ts';
 import { until } from '../support/until.ts';
 
-/** What stands in a directory that was streamed to, of one tenant. */
+/** Records of one tenant in a directory that was streamed to. */
 function streamedTo(dir: string, tenant = 'default'): AnyRecord[] {
   return textOf(dir, tenant)
     .split('\n')
@@ -51,7 +51,7 @@ test('a new target begins at the present end, or at the start; a known one goes 
   await at.act(2);
   await caughtUp(at);
   await at.close();
-  // What was asked for at first counts no more.
+  // The option of the first start no longer counts.
   await at.open(streamingTo([start, end], { from: 'start' }));
   await at.act(1);
   const log = await at.log();
@@ -90,7 +90,7 @@ test('each tenant has its own order; new ones are there from their first record,
     1,
   );
   assert.equal(new Set(received.map(({ tenantId }) => tenantId)).size, 1);
-  // A deleted one is let go of, and goes on where it was when it comes back.
+  // A deleted tenant's stream is released, and continues from its position when the tenant is restored.
   await at.local('DELETE', '/local/tenants/green');
   await at.act(1);
   await caughtUp(at);
@@ -174,7 +174,7 @@ test('logs that were put back: what came in their place is sent, however far the
     rmSync(join(at.data, 'tenants', name), { recursive: true });
     cpSync(join(older, 'tenants', name), join(at.data, 'tenants', name), { recursive: true });
   }
-  // Without streaming at first: the records in between are not to be missed.
+  // First without streaming: the records from that time must not be missing.
   await at.open(undefined, { acceptOlder: ['blue', 'default'] });
   await at.act(1, 'blue');
   await at.close();
@@ -317,7 +317,7 @@ test('a receiver that hangs is in the way of no request, and of no end', async (
   const acted = performance.now() - started;
   const closing = performance.now();
   await at.close();
-  // It would hang for ever: a busy machine may take its time.
+  // A failure would hang for ever; a busy machine may take its time.
   assert.ok(performance.now() - closing < 30_000);
   assert.ok(acted < 30_000, `${acted} ms`);
   await server.kill();

@@ -1,5 +1,5 @@
-// The directory of JSON Lines: by day and tenant, private, in order; and a fault or a loss of power at every step of
-// writing, after which each record is there once, in its place, as what had arrived.
+// The directory of JSON Lines: by day and tenant, private, in order; and a fault or a power failure at every step of
+// writing, after which each record is there once, in its place, unchanged if it had arrived.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -135,7 +135,10 @@ test('files that somebody moved away or that are no files fail nothing but the t
   await assert.rejects(blocked.open().send(batch(1)), /part of its path is no directory|exists/i);
 });
 
-/** Batches as a stream would send them: each again until it arrived, on from what had arrived after a crash. */
+/**
+ * Delivers batches as a stream would: repeats each until it arrives, and after a crash continues after the last that
+ * arrived.
+ */
 async function deliver(files: SimFiles, from: number, to: number, onArrived: (seq: number) => void) {
   const target = { kind: 'directory', name: 'simulated', path: '/' } as const;
   let now = noon;
@@ -181,7 +184,7 @@ test('a loss of power at every step: what arrived is there, and in the end each 
     if (!crashed) break;
     points++;
     files = files.restart({ prng: generator });
-    // The place that was noted may be older than what arrived, never newer.
+    // The noted position may be older than the last record that arrived, never newer.
     await deliver(files, Math.max(0, arrived - generator.int(4)), last, () => {});
     assert.deepEqual(seqsOf(await textOf(files)), everyone, `crash at ${crashAt}`);
   }

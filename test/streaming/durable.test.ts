@@ -1,5 +1,5 @@
-// A loss of power, a failed write and a full disk at every step of an appliance that streams while it writes: nothing
-// that was received is missing in its log afterwards, and nothing of the log was not received in the end.
+// A power failure, a failed write and a full disk at every step of an appliance that streams while it writes:
+// afterwards everything received is in its log, and in the end everything in the log is received.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Places } from '../../src/storage/places.ts';
@@ -15,7 +15,7 @@ const pace: Pace = { ...usualPace, poll: 0, rest: 0, save: 0, pause: 0, longestP
 const writes = 12;
 const target = { kind: 'directory', name: '/target', path: '/target' } as const;
 
-/** Hash by sequence number, in the order in which they came first. */
+/** Hashes by sequence number, in the order in which records first arrived. */
 class Received implements Receiver {
   readonly hashes = new Map<number, string>();
   readonly problems: string[] = [];
@@ -27,7 +27,7 @@ class Received implements Receiver {
 
   async ready(): Promise<void> {}
 
-  /** Some tries fail, before or after the records came. */
+  /** Some attempts fail, before or after the records arrive. */
   async send({ records }: Batch): Promise<void> {
     if (this.#generator.chance(0.1)) throw new DeliveryFault('unreachable', 'nobody there');
     for (const { record, hash } of records) {

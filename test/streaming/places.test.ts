@@ -1,5 +1,5 @@
-// How far a target got, as it is kept in the appliance's own store: where it begins, what a crash may cost, and what
-// becomes of it when logs are put back.
+// Positions of targets, as kept in the system store: where a target begins, what a crash may cost, and what happens
+// when logs are put back.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';

@@ -1,5 +1,5 @@
-// The forms in which records go out: lines that are those of an export but for the tenant, and syslog messages whose
-// header, structured data and framing hold whatever a record says.
+// The formats in which records are sent: lines that are those of an export plus the tenant, and syslog messages whose
+// header, structured data and framing hold, whatever a record contains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -69,7 +69,7 @@ test('a word of a header is printable ASCII of at most 255 characters', () => {
   assert.equal(headerWord('x'.repeat(300)).length, 255);
 });
 
-/** RFC 5424 §6, as far as these messages go; PARAM-VALUE as the RFC has it, with what has to be escaped escaped. */
+/** RFC 5424 §6 as far as these messages need it; PARAM-VALUE as in the RFC, with its required escapes. */
 const grammar =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not be there
   /^<(\d{1,3})>1 (-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z) ([!-~]{1,255}) kms - activity \[kms@32473((?: [a-z]+="(?:[^"\\\]\x00-\x1f]|\\["\\\]])*")+)\] (\{.*\})$/s;

@@ -1,5 +1,5 @@
-// Activity to syslog servers over real TCP and TLS: all of it, in order, through servers that are killed, that read
-// nothing, and that are not who they should be.
+// Activity to syslog servers over real TCP and TLS: complete and in order, through servers that are killed, that read
+// nothing, and that are impostors.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
@@ -53,7 +53,7 @@ for (const tls of [false, true]) {
     })();
     actor.catch(() => {});
     const isTriedAgain = ({ level, message }: ApplianceEvent) => level === 'warn' && /it is tried again$/.test(message);
-    // A busy machine gets to little between two kills.
+    // A busy machine gets little done between two kills.
     const isEnough = () => acted > 20 && at.events.some(isTriedAgain);
     for (let round = 0; round < 8 || (round < 200 && !isEnough()); round++) {
       await delay(random.int(150));
@@ -152,7 +152,7 @@ test('a server that bears little at a time is sent less, until it has everything
   }
   await at.close();
   const { port } = server.address() as AddressInfo;
-  // By its size alone is it confirmed.
+  // Only its size triggers the confirmation.
   const pace = { unconfirmed: 60_000, idle: 1000 };
   await at.open(streamingTo([`syslog+tcp://127.0.0.1:${port}`], { from: 'start', pace }));
   await until('all have arrived', async () => (await at.status()).lagRecords === 0);
@@ -163,7 +163,7 @@ test('a server that bears little at a time is sent less, until it has everything
   assert.ok(seqs.size >= 80 && broken > 0 && broken < 10, `${seqs.size} records, broken off ${broken} times`);
 });
 
-/** Where the server is to be given up, in milliseconds. */
+/** Short timeouts, in milliseconds. */
 const soon = { connect: 300, write: 300, close: 300 };
 const tenant = { id: 'tenant_01', name: 'default' };
 
@@ -209,7 +209,7 @@ test('a server that stops reading holds up one batch, not memory', async () => {
       sent.push(seq);
     }
   }, isFault('timeout'));
-  // What fits into the buffers of both systems.
+  // No more than fits into the socket buffers of both sides.
   assert.ok(sent.length < 100, String(sent.length));
   receiver.drop();
 });

@@ -1,5 +1,5 @@
-// Activity to webhooks: signed as Standard Webhooks asks, bounded, acknowledged by 2xx alone; one that refuses, answers
-// something else, hangs or is killed gets the same batch again under the same id.
+// Activity to webhooks: signed as Standard Webhooks requires, bounded, acknowledged only by 2xx; a receiver that
+// refuses, answers something else, hangs or is killed gets the same batch again under the same id.
 import assert from 'node:assert/strict';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
@@ -37,7 +37,7 @@ const linesOf = (body: Buffer): AnyRecord[] =>
     .split('\n')
     .map((line) => JSON.parse(line));
 
-/** Answers 200 unless `answer` does. */
+/** A receiver that answers 200, unless `answer` does something else. */
 async function hook(
   answer: (received: Received, response: ServerResponse) => void = (_, response) => void response.end(),
   { tls = false, port = 0 } = {},
@@ -66,7 +66,7 @@ async function hook(
   };
 }
 
-/** As the specification has it, with nothing of the product. */
+/** Verifies as the specification says, with none of the product's code. */
 function isSigned({ headers, body }: Received, withKey = key): boolean {
   const { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': given } = headers;
   const expected = createHmac('sha256', withKey).update(`${id}.${timestamp}.`).update(body).digest();
@@ -300,7 +300,7 @@ test('an answer without end is not read to its end, and one that never comes end
   await assert.rejects(sent, { code: 'unavailable' });
 });
 
-/** What a receiver may send in place of an answer, and the kind of failure that it is. */
+/** Bytes that a receiver may send instead of an answer, and the resulting kind of failure. */
 const oddAnswers: readonly (readonly [what: string, bytes: string, kind: string])[] = [
   ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: a\r\nConnection: Upgrade\r\n\r\n', 'answer'],
   ['another protocol, and words of it', 'HTTP/1.1 101 S\r\nUpgrade: a\r\nConnection: Upgrade\r\n\r\nabc', 'answer'],

@@ -1,5 +1,5 @@
-// The side of age in a talk with a plugin, as c2sp.org/age-plugin has it and written without the product's code: it
-// says its first phase, then answers what the plugin says.
+// age's side of a conversation with a plugin, as in c2sp.org/age-plugin, without the product's code: it sends its first
+// phase, then answers the plugin's messages.
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 
@@ -16,11 +16,11 @@ export function stanza(type: string, args: readonly string[] = [], body: Uint8Ar
   return `-> ${[type, ...args].join(' ')}\n${lines.join('\n')}\n`;
 }
 
-/** Stanzas out of text that comes in pieces. */
+/** Parses stanzas from text that arrives in pieces. */
 export class Stanzas {
   #text = '';
 
-  /** Those that are whole by now. */
+  /** Yields the stanzas that are now complete. */
   *add(text: string): Generator<Stanza, void, void> {
     this.#text += text;
     for (;;) {
@@ -35,7 +35,7 @@ export class Stanzas {
     }
   }
 
-  /** What is no whole stanza. */
+  /** Text after the last complete stanza. */
   get rest(): string {
     return this.#text;
   }
@@ -44,11 +44,11 @@ export class Stanzas {
 export interface Talk {
   readonly stdin: PassThrough;
   onStdout(text: string): void;
-  /** What the plugin said, grease left out. */
+  /** The plugin's stanzas, without grease. */
   readonly said: readonly Stanza[];
 }
 
-/** `first` is what age says in its own phase, without its end. */
+/** Starts a conversation. `first` is age's own phase, without its end. */
 export function talk(first: string): Talk {
   const stdin = new PassThrough();
   stdin.write(`${first}${stanza('done')}`);
@@ -62,7 +62,7 @@ export function talk(first: string): Talk {
       for (const each of stanzas.add(text)) {
         if (known.includes(each.type)) said.push(each);
         if (each.type === 'done') assert.equal(stanzas.rest, '', 'nothing follows the end');
-        // age leaves its end open until the plugin has ended.
+        // age keeps its end open until the plugin has ended.
         else stdin.write(stanza(known.includes(each.type) ? 'ok' : 'unsupported'));
       }
     },

@@ -1,13 +1,13 @@
-// A server's answers in the words of fetch, for tests of the server that need no app.
+// Replies of a server, for tests of the server that need no app.
 import type { ApiRequest } from '../../src/http/request.ts';
 import type { Reply } from '../../src/http/request-log.ts';
 
-/** Sends JSON. */
+/** Replies with JSON. */
 export function replyWith(body: object): Reply {
   return { outcome: { status: 200, body } };
 }
 
-/** Sends the text as it is, in one piece. */
+/** Replies with the text, in one piece. */
 export function replyText(content: string): Reply {
   return { outcome: { status: 200, body: {}, content, headers: { 'Content-Type': 'text/plain' } } };
 }

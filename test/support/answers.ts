@@ -1,5 +1,5 @@
-// Answers that an appliance could give, one for each method of the client, made from their shapes; and each of them
-// with something in it that no appliance answers.
+// Answers that an appliance could give, one for each method of the client, made from their shapes; and altered copies
+// that no appliance would give.
 import { type ClientEndpointId, clientPaths, type Path } from '../../src/api/paths.ts';
 import { answerShapes, things } from '../../src/client/answer-shapes.ts';
 
@@ -27,7 +27,7 @@ const samples: Readonly<Record<string, unknown>> = {
 
 /** A field of an answer. */
 interface Leaf {
-  /** Names, and the index of an item. */
+  /** Names, and indices of items. */
   readonly place: readonly (string | number)[];
   readonly kind: string;
 }
@@ -37,7 +37,7 @@ interface Sample {
   readonly leaves: readonly Leaf[];
 }
 
-/** The answer to that method with every field in it, lists with one item. */
+/** An answer to the method, with every field, and with one item in each list. */
 export function sampleAnswer(id: ClientEndpointId): Sample {
   const leaves: Leaf[] = [];
   const objectOf = (shape: string, place: Leaf['place']): Record<string, unknown> =>
@@ -64,13 +64,13 @@ export function altered(answer: object, [name = '', ...rest]: Leaf['place'], val
   return Array.isArray(answer) ? answer.with(Number(name), part) : { ...answer, [name]: part };
 }
 
-/** What an appliance could answer to a request of the client's. */
+/** An answer that an appliance could give to a request of the client. */
 export function sampleAnswerTo({ method, url }: Request): Response {
   const id = methodOf(method, new URL(url).pathname);
   return Response.json(id === undefined ? {} : sampleAnswer(id).answer);
 }
 
-/** The method that a request is of; undefined for what the client has none for. */
+/** The client's method that sends this request; undefined if there is none. */
 export function methodOf(method: string, pathname: string): ClientEndpointId | undefined {
   const found = Object.entries<Path>(clientPaths).find(
     ([, [verb, path]]) => verb === method && new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`).test(pathname),

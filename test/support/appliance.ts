@@ -1,5 +1,5 @@
-// A whole appliance for tests: the real app over stores in memory, one tenant or several, a root key for each, a log
-// that is kept, and a short way to call an endpoint.
+// A whole appliance for tests: the real app over stores in memory, one or several tenants, a root key for each, a
+// captured log, and a short way to call an endpoint.
 
 import type { Limits, World } from '../../src/core/context.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
@@ -31,7 +31,7 @@ import { pretendHasher } from './pretend-hasher.ts';
 import { pretendOidcClient } from './pretend-oidc.ts';
 
 export interface ApplianceOptions {
-  /** One tenant `default` that answers every host, when absent. */
+  /** Default: one tenant `default` that answers every host. */
   readonly tenants?: readonly {
     readonly name: string;
     readonly hosts: readonly string[];
@@ -47,15 +47,15 @@ export interface ApplianceOptions {
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
   readonly descriptionFiles?: () => Promise<DescriptionFiles>;
   readonly sealing?: Sealing;
-  /** Passwords are hashed by a pretence unless a hasher is given. */
+  /** Passwords are hashed by a cheap stand-in unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
-  /** Is given what the tables of each tenant stand on, for tests that fill them by statements. */
+  /** Called with each tenant's SQL session, for tests that fill tables by statements. */
   readonly onSql?: (sql: Sql) => void;
-  /** Of requests at once. */
+  /** Limits of concurrent requests. */
   readonly fairLimits?: FairLimits;
 }
 
-/** An API key, and what made it. */
+/** An API key, and its id. */
 export interface TestKey {
   readonly key: string;
   readonly keyid: string;
@@ -73,7 +73,7 @@ export interface CallOptions {
   readonly host?: string;
   readonly env?: RequestEnv;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is, in place of the JSON of `body`. */
+  /** A raw body, sent instead of the JSON of `body`. */
   readonly raw?: string | Uint8Array<ArrayBuffer>;
 }
 
@@ -93,10 +93,10 @@ export interface Appliance {
   readonly tenants: readonly TestTenantSeat[];
   readonly root: TestKey;
   readonly accountId: string;
-  /** Everything that was logged, one JSON text a line. */
+  /** The whole log, one JSON text a line. */
   readonly log: string[];
   call(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Answer>;
-  /** A new API key with these flags. */
+  /** Makes an API key with these flags. */
   keyWith(...flags: string[]): Promise<TestKey>;
   /** The first tenant's records, newest first. */
   activity(): Promise<ActivityRecord[]>;
@@ -144,7 +144,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   const line = (fields: object, message: string) => {
     log.push(JSON.stringify({ message, ...fields }, (_, value) => (value instanceof Error ? value.stack : value)));
   };
-  // Cast: a test calls those that it gives.
+  // Cast: a test calls only the handlers that it provides.
   const local = { ...options.local } as LocalHandlers;
   const open: OpenState = {
     sealed: false,
@@ -247,8 +247,8 @@ function bodyOf(type: string, text: string): AnyJson {
 }
 
 /**
- * A directory of a fixed list. Names and hosts compare without regard to case; `*` answers every host that no other
- * lists.
+ * A tenant directory with a fixed list. Names and hosts are case-insensitive; `*` answers every host that no other
+ * tenant lists.
  */
 export function tenantDirectory(
   tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],

@@ -1,9 +1,9 @@
-// An authenticator made of software, with a browser's part in it: makes passkeys (ES256) and uses them as Web
-// Authentication says. What it claims can be made wrong, bit by bit.
+// A software authenticator, including the browser's part: makes passkeys (ES256) and uses them as Web Authentication
+// says. Each of its claims can be falsified.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { totpCode, totpStep } from '../../src/crypto/totp.ts';
 
-/** What an app that has the secret shows at that time. */
+/** The code that an app with the secret shows at that time. */
 export function appCode(secret: string, now: number): string {
   const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
   const bits = [...secret].map((each) => alphabet.indexOf(each).toString(2).padStart(5, '0')).join('');
@@ -23,15 +23,15 @@ interface RequestOptions {
 }
 
 export interface Claims {
-  /** Of the page; by default the host that was asked for, with https. */
+  /** Origin of the page; default: https with the requested host. */
   readonly origin?: string;
   readonly rpId?: string;
   readonly challenge?: string;
   readonly type?: string;
-  /** 1: somebody is there; 4: it is who they say. */
+  /** 1: user present; 4: user verified. */
   readonly flags?: number;
   readonly counter?: number;
-  /** Of an attestation; none by default. */
+  /** Attestation format; default: none. */
   readonly fmt?: string;
 }
 
@@ -45,7 +45,7 @@ export class Authenticator {
   #userHandle: string | undefined;
   #counter = 0;
 
-  /** RegistrationResponseJSON. */
+  /** Returns a RegistrationResponseJSON. */
   create({ rp, user, challenge }: CreationOptions, claims: Claims = {}) {
     this.#userHandle = user.id;
     const clientData = clientDataOf('webauthn.create', rp.id, challenge, claims);
@@ -80,7 +80,7 @@ export class Authenticator {
     };
   }
 
-  /** AuthenticationResponseJSON. */
+  /** Returns an AuthenticationResponseJSON. */
   get({ rpId, challenge }: RequestOptions, claims: Claims = {}) {
     const clientData = clientDataOf('webauthn.get', rpId, challenge, claims);
     this.#counter += 1;

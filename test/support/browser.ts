@@ -1,5 +1,5 @@
-// Debian's Chromium for tests of pages: one for each test file, and for each visit a context of its own that notes all
-// that went wrong in it.
+// Debian's Chromium for browser tests: one for each test file, and a context for each visit, which notes everything
+// that goes wrong in it.
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -18,22 +18,22 @@ const screenshots = fileURLToPath(new URL('../../dist/screenshots/', import.meta
 
 export interface Look {
   readonly scheme?: 'light' | 'dark';
-  /** Of the window, in CSS pixels. */
+  /** Width of the window, in CSS pixels. */
   readonly width?: number;
-  /** Such as `Europe/Berlin`; the machine's own where there is none. */
+  /** Time zone, such as `Europe/Berlin`; default: the machine's own. */
   readonly zone?: string;
 }
 
 export interface Visit {
   readonly page: Page;
-  /** Errors of scripts and refusals of the content security policy. */
+  /** Script errors and violations of the content security policy. */
   readonly troubles: readonly string[];
 }
 
 let starting: Promise<Browser> | undefined;
-// Where the start failed, the tests have said so.
+// A failed start has already been reported by the tests.
 after(async () => (await starting?.catch(() => undefined))?.close());
-// A page that is left open goes on asking, and what it asks is in the activity log of the tests that follow.
+// An open page keeps sending requests, which would appear in the activity log of later tests.
 let ofThisTest: BrowserContext[] = [];
 beforeEach(() => {
   ofThisTest = [];
@@ -41,14 +41,14 @@ beforeEach(() => {
 afterEach(async () => {
   await Promise.all(
     ofThisTest.map(async (context) => {
-      // What a test answers in the appliance's place may be under way, and fails with the page.
+      // A route that a test handles may be under way, and would fail with the page.
       await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })));
       await context.close();
     }),
   );
 });
 
-/** A new window at `url`, closed after the test that opens it; one that none opens, after the tests of the file. */
+/** Opens a window at `url`. It is closed after the test, or after all tests of the file if opened outside of one. */
 export async function visit(url: string, { scheme = 'light', width = 1000, zone }: Look = {}): Promise<Visit> {
   starting ??= start();
   const browser = await starting;
@@ -60,7 +60,7 @@ export async function visit(url: string, { scheme = 'light', width = 1000, zone 
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(error.message));
   page.on('console', (message) => {
-    // A request that was refused is no trouble of the page; there are tests that want just that.
+    // A refused request is no trouble of the page; some tests want just that.
     const isRefusal = message.text().startsWith('Failed to load resource');
     if (['error', 'warning'].includes(message.type()) && !isRefusal) troubles.push(message.text());
   });
@@ -83,12 +83,12 @@ function start(): Promise<Browser> {
   });
 }
 
-/** Status and body, as JSON. */
+/** Status and JSON body. */
 export type Answer = readonly [status: number, body: Record<string, unknown>];
 
 /**
- * Calls `seen` with the answers to requests to `path`, read on their way: the browser may have let go of a body by the
- * time that somebody asks it for it.
+ * Calls `seen` with the answers to requests to `path`, intercepted on their way: the browser may have discarded a body
+ * by the time it is asked for.
  */
 export async function watchAnswers(page: Page, path: string, seen: (answer: Answer) => void): Promise<void> {
   await page.route(`**${path}`, async (route) => {
@@ -98,7 +98,7 @@ export async function watchAnswers(page: Page, path: string, seen: (answer: Answ
   });
 }
 
-/** What axe finds wrong with the page, one line each. */
+/** Violations that axe finds on the page, one line each. */
 export async function violations(page: Page): Promise<string[]> {
   await page.evaluate(await axe);
   return page.evaluate(async () => {
@@ -109,7 +109,7 @@ export async function violations(page: Page): Promise<string[]> {
   });
 }
 
-/** Of the whole page, or of the window. Kept in dist/screenshots, for people to look at. */
+/** A screenshot of the whole page, or of the window, kept in dist/screenshots for people to look at. */
 export async function screenshot(page: Page, name: string, { fullPage = true } = {}): Promise<void> {
   await mkdir(screenshots, { recursive: true });
   await page.screenshot({ path: `${screenshots}${name}.png`, fullPage });

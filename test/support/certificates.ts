@@ -1,4 +1,4 @@
-// An authority of a test's own, and certificates that it signs.
+// A test's own certificate authority, and certificates that it signs.
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
@@ -9,10 +9,10 @@ export interface PemPair {
 }
 
 interface Wanted {
-  /** Names of a server, or of whoever shows it. */
+  /** Names of the server, or of the client. */
   readonly names: readonly string[];
   readonly notAfter?: Date;
-  /** Where the certificate says that its issuer's is to be had. */
+  /** URL of the issuer's certificate, as stated in the certificate. */
   readonly issuerUrl?: string;
 }
 
@@ -30,7 +30,7 @@ interface Authority {
   /** PEM. */
   readonly cert: string;
   sign(wanted: Wanted): Promise<PemPair>;
-  /** An authority below this one. */
+  /** Makes an authority below this one. */
   below(name: string): Promise<Authority>;
 }
 

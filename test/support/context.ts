@@ -1,5 +1,5 @@
-// A whole tenant for tests of the core: a store in memory, tenant keys, a clock that stands until it is moved, and
-// randomness from a seed. Operations are called as the HTTP side calls them, each in a transaction of its own.
+// A whole tenant for tests of the core: a store in memory, tenant keys, a clock that moves only on request, and seeded
+// randomness. Operations are called as the HTTP side calls them, each in its own transaction.
 import assert from 'node:assert/strict';
 import type { Caller, Context, Limits, World } from '../../src/core/context.ts';
 import { localCaller } from '../../src/core/credential.ts';
@@ -15,24 +15,24 @@ import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { createMemoryStore } from './memory-store.ts';
 
-/** Where the clock stands at first. */
+/** The clock's initial time. */
 export const startTime = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 
-/** In slices where it is too long for one go. */
+/** Returns slices if it is too long for one transaction. */
 export type Operation<I, O> = (ctx: Context, input: I) => O | Slices<O>;
 
 export interface TestTenant {
   readonly store: Store;
   readonly world: World;
-  /** Runs an operation in its own transaction, as the local administrator unless a caller is given. */
+  /** Runs an operation in its own transaction, by default as the local administrator. */
   call<I, O>(operation: Operation<I, O>, input: I, caller?: Caller): Promise<O>;
-  /** Reads a list, as that caller. */
+  /** Reads a list, by default as the local administrator. */
   list<I, T>(
     read: (given: Reader & { readonly caller: Caller }, input: I) => Promise<WrittenPage<T> | Page<T>>,
     input: I,
     caller?: Caller,
   ): Promise<Page<T>>;
-  /** The same for what is no operation. */
+  /** Runs any function in a transaction, in the same way. */
   run<R>(fn: (ctx: Context) => R | Slices<R>, caller?: Caller): Promise<R>;
   /** Moves the clock on. */
   advance(milliseconds: number): void;
@@ -40,11 +40,11 @@ export interface TestTenant {
 
 export interface TestTenantOptions {
   readonly limits?: Limits;
-  /** Another number, other random bytes. */
+  /** Determines the random bytes. */
   readonly seed?: number;
-  /** The tenant keys by epoch, for tests of several. */
+  /** Epochs of the tenant keys. */
   readonly epochs?: readonly number[];
-  /** Where it is not a new one. */
+  /** An existing store; default: a new one. */
   readonly store?: Store;
   readonly defaultKem?: Kem;
 }
@@ -79,7 +79,7 @@ function isInSlices<R>(result: R | Slices<R>): result is Slices<R> {
   return typeof result === 'object' && result !== null && Symbol.iterator in result && 'throw' in result;
 }
 
-/** The page with its items, which may be written already, as objects. */
+/** The page with its items as objects, even if they are serialised already. */
 export function readPage<T>({ items, ...rest }: WrittenPage<T> | Page<T>): Page<T> {
   if (!(items instanceof WrittenItems)) return { items, ...rest };
   const written = items.between('[', ']');
@@ -87,7 +87,7 @@ export function readPage<T>({ items, ...rest }: WrittenPage<T> | Page<T>): Page<
   return { items: JSON.parse(text), ...rest };
 }
 
-/** Both clocks go together, unless the second one is given. */
+/** Both clocks move together, unless `elapsed` is given. */
 export function testWorld(clock: { now: number; elapsed?: number }, seed: number): World {
   const now = () => clock.now;
   const random = seededRandom(seed);
@@ -100,13 +100,13 @@ export function testWorld(clock: { now: number; elapsed?: number }, seed: number
   };
 }
 
-/** A caller that holds these flags. */
+/** A caller with these flags. */
 export function callerWith(...flags: string[]): Caller {
   const raw = Object.fromEntries(flags.map((flag) => [flag, true]));
   return { kind: 'apikey', id: 'apik_00000000000000000000000000', flags: parseFlags(raw) };
 }
 
-/** Whether a call fails with that code; answers the error for a closer look. */
+/** Checks that the call fails with this code; returns the error. */
 export async function refusal(code: ErrorCode, call: Promise<unknown>): Promise<KmsError> {
   try {
     await call;

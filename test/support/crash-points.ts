@@ -1,6 +1,6 @@
-// How many crash points each suite promises to reach in a run of the gate. A crash point is one loss of power, on the
-// simulated disk, after which the recovery was checked. The suites run in processes of their own, so each holds its own
-// number, and a test their sum.
+// The number of crash points that each suite promises to reach in a run of the gate. A crash point is one power failure
+// on the simulated disk, after which the recovery was checked. Each suite checks its own number, since it runs in a
+// process of its own, and a test checks their sum.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 
@@ -21,10 +21,10 @@ export const promised = {
   standby: 240,
 } as const;
 
-/** Whether the number of runs is another one than the gate's. */
+/** Variables that change the number of runs. */
 const chosen = ['KMS_CRASH_RUNS', 'KMS_CRASH_SEED', 'KMS_CRASH_POINT', 'KMS_SWEEP_SEEDS', 'KMS_SHIP_RUNS'];
 
-/** Says how many were reached, and holds the suite to what it promises. */
+/** Reports the number reached, and checks it against the suite's promise. */
 export function reached(context: TestContext, suite: keyof typeof promised, points: number): void {
   context.diagnostic(`${points} crash points (${suite})`);
   if (chosen.some((name) => process.env[name] !== undefined)) return;

@@ -1,5 +1,5 @@
 // One seeded life of a store on a simulated disk: work, faults, a crash at some step, recovery, a check of everything
-// that was acknowledged, and on to the next crash. Whatever goes wrong is thrown, and the seed repeats it.
+// acknowledged, and on to the next crash. Failures are thrown, and the seed reproduces them.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Store } from '../../src/store/port.ts';
@@ -8,7 +8,7 @@ import { createTestStore, openEmbedded, testOptions } from './embedded-store.ts'
 import { type Prng, prng } from './prng.ts';
 import { SimFiles, type Step } from './sim-files.ts';
 
-/** A transaction that was committed in memory. Whether it lasts is `acknowledged`, whether it may not, `failed`. */
+/** A transaction that was committed in memory. `acknowledged`: it must last; `failed`: it must not. */
 interface Attempt {
   readonly number: number;
   readonly rows: readonly string[];
@@ -43,7 +43,7 @@ class CrashRun {
   readonly #faults: Faults;
   readonly #report: CrashRunReport;
   #files: SimFiles;
-  /** What a recovery must find: all acknowledged ones, and of those behind them a first part. */
+  /** Expected result of a recovery: all acknowledged attempts, and a prefix of those after them. */
   #attempts: Attempt[] = [];
   #next = 1;
   #later: (() => void)[] = [];
@@ -109,7 +109,7 @@ class CrashRun {
     else work.push(dice < 0.2 ? this.#read(store) : this.#write(store));
   }
 
-  /** Some of the next steps fail. */
+  /** Makes some of the next steps fail. */
   #failAWhile(): void {
     const from = this.#files.steps + this.#prng.int(6);
     const until = from + 1 + this.#prng.int(6);
@@ -125,7 +125,7 @@ class CrashRun {
       number >= from && number < until && kinds.includes(step) ? code : undefined;
   }
 
-  /** Lets everything end without a crash, and checks that what failed has left nothing. */
+  /** Lets everything end without a crash, and checks that failed attempts left nothing. */
   async #settle(store: Store<NoteTables>, work: Promise<void>[]): Promise<void> {
     this.#files.failure = undefined;
     await Promise.all(work.splice(0));
@@ -140,7 +140,7 @@ class CrashRun {
     }
   }
 
-  /** What a reader was told is as good as acknowledged. */
+  /** Data that a reader saw count as acknowledged. */
   async #read(store: Store<NoteTables>): Promise<void> {
     let seen: readonly Attempt[] = [];
     try {
@@ -151,7 +151,7 @@ class CrashRun {
       if (this.#files.crashed) return;
       for (const attempt of seen) if (!attempt.failed) attempt.acknowledged = true;
     } catch {
-      // A read fails with the writes that it saw.
+      // A read fails together with the writes that it saw.
     }
   }
 
@@ -190,8 +190,8 @@ class CrashRun {
   }
 
   /**
-   * The store holds every acknowledged attempt, and of what was under way at the crash a first part, each whole.
-   * `calm`: there was no crash since the last check, so nothing that failed may have left anything.
+   * Checks that the store holds every acknowledged attempt, and a prefix of those under way at the crash, each whole.
+   * `calm`: no crash since the last check, so failed attempts must have left nothing.
    */
   async #check(store: Store<NoteTables>, calm = false): Promise<void> {
     const notes = await store.transaction((tx) => tx.notes.all());

@@ -1,4 +1,4 @@
-// Runs many seeds of `crashRun` as one test. KMS_CRASH_RUNS sets how many, KMS_CRASH_FROM the first, KMS_CRASH_SEED
+// Runs many seeds of `crashRun` as one test. KMS_CRASH_RUNS sets the number, KMS_CRASH_FROM the first, KMS_CRASH_SEED
 // runs one alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

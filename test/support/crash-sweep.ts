@@ -1,6 +1,6 @@
 // Breaks a piece of work at each of its steps on the simulated disk, one after the other, in each of several ways, and
-// counts the crash points: each is one loss of power after which the recovery was checked. KMS_SWEEP_SEEDS sets from
-// how many seeds, KMS_CRASH_POINT (seed/kind/step) runs one point alone.
+// counts the crash points: each is one power failure after which the recovery was checked. KMS_SWEEP_SEEDS sets the
+// number of seeds, KMS_CRASH_POINT (seed/kind/step) runs one point alone.
 import { AssertionError } from 'node:assert';
 import { relative } from 'node:path';
 import { KmsError } from '../../src/errors.ts';
@@ -10,10 +10,7 @@ import { SimFiles, type Step } from './sim-files.ts';
 export const faultKinds = ['crash', 'error', 'full'] as const;
 
 export interface Fault {
-  /**
-   * The machine crashes, the step fails once, or the disk is full from that step on. Power is lost in the end in any
-   * case.
-   */
+  /** The machine crashes, the step fails once, or the disk is full from that step on. Power always fails at the end. */
   readonly kind: (typeof faultKinds)[number];
   /** From 1. */
   readonly at: number;
@@ -23,17 +20,17 @@ export interface Sweep<B> {
   /** The test file. */
   readonly file: string;
   readonly seeds: number;
-  /** Only every so manieth step, another one first for each seed; every step when absent. */
+  /** Tests only every n-th step, starting at another one for each seed. Default: every step. */
   readonly every?: number;
-  /** Which ways; all when absent. */
+  /** Kinds of faults. Default: all. */
   readonly kinds?: readonly Fault['kind'][];
-  /** Made once for each seed; every point starts from it. */
+  /** Runs once for each seed; every point starts from its result. */
   prepare(generator: Prng): Promise<B>;
-  /** Throws what is wrong. Answers whether the work came as far as to the fault. */
+  /** Throws if a check fails. Returns whether the work reached the fault. */
   attempt(base: B, fault: Fault, generator: Prng): Promise<boolean>;
 }
 
-/** The number of crash points. */
+/** Returns the number of crash points. */
 export async function crashSweep<B>(sweep: Sweep<B>): Promise<number> {
   const [seed, kind, at] = process.env.KMS_CRASH_POINT?.split('/') ?? [];
   if (seed !== undefined) {
@@ -65,13 +62,13 @@ async function point<B>(sweep: Sweep<B>, base: B, seed: number, fault: Fault): P
   }
 }
 
-/** What `files` has, on a disk without faults. */
+/** A copy of `files`, on a disk without faults. */
 export function copyOf(files: SimFiles, generator: Prng): SimFiles {
-  // Not `restart`, which would take from the generator of whoever made `files`: then no point could be run alone.
+  // Not `restart`, which would draw from the generator of `files`: then no point could run alone.
   return new SimFiles({ disk: files.disk.afterCrash(generator), prng: generator });
 }
 
-/** What `files` has, on a disk that breaks so. */
+/** A copy of `files`, on a disk with this fault. */
 export function breaking(files: SimFiles, { kind, at }: Fault, generator: Prng): SimFiles {
   const broken = copyOf(files, generator);
   if (kind === 'crash') return new SimFiles({ disk: broken.disk, prng: generator, crashAt: at });
@@ -86,14 +83,17 @@ export function breaking(files: SimFiles, { kind, at }: Fault, generator: Prng):
   return broken;
 }
 
-/** Ends the fault. Answers whether the work came as far as to it. */
+/** Ends the fault. Returns whether the work reached it. */
 export function mend(files: SimFiles, { at }: Fault): boolean {
   files.failure = undefined;
   files.capacity = Number.POSITIVE_INFINITY;
   return files.steps >= at;
 }
 
-/** Whether it was done; what fails otherwise than by the fault is thrown, and so is damage, which no fault excuses. */
+/**
+ * Whether the work succeeded. Rethrows failures that the fault does not explain, and any damage, which no fault
+ * excuses.
+ */
 export async function done(files: SimFiles, { at }: Fault, work: Promise<unknown>): Promise<boolean> {
   try {
     await work;

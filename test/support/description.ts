@@ -1,4 +1,4 @@
-// The API description as a judge: whether an answer is one that it describes, to the last field.
+// The API description as a judge: whether it describes an answer, to the last field.
 import assert from 'node:assert/strict';
 import { Ajv2020, type AnySchemaObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import ajvFormats from 'ajv-formats';
@@ -23,15 +23,15 @@ export interface Given {
 }
 
 export interface Judge {
-  /** What is wrong with an answer, a line each. */
+  /** Problems with an answer, a line each. */
   answer(id: string, given: Given): readonly string[];
-  /** What is wrong with a value at a place of the document. */
+  /** Problems with a value, by the schema at a place in the document. */
   at(pointer: readonly string[], value: unknown): readonly string[];
 }
 
 export function judgeOf(document: OpenApiDocument): Judge {
   const ajv = new Ajv2020({ strict: true, strictRequired: false, allErrors: true });
-  // The package says nothing of its types that this module system understands.
+  // The package's types are not usable in this module system.
   (ajvFormats as unknown as (ajv: Ajv2020) => void)(ajv);
   for (const [name, schema] of Object.entries(document.components.schemas)) ajv.addSchema(closed(schema), idOf(name));
   const compiled = new Map<string, ValidateFunction>();
@@ -78,8 +78,8 @@ function partOf(document: object, pointer: readonly string[]): unknown {
 const idOf = (name: string): string => `https://kms.test/${name}`;
 
 /**
- * A schema by which objects have no other fields than those described: clients are told to ignore such fields, but the
- * server is not to send them. What it refers to goes by the name alone.
+ * A schema that allows no fields beyond those described: clients are told to ignore such fields, but the server must
+ * not send them. References are resolved by name.
  */
 function closed(schema: unknown): AnySchemaObject {
   const made = Object.fromEntries(

@@ -1,4 +1,4 @@
-// Opens an embedded store for a test, on whatever files, with the tables of the contract suite.
+// Opens an embedded store for a test, on any files, with the tables of the contract suite.
 import { createEmbedded, readEmbedded } from '../../src/store/embedded.ts';
 import type { EmbeddedOptions } from '../../src/store/embedded-options.ts';
 import type { Files } from '../../src/store/files.ts';
@@ -28,7 +28,7 @@ export function testOptions(files: Files, generator: Prng, more: More = {}): Emb
   };
 }
 
-/** Reads and opens it at once. */
+/** Reads and opens it in one go. */
 export async function openEmbedded<T extends object>(options: EmbeddedOptions<T>): Promise<Store<T>> {
   return (await readEmbedded(options)).open();
 }
@@ -38,7 +38,7 @@ export async function createTestStore(files: Files, generator: Prng, more: More 
   await createEmbedded({ files, dir, keys, random: (length) => generator.bytes(length), at: 1000 });
 }
 
-/** A new store on a simulated disk without faults, and what it takes to open it again. */
+/** A new store on a simulated disk without faults, and everything needed to open it again. */
 export async function simStore(more: More = {}, seed = 1) {
   const generator = prng(seed);
   const files = new SimFiles({ prng: generator });
@@ -47,7 +47,7 @@ export async function simStore(more: More = {}, seed = 1) {
   return { files, open, store: await open(), generator };
 }
 
-/** A store of notes whose repairs wait for `settle`, which runs them until it can be written to. */
+/** A store of notes whose repairs wait for `settle`, which runs them until the store is writable. */
 export interface Settling {
   readonly store: Store<NoteTables>;
   settle(): Promise<void>;

@@ -1,4 +1,4 @@
-// What a shared engine must do, as one suite that each of them runs.
+// The contract of a shared engine, as one suite that every implementation runs.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
@@ -13,7 +13,7 @@ function rowOf(seq: number, text = `row ${seq}`): LogRow {
 
 const seqs = (rows: readonly LogRow[]): number[] => rows.map(({ seq }) => seq);
 
-/** `open` makes a further node's way to one database. */
+/** `open` connects another node to the same database. */
 export function engineContract(name: string, open: () => Promise<SharedEngine>): void {
   test(`${name}: a store is made once, with its first row`, async () => {
     const engine = await open();

@@ -1,5 +1,5 @@
-// Seals that somebody makes who can write where a seal lies, and has none of its secrets: the master key of an appliance
-// of their own, wrapped to the public keys that stand in the seal.
+// Seals forged by an attacker who can write to a seal but has none of its secrets: the master key of an appliance of
+// their own, wrapped to the public keys in the seal.
 
 import { sealXChaCha } from '../../src/crypto/aead.ts';
 import { concatBytes, utf8 } from '../../src/crypto/bytes.ts';
@@ -8,7 +8,7 @@ import { formatHeader, headerText, parseHeader, type SealHeader } from '../../sr
 import { chainKeyOf, sealMac, wrapKeyOf } from '../../src/seal/master-key.ts';
 import { type Slot, unwrapSlot, wrapForSlot } from '../../src/seal/slot.ts';
 
-/** The appliance of an attacker: its seal, and the secret that opens it. */
+/** The attacker's own appliance: its seal, and the secret that opens it. */
 export interface Own {
   readonly seal: Uint8Array;
   readonly secret: Uint8Array;
@@ -28,7 +28,7 @@ function chainEntry({ own, masterKey }: Draft, commitment: string, chainKey: Uin
   return [commitment, concatBytes(nonce, sealXChaCha(wrapKeyOf(masterKey), nonce, chainKey, bound))];
 }
 
-/** What an attacker may write into the slots, and of the chain. */
+/** Slots and chain entries that an attacker may write. */
 export const forgings: Readonly<Record<string, Forging>> = {
   'the slots as they stand': ({ victim }) => ({ slots: victim.slots }),
   'slots that name the new master key': ({ own, victim }) => ({
@@ -50,7 +50,7 @@ export const forgings: Readonly<Record<string, Forging>> = {
   }),
 };
 
-/** The seal of an own appliance as one that the victim's custodians open. */
+/** The seal of the attacker's appliance, made to look like one for the victim's custodians. */
 export function forgedSeal(own: Own, victim: Uint8Array, forging: Forging): Uint8Array {
   const header = parseHeader(own.seal, 'own').header;
   const [slot] = header.slots;

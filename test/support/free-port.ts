@@ -1,5 +1,5 @@
-// A free port for a program that has to be told one. It lies below those that the system gives to whoever connects, or
-// listens on any (32768 to 60999 on Linux), since one of these may be taken again before the program gets to it.
+// A free port for a program that must be given one. It lies below the range of ephemeral ports (32768 to 60999 on
+// Linux), since one of those may be taken again before the program gets to it.
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,4 +1,5 @@
-// A certificate for localhost and its key, for tests alone: worth nothing, trusted by nobody, good for a hundred years.
+// A certificate for localhost and its key, for tests only: of no value, trusted by no system, valid for a hundred
+// years.
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBmjCCAUGgAwIBAgIUBtY1Tr2vQMEtGz6SUjg43qMwZ28wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAyMjUwNFoYDzIxMjYxMDI4

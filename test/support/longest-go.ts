@@ -1,9 +1,9 @@
-// How long something keeps others from the event loop, in CPU time of its thread: neither how busy the machine is counts
-// nor what V8's helpers and the store's threads do beside it. Or in units of work that a test counts, each of which then
+// The longest time that the event loop is blocked, in CPU time of its thread: other load on the machine does not count,
+// nor do V8's helpers and the store's threads. Alternatively in units of work that a test counts, each of which then
 // takes a millisecond.
 import type { TestContext } from 'node:test';
 
-/** Runs `work`; answers the most CPU time of this thread, in milliseconds, that went by between two turns of the event loop. */
+/** Runs `work`; returns the most CPU time of this thread, in milliseconds, between two turns of the event loop. */
 export function longestGo(work: () => Promise<unknown>): Promise<number> {
   const cpu = (): number => {
     const { user, system } = process.threadCpuUsage();
@@ -12,7 +12,7 @@ export function longestGo(work: () => Promise<unknown>): Promise<number> {
   return mostInOneGo(cpu, work);
 }
 
-/** By how much `sum`, which goes up, went up at most between two turns of the event loop while `work` ran. */
+/** The largest increase of `sum`, a growing counter, between two turns of the event loop while `work` ran. */
 async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Promise<number> {
   let most = 0;
   let working = true;
@@ -35,14 +35,14 @@ async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Pro
 }
 
 export interface CountedWork {
-  /** Has `result` counted as one. */
+  /** Counts one unit, and returns `result`. */
   count<R>(result: R): R;
   readonly done: number;
-  /** The most that was counted between two turns of the event loop. */
+  /** The most units counted between two turns of the event loop. */
   inOneGo(work: () => Promise<unknown>): Promise<number>;
 }
 
-/** Until the test ends, one of what is counted takes a millisecond of processor time, and nothing else takes any. */
+/** Until the test ends, each counted unit takes a millisecond of processor time, and nothing else takes any. */
 export function countedWork({ mock }: TestContext): CountedWork {
   let done = 0;
   mock.method(performance, 'now', () => done);

@@ -1,5 +1,5 @@
-// A file system in memory for tests that do not crash it: every write is durable at once. Counts reads, so that a test
-// can say what must not be read.
+// A file system in memory for tests without crashes: every write is durable at once. Counts reads, so that a test can
+// assert what is not read.
 import type { AppendFile, Files } from '../../src/store/files.ts';
 
 function missing(name: string): Error {

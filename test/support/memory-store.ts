@@ -1,5 +1,5 @@
-// A store that forgets: the real database in memory, migrations and transactions, with the activity log in an array and
-// nothing on any disk. For tests of what stands on the store.
+// A volatile store: the real database in memory, migrations and transactions, with the activity log in an array and
+// nothing on disk. For tests of the layers above the store.
 import { createHash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import canonicalize from 'canonicalize';
@@ -34,7 +34,7 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
     const value = await run();
     if (!session.wrote) return value;
     sequence++;
-    // The event loop turns, as it does while a disk is waited for.
+    // Yields to the event loop, as waiting for a disk does.
     await setImmediate();
     return value;
   }
@@ -139,7 +139,7 @@ function matches(record: ActivityRecord, filter: ActivityFilter): boolean {
   );
 }
 
-/** Objects compare deep by the wanted members alone; arrays and scalars compare whole. */
+/** Objects match deeply if they have the wanted members; arrays and scalars must be equal. */
 function contains(value: unknown, wanted: unknown): boolean {
   if (!isObject(wanted)) return canonicalize(value) === canonicalize(wanted);
   return (

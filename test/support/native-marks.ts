@@ -1,5 +1,5 @@
-// Loaded before a program and each of its threads: says on stderr which thread has node:crypto make an Argon2id or a
-// ChaCha20-Poly1305, each once.
+// Preloaded into a program and each of its threads: reports on stderr, once each, which thread uses node:crypto for
+// Argon2id or ChaCha20-Poly1305.
 import nodeCrypto from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';

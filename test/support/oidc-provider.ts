@@ -1,6 +1,6 @@
-// A real OpenID Connect provider on this machine, for tests: who logs in, and with which claims, the test says; the
-// login page is passed by following the provider's own redirects with its cookies. What the provider answers can be
-// changed on the way, which is how broken and hostile ones are tried.
+// A real OpenID Connect provider on this machine, for tests. The test determines the user and the claims; the login
+// follows the provider's own redirects with its cookies. Answers can be altered on their way, to test broken and
+// hostile providers.
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -14,11 +14,11 @@ export interface ProviderOptions {
 
 export interface TestProvider {
   readonly issuer: string;
-  /** Requests that came, as `GET /jwks`. */
+  /** Requests received, as `GET /jwks`. */
   readonly requests: string[];
-  /** Changes an answer before it goes out. */
+  /** Changes an answer before it is sent. */
   change: ((path: string, body: Record<string, unknown>) => Record<string, unknown> | string) | undefined;
-  /** Answers in place of the provider, where it answers something. */
+  /** Replaces the provider's answer, if it returns one. */
   instead:
     | ((
         path: string,
@@ -26,7 +26,7 @@ export interface TestProvider {
     | undefined;
   /** The ID token with other claims, signed by the provider. */
   signed(token: unknown, claims: object): string;
-  /** Goes through the login at that address as the person, and answers where it leads back. */
+  /** Logs in at that URL as the person, and returns the parameters of the final redirect. */
   logIn(url: string, subject: string): Promise<URLSearchParams>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -129,14 +129,14 @@ async function closed(server: Server): Promise<void> {
   await new Promise((resolve) => server.close(resolve));
 }
 
-/** The second part of the ID token, with these claims in place of its own. */
+/** The ID token's payload with these claims in place of its own. */
 export function withClaims(token: unknown, claims: object): string {
   const [, payload = ''] = String(token).split('.');
   const said = JSON.parse(Buffer.from(payload, 'base64url').toString());
   return Buffer.from(JSON.stringify({ ...said, ...claims })).toString('base64url');
 }
 
-/** It warns of being what it is here: a provider for tests. */
+/** Silences its warnings that it is a development setup, which is intended here. */
 function quietly<T>(make: () => T): T {
   const { info, warn } = console;
   console.info = console.warn = () => {};

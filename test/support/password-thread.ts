@@ -1,4 +1,4 @@
-// The thread of the tests that hashes passwords.
+// The tests' thread that hashes passwords.
 import { parentPort } from 'node:worker_threads';
 import { servePasswords } from '../../src/platform/threads/passwords.ts';
 

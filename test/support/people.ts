@@ -1,5 +1,5 @@
-// Users for tests of the core: made, invited and logged in in a line each. Password hashes are cheap ones, so that a
-// test of rules does not wait for argon2.
+// Users for tests of the core: made, invited and logged in in a line each. Password hashes are cheap, so that tests of
+// rules need not wait for argon2.
 
 import type { Body } from '../../src/api/endpoints.ts';
 import type { User } from '../../src/api/users.ts';

@@ -1,9 +1,9 @@
-// Which records a search of the activity log is to find, said as plainly as can be, to hold the stores against.
+// A plain implementation of the activity log's search filters, to check the stores against.
 import { addressSet } from '../../src/model/addresses.ts';
 import type { ActivityFilter, ActivityRecord } from '../../src/store/port.ts';
 import type { AnyJson } from './appliance.ts';
 
-/** The part of a filter that speaks of what was done, and where from, and of what is left out. */
+/** The part of a filter on what was done, the address and exclusions. */
 export function isAudited(record: Omit<ActivityRecord, 'seq' | 'id'>, filter: ActivityFilter): boolean {
   const { address, exclude } = filter;
   const { keyid = record.keyid, action = record.action } = exclude ?? {};

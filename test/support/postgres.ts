@@ -1,4 +1,4 @@
-// A PostgreSQL of its own for a test, from the system's package, in a temporary directory and on a Unix socket; and a
+// A PostgreSQL server for a test, from the system's package, in a temporary directory and on a Unix socket; and a
 // standby of it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import type { PostgresConfig } from '../../src/store/shared/postgres-connections
 
 const versions = '/usr/lib/postgresql';
 
-/** Where its programs are; undefined where it is not installed. */
+/** Directory of its programs; undefined if it is not installed. */
 export function postgresPrograms(): string | undefined {
   if (!existsSync(versions)) return undefined;
   const [newest] = readdirSync(versions).sort((a, b) => Number(b) - Number(a));
@@ -18,7 +18,7 @@ export function postgresPrograms(): string | undefined {
   return existsSync(join(programs, 'initdb')) ? programs : undefined;
 }
 
-/** Whom to run it as, since it refuses to run as root. */
+/** The user to run it as, since it refuses to run as root. */
 export function postgresUser(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const number = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
@@ -26,13 +26,13 @@ export function postgresUser(): { uid?: number; gid?: number } {
 }
 
 export interface PostgresOptions {
-  /** On 127.0.0.1 too, where one is given. */
+  /** Listens on this port of 127.0.0.1, too. */
   readonly port?: number;
   /** Such as `ssl=on`. */
   readonly settings?: readonly string[];
-  /** By name, in the data directory, for the server alone. */
+  /** Files in the data directory by name, readable only by the server. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Whose standby it is. */
+  /** The primary that it is a standby of. */
   readonly primary?: Postgres;
 }
 
@@ -57,13 +57,13 @@ export class Postgres {
     this.start();
   }
 
-  /** Makes a file or directory that of the user whom the server runs as. */
+  /** Gives a file or directory to the server's user. */
   own(path: string): void {
     const { uid, gid } = this.#user;
     if (uid !== undefined && gid !== undefined) chownSync(path, uid, gid);
   }
 
-  /** A file in the data directory; it counts from the next start or `reload` on. */
+  /** Writes a file to the data directory; it takes effect at the next start or `reload`. */
   write(name: string, text: string): void {
     const path = join(this.data, name);
     writeFileSync(path, text, { mode: 0o600 });
@@ -74,12 +74,12 @@ export class Postgres {
     this.#run('pg_ctl', ['-D', this.data, 'reload']);
   }
 
-  /** For `pg`. */
+  /** Connection options for `pg`. */
   get config() {
     return { host: this.dir, port: this.port, user: 'kms', database: 'postgres' };
   }
 
-  /** For the product. */
+  /** Connection options for the product. */
   get address(): PostgresConfig {
     const { host, port, user, database } = this.config;
     return { hosts: [{ host, port, tls: false }], user, database };
@@ -89,7 +89,7 @@ export class Postgres {
     this.#run('createdb', ['-h', this.dir, '-p', String(this.port), '-U', 'kms', name]);
   }
 
-  /** The address of a new database, for `--store`. */
+  /** The URL of a new database, for `--store`. */
   newDatabase(): string {
     const name = `kms${++this.#databases}`;
     this.createDatabase(name);
@@ -100,7 +100,7 @@ export class Postgres {
     return join(this.dir, 'data');
   }
 
-  /** Where its standby connects to, under the name that `synchronous_standby_names` may have. */
+  /** Connection of its standby, under the name used in `synchronous_standby_names`. */
   get #standbyUrl(): string {
     return `host=${this.dir} port=${this.port} user=kms dbname=postgres application_name=standby`;
   }
@@ -111,17 +111,17 @@ export class Postgres {
     this.#run('pg_ctl', ['-D', this.data, '-w', '-l', join(this.dir, 'log'), '-o', options, 'start']);
   }
 
-  /** As a crash does, or in order. */
+  /** Stops it like a crash (`immediate`), or in order (`fast`). */
   stop(mode: 'immediate' | 'fast' = 'immediate'): void {
     this.#run('pg_ctl', ['-D', this.data, '-w', '-m', mode, 'stop']);
   }
 
-  /** A standby becomes what is written to. */
+  /** Makes a standby the primary. */
   promote(): void {
     this.#run('pg_ctl', ['-D', this.data, '-w', 'promote']);
   }
 
-  /** On a connection of its own, which may write in any case. */
+  /** Runs a query on a new connection, which may always write. */
   async query(text: string, database = 'postgres'): Promise<QueryResult> {
     const client = new Client({ ...this.config, database, options: '-c default_transaction_read_only=off' });
     await client.connect();
@@ -132,13 +132,13 @@ export class Postgres {
     }
   }
 
-  /** All connections but its own. */
+  /** Terminates all connections but its own. */
   async cutConnections(): Promise<void> {
     const clients = `backend_type = 'client backend' AND pid <> pg_backend_pid()`;
     await this.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${clients}`);
   }
 
-  /** Looks again and again until the query answers a row. */
+  /** Polls until the query returns a row. */
   async until(text: string): Promise<void> {
     for (const end = Date.now() + 30_000; (await this.query(text)).rowCount === 0; await wait(10)) {
       if (Date.now() > end) throw new Error(`never: ${text}`);
@@ -155,7 +155,7 @@ export class Postgres {
       ...this.#user,
       cwd: this.dir,
       encoding: 'utf8',
-      // What it leaves running must not keep a pipe open.
+      // Background processes must not keep a pipe open.
       stdio: program === 'pg_ctl' ? 'ignore' : 'pipe',
     });
     if (status !== 0) throw new Error(`${program}: ${stdout} ${stderr}`);

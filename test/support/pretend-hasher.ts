@@ -1,4 +1,4 @@
-// Stands for argon2 where a test is about something else: as strong as no password, and as fast.
+// Stands in for argon2 in tests about other things: fast, and without any strength.
 import { createHash } from 'node:crypto';
 import type { PasswordHasher } from '../../src/core/logins.ts';
 

@@ -1,8 +1,8 @@
-// An identity provider that is not there: a code is the name of whoever logged in.
+// A stand-in for an identity provider: the code is the name of the user who logged in.
 import type { OidcClient } from '../../src/core/oidc.ts';
 import { KmsError } from '../../src/errors.ts';
 
-/** What `kms tenant oidc set` would send. */
+/** Settings as `kms tenant oidc set` would send them. */
 export const pretendProvider = { issuer: 'https://login.example.org', clientId: 'kms', clientSecret: 'secret' };
 
 export const pretendOidcClient: OidcClient = {

@@ -1,4 +1,4 @@
-// A small seeded generator (mulberry32), so that a run that failed can be run again.
+// A small seeded generator (mulberry32), so that a failed run can be repeated.
 
 export interface Prng {
   /** From 0 up to, not including, 1. */

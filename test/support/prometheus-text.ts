@@ -1,4 +1,5 @@
-// A strict reader of Prometheus' text format, version 0.0.4: what a scraper would refuse or misread is an error here.
+// A strict reader of Prometheus' text format, version 0.0.4: anything that a scraper would refuse or misread is an
+// error.
 import assert from 'node:assert/strict';
 
 export interface Sample {
@@ -94,7 +95,7 @@ function checkFamily({ name: family, type, samples }: Family): void {
   }
 }
 
-/** The one sample with these labels, or undefined. */
+/** The value with exactly these labels, or undefined. */
 export function numberOf(
   families: ReadonlyMap<string, Family>,
   name: string,

@@ -1,21 +1,21 @@
-// Python for the programs that the documentation gives to auditors. `scripts/install-python` installs it where it may;
-// where it is missing all the same, the tests that need it say so.
+// Python for the auditors' programs in the documentation. `scripts/install-python` installs it if it may; if it is
+// still missing, the tests that need it report that.
 import { spawnSync } from 'node:child_process';
 
 const found = (process.env.KMS_PYTHON ? [process.env.KMS_PYTHON] : ['python3', '/usr/bin/python3']).find(
   (each) => spawnSync(each, ['-c', 'import cryptography.hazmat.primitives.asymmetric.ed25519']).status === 0,
 );
 
-/** What runs Python. */
+/** The command that runs Python. */
 export const pythonCommand = found ?? 'python3';
 
-/** Why there are no tests in Python; false where there is all that they need. */
+/** The reason to skip tests in Python; false if everything they need is installed. */
 export const pythonMissing: string | false =
   found === undefined && 'no python3 with the package cryptography is here (Debian: python3-cryptography; KMS_PYTHON)';
 
 if (pythonMissing) process.stderr.write(`kms: ${pythonMissing}: what verifies in Python is not run\n`);
 
-/** Runs a program with a value as JSON on its stdin; answers the JSON that it prints. */
+/** Runs a program with a value as JSON on its stdin; returns the JSON that it prints. */
 // biome-ignore lint/suspicious/noExplicitAny: what comes of it is the program's business
 export function python(program: string, args: readonly string[], input: unknown): any {
   const { status, stdout, stderr } = spawnSync(pythonCommand, ['-B', '-c', program, ...args], {

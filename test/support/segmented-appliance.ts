@@ -1,4 +1,5 @@
-// An appliance on disk whose tenant has three closed segments of four records each, and copies of it to do things to.
+// An appliance on disk whose tenant has three closed segments of four records each, and copies of it for tests to
+// change.
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,11 +22,11 @@ import { sqlWasm } from './wasm.ts';
 export type Answer = { readonly status: number; readonly body: any };
 
 export interface SegmentedAppliance {
-  /** Where copies, and what tests make beside them, are. */
+  /** Directory of the copies and of the tests' other files. */
   readonly base: string;
   readonly sound: string;
   readonly keyFile: string;
-  /** The tenant's, within a data directory. */
+  /** The tenant's directory, relative to the data directory. */
   readonly dir: string;
   readonly apiKey: string;
   /** The segments' names. */
@@ -34,10 +35,10 @@ export interface SegmentedAppliance {
   remove(): void;
 }
 
-/** A copy of the sound appliance. */
+/** A copy of the intact appliance. */
 interface Place {
   readonly data: string;
-  /** A number of its own. */
+  /** A unique number. */
   readonly number: number;
   readonly events: ApplianceEvent[];
   segments(): string[];
@@ -46,7 +47,7 @@ interface Place {
 
 interface Opened extends AsyncDisposable {
   readonly appliance: OpenAppliance;
-  /** With the API key. */
+  /** Sends a request with the API key. */
   ask(method: string, path: string, body?: object): Promise<Answer>;
   local(method: string, path: string, body?: object): Promise<Answer>;
   /** The status of the tenant's store. */
@@ -56,8 +57,8 @@ interface Opened extends AsyncDisposable {
 export const noEnvironment = (): undefined => undefined;
 
 /**
- * Records to the first tenant of a data directory, and a segment closed for every four of them, which a served
- * appliance makes of thousands. Answers the tenant's directory.
+ * Adds records to the first tenant of a data directory, and closes a segment for every four of them, which a served
+ * appliance does for thousands. Returns the tenant's directory.
  */
 export async function closeSegments(
   data: string,
@@ -125,7 +126,7 @@ export async function segmentedAppliance(
   return { base, sound, keyFile, dir, apiKey, files, place, remove };
 }
 
-/** Without a key as the administrator at the machine. */
+/** Without a key, the request is sent as the administrator at the machine. */
 async function send(
   appliance: OpenAppliance,
   apiKey: string | undefined,

@@ -1,5 +1,5 @@
-// Judges a history of several nodes by their log: whether every answer is what one appliance would have given that did
-// one thing after the other, each between its request and its answer.
+// Judges a history of several nodes by their log: whether it is linearizable, so that every answer is what a single
+// appliance would have given that did one thing after the other, each between its request and its answer.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { ChainedActivity, Store } from '../../src/store/port.ts';
@@ -7,41 +7,41 @@ import type { NoteTables } from '../store/contract.ts';
 
 export type Kind = 'encrypt' | 'switch' | 'make' | 'look';
 
-/** So many rings may be made. */
+/** Maximum number of rings. */
 export const quota = 12;
 
-/** A request and, once it is there, its answer. */
+/** A request and, once there is one, its answer. */
 export interface Op {
   readonly number: number;
   readonly kind: Kind;
   /** The key, or the ring to make. */
   readonly name: string;
-  /** For a switch: what to. */
+  /** For a switch: the new state. */
   readonly on?: number;
-  /** When it was sent, and answered; one clock for all nodes. */
+  /** Times of the request and its answer, by one clock for all nodes. */
   readonly from: number;
   until?: number;
-  /** 200 or why not; of a look, what it saw. Undefined where nothing, or an error, was answered. */
+  /** The status; for a look, the value seen. Undefined if there was no answer, or an error. */
   answer?: number;
-  /** It was answered that nothing was done. */
+  /** The answer said that nothing was done. */
   refused?: boolean;
-  /** It was answered by a database that has lost its last commits since. */
+  /** Answered by a database that has since lost its last commits. */
   mayBeLost?: boolean;
 }
 
-/** Of one record: whose it is, and what it says. */
+/** A record: the number of its request, and its status. */
 export interface Entry {
   readonly number: number;
   readonly status: number;
 }
 
-/** What the log makes of keys and rings. */
+/** The state of keys and rings that follows from the log. */
 class Model {
   readonly #off = new Set<string>();
   rings = 0;
   readonly granted = new Map<string, number>();
 
-  /** What is answered; and does it. */
+  /** Applies the request, and returns its expected status. */
   next({ kind, name, on }: Op): number {
     if (kind === 'encrypt') {
       if (this.#off.has(name)) return 403;
@@ -61,7 +61,7 @@ class Model {
   }
 }
 
-/** Throws what is wrong. Answers what the log makes of keys and rings. */
+/** Throws if the history is impossible. Returns the state of keys and rings that follows from the log. */
 export function judge(ops: readonly Op[], log: readonly Entry[]): { rings: number; granted: Map<string, number> } {
   const byNumber = new Map(ops.map((op) => [op.number, op]));
   const place = new Map<number, number>();
@@ -92,7 +92,9 @@ function last<T>(list: readonly T[]): T {
   return found;
 }
 
-/** What was answered before another was sent comes before it; what was seen without a record was so meanwhile. */
+/**
+ * A request answered before another was sent comes first in the log; a value seen without a record existed meanwhile.
+ */
 function inRealTime(
   ops: readonly Op[],
   place: ReadonlyMap<number, number>,
@@ -117,7 +119,7 @@ function inRealTime(
   }
 }
 
-/** The history with a request, or the log, changed in one place: each must not be judged well. */
+/** Copies of the history with a request, or the log, changed in one place: the judge must reject each. */
 export function falsified(
   ops: readonly Op[],
   log: readonly Entry[],
@@ -132,7 +134,7 @@ export function falsified(
   const answered = log.find((entry) => opOf(entry)?.answer !== undefined);
   const isGranted = (entry: Entry, name: string | undefined): boolean =>
     opOf(entry)?.kind === 'encrypt' && opOf(entry)?.name === name && entry.status === 200;
-  // Of a key that was used before.
+  // Revokes a key that was used before.
   const revoking = log.findIndex((entry, at) => {
     const op = opOf(entry);
     return op?.kind === 'switch' && op.on === 0 && log.slice(0, at).some((before) => isGranted(before, op.name));
@@ -155,7 +157,7 @@ export function falsified(
   ];
 }
 
-/** The log of a node, with every link of its chain proved. */
+/** The log of a node; verifies every link of its chain. */
 export async function logOf(store: Store<NoteTables>): Promise<{ entries: Entry[]; head: string }> {
   const entries: Entry[] = [];
   let chain = Buffer.alloc(32);

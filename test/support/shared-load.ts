@@ -1,6 +1,6 @@
-// Clients of nodes on a real database: each asks when it was answered, and what they saw is judged by the log. As a
-// program of its own it is a node that can be killed or stopped; its argument is JSON of `Alone`, and it says each
-// request and each answer on a line.
+// Clients of nodes on a real database: each sends its next request once the last is answered, and their observations
+// are judged by the log. Run as a program, it is a node that can be killed or stopped; its argument is JSON of `Alone`,
+// and it prints each request and each answer on a line.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -41,7 +41,7 @@ export function storeOptions(engine: Engine, uid: Uint8Array): SharedOptions<Not
   };
 }
 
-/** A node with a database connection of its own, and what it had to say. */
+/** A node with a database connection of its own, and its events. */
 export interface SharedNode {
   readonly store: Store<NoteTables>;
   readonly events: readonly StoreEvent[];
@@ -68,7 +68,7 @@ export async function openNode(
   return { store, events, close };
 }
 
-/** Asks a store, as `SharedLoad` wants it. */
+/** Sends requests to a store, for `SharedLoad`. */
 export function asking(store: Store<NoteTables>): (op: Op) => Promise<number> {
   return (op) => (op.kind === 'look' ? looks(store, op) : does(store, op));
 }
@@ -78,7 +78,7 @@ export function now(): number {
   return Number(process.hrtime.bigint());
 }
 
-/** Clients of nodes in this process, and what they saw. */
+/** Clients of nodes in this process, and their observations. */
 export class SharedLoad {
   readonly ops: Op[] = [];
   readonly #generator = prng(1);
@@ -87,13 +87,13 @@ export class SharedLoad {
   readonly #working: Promise<void>[] = [];
   #isOver = false;
 
-  /** `first` is the number of the first request; `say` is told of each request, and once more when it is answered. */
+  /** `first` is the number of the first request; `say` is called with each request, and again once it is answered. */
   constructor(first = 1, say: (op: Op) => void = () => {}) {
     this.#first = first;
     this.#say = say;
   }
 
-  /** `ask` answers a status, or what was seen, and fails with `unavailable`. */
+  /** Starts clients. `ask` returns a status, or the value seen, and fails with `unavailable`. */
   clients(ask: (op: Op) => Promise<number>, count: number): void {
     for (let i = 0; i < count; i++) this.#working.push(this.#client(ask));
   }
@@ -119,13 +119,13 @@ export class SharedLoad {
     }
   }
 
-  /** When the last one has its answer. */
+  /** Stops the clients; resolves when the last one has its answer. */
   async stop(): Promise<void> {
     this.#isOver = true;
     await Promise.all(this.#working);
   }
 
-  /** Of those begun since then, how many were answered. */
+  /** The number of answered requests among those sent since then. */
   answered(since = 0): number {
     return this.ops.filter(({ from, answer }) => from >= since && answer !== undefined).length;
   }
@@ -134,7 +134,7 @@ export class SharedLoad {
     return this.ops.filter(({ refused }) => refused).length;
   }
 
-  /** Milliseconds: the longest time without any answer. */
+  /** The longest time without any answer, in milliseconds. */
   get silence(): number {
     const times = this.ops.filter(({ answer }) => answer !== undefined).map(({ until = 0 }) => until);
     const sorted = times.sort((a, b) => a - b);
@@ -142,7 +142,10 @@ export class SharedLoad {
   }
 }
 
-/** Judges what clients saw by the log, which is one for all nodes. Answers the requests that it has. */
+/**
+ * Judges the clients' observations by the log, which must be the same on all nodes. Returns the numbers of the requests
+ * in it.
+ */
 export async function judgeNodes(stores: readonly Store<NoteTables>[], ops: readonly Op[]): Promise<Set<number>> {
   const logs = await Promise.all(stores.map(logOf));
   for (const { head } of logs) assert.equal(head, logs[0]?.head, 'all nodes have the same chain');
@@ -188,12 +191,12 @@ export class SharedProcess {
     return started;
   }
 
-  /** What it has said so far. */
+  /** Requests and answers it has printed so far. */
   get ops(): readonly Op[] {
     return [...this.#ops.values()];
   }
 
-  /** Its clients end, and so does it. */
+  /** Ends its clients, and then the process. */
   async stop(): Promise<void> {
     this.child.stdin?.end();
     await this.#ended;
@@ -205,7 +208,7 @@ export class SharedProcess {
     await this.#ended;
   }
 
-  /** A test that fails must not wait for it, least of all where it is stopped. */
+  /** A failing test must not wait for it, least of all while it is stopped. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.kill();
   }

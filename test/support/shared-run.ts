@@ -1,5 +1,5 @@
 // One seeded life of several nodes on a simulated engine: requests, lost messages, commits in doubt, nodes that die or
-// stand still, checkpoints that trim the log, failovers; then everything becomes well and the history is judged.
+// stall, checkpoints that trim the log, failovers; at the end all faults cease and the history is judged.
 import assert from 'node:assert/strict';
 import { checkStore } from '../../src/store/check.ts';
 import type { Store, StoreHold } from '../../src/store/port.ts';
@@ -18,7 +18,7 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 export interface SharedFaults {
   /** The engine may lose its last commits in a failover. */
   readonly loses?: boolean;
-  /** Let the message of this number, counted over all nodes after the start, meet with this fault; else many do. */
+  /** Only this message, counted over all nodes after the start, meets this fault. Default: many messages do. */
   readonly only?: { readonly at: number; readonly fault: SimFault };
 }
 
@@ -47,7 +47,7 @@ export interface History {
   readonly ops: readonly Op[];
   readonly log: readonly Entry[];
   readonly report: SharedReport;
-  /** Messages that were sent. */
+  /** Number of messages sent. */
   readonly messages: number;
 }
 
@@ -79,12 +79,12 @@ class SharedRun {
     lost: 0,
   };
   #nodes: Node[] = [];
-  /** Their processes run on here: what they were asked has to end. */
+  /** Dead nodes, whose code still runs here: their requests must end. */
   readonly #dead: Node[] = [];
   readonly #keys = new ChangingKeys();
   #clock = 0;
   #messages = 0;
-  /** Messages from this number on, and before that, may meet with a fault. */
+  /** Messages from the first number up to the second may meet these faults. */
   #bad: readonly [number, number, readonly SimFault[]] = [0, 0, []];
   #isWell = false;
 
@@ -95,7 +95,7 @@ class SharedRun {
   }
 
   async life(): Promise<History> {
-    // Now and then a node is further behind than a turn shows.
+    // Sometimes a node is further behind than one turn shows.
     this.#sim.database.rowsInTurn = 2 + this.#prng.int(4);
     for (let i = 0; i < 3; i++) this.#nodes.push(this.#node());
     const steps = this.#faults.only ? 60 : 120 + this.#prng.int(120);
@@ -107,7 +107,7 @@ class SharedRun {
     return { ops: this.#ops, log: await this.#judge(), report: this.#report, messages: this.#messages };
   }
 
-  /** Time goes by, and what waits for a time is run now and then. */
+  /** Advances time, and sometimes runs timers. */
   async #pass(): Promise<void> {
     await turn();
     this.#sim.database.now += this.#prng.int(3);
@@ -146,7 +146,7 @@ class SharedRun {
         if (kind === 'checkpoint') this.#report.checkpoints++;
         if (String(cause).includes('that this node had seen')) this.#report.lostBranches++;
         if (kind === 'commits-lost') this.#stopped.add(node);
-        // Nothing else that happens here may look like damage.
+        // No other failure in this run may look like damage.
         if (/corrupt|verify|is missing/.test(String(cause)) && !node.engine.dead) this.#damage ??= cause;
       },
     });
@@ -161,7 +161,7 @@ class SharedRun {
   }
 
   #damage: unknown;
-  /** Nodes that go no further: the operator starts each anew, with what is left. */
+  /** Nodes that give up: the operator starts each again, with the remaining data. */
   readonly #stopped = new Set<Node>();
 
   #fault(engine: SimEngine): SimFault | undefined {
@@ -211,12 +211,12 @@ class SharedRun {
     else this.#work(store.checkpoint().catch(() => {}));
   }
 
-  /** All nodes hear of the new key at once; the old one goes when nothing needs it. */
+  /** All nodes learn of the new key at once; the old one is retired when nothing needs it. */
   async #rekey(store: Store<NoteTables>): Promise<void> {
     const epoch = ++this.#keys.epoch;
     try {
       const needed = await store.reseal?.();
-      // With its last commits a database would lose the seal too that does without.
+      // A database that loses its last commits may also lose the seal without the old key.
       if (this.#faults.loses || this.#keys.epoch !== epoch) return;
       assert.deepEqual(needed, [epoch], 'what is still needed');
       this.#keys.retired = epoch - 1;
@@ -226,7 +226,7 @@ class SharedRun {
     }
   }
 
-  /** As a backup does it; what comes of it is a store whose chain verifies, or nothing. */
+  /** Copies as a backup does; the result is a store whose chain verifies, or nothing. */
   async #copy(store: Store<NoteTables>): Promise<void> {
     let hold: StoreHold | undefined;
     const files = new MemoryFiles();
@@ -237,7 +237,7 @@ class SharedRun {
         await turn();
       }
     } catch (error) {
-      // With its last commits a database may lose a segment, which a backup then does without.
+      // A database that loses its last commits may lose a segment, which a backup then leaves out.
       if (!isOutage(error) && !(this.#faults.loses && String(error).includes('ENOENT'))) this.#damage ??= error;
       return;
     } finally {
@@ -271,7 +271,7 @@ class SharedRun {
     this.#nodes[at] = this.#node();
   }
 
-  /** Longer than rows are kept; the database ends its transaction meanwhile. */
+  /** Stalls a node for longer than rows are kept; the database ends its transaction meanwhile. */
   #stall(): void {
     const { engine } = this.#prng.pick(this.#nodes);
     const resume = engine.stall();
@@ -296,7 +296,7 @@ class SharedRun {
     if (lost > 0) for (const op of this.#ops) op.mayBeLost = true;
   }
 
-  /** The store itself is never lost. */
+  /** The first commits, which make the store itself and are never lost. */
   readonly #base = 3;
 
   #work(job: Promise<void>): void {
@@ -320,7 +320,7 @@ class SharedRun {
   async #ask({ engine }: Node, store: Store<NoteTables>, op: Op): Promise<void> {
     try {
       const answer = await (op.kind === 'look' ? looks(store, op) : does(store, op));
-      // Nobody hears what a dead node says.
+      // A dead node's answer reaches no client.
       if (engine.dead) return;
       op.answer = answer;
       this.#report.answered++;
@@ -333,7 +333,7 @@ class SharedRun {
     op.until = ++this.#clock;
   }
 
-  /** Everything becomes well, and ends. */
+  /** Ends all faults, and then the life. */
   async #end(): Promise<void> {
     this.#isWell = true;
     const isBusy = (): boolean =>
@@ -387,7 +387,7 @@ class SharedRun {
   }
 }
 
-/** A request that gets a node going again whose last turn failed. */
+/** Sends a request that makes a node continue whose last turn failed. */
 async function settle(store: Store<NoteTables>, nodes: readonly Node[]): Promise<void> {
   let isDone = false;
   const asked = store
@@ -431,7 +431,7 @@ export function does(store: Store<NoteTables>, { number, kind, name, on = 1 }: O
   });
 }
 
-/** Without a record: in a transaction, a peek, or by a search for the last switch. */
+/** Reads without a record: in a transaction, by a peek, or by searching for the last switch. */
 export async function looks(store: Store<NoteTables>, { name, number }: Op): Promise<number> {
   if (number % 3 === 0) {
     const filter = { keyids: [name], action: 'switch' };

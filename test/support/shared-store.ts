@@ -28,12 +28,12 @@ export function sharedOptions(engine: SimEngine, generator: Prng, more: More = {
   };
 }
 
-/** Reads and opens it at once. */
+/** Reads and opens it in one go. */
 export async function openShared<T extends object>(options: SharedOptions<T>): Promise<Store<T>> {
   return (await readShared(options)).open();
 }
 
-/** A new store in a simulated database, and what it takes to open it on a further node. */
+/** A new store in a simulated database, and everything needed to open it on another node. */
 export async function simShared(more: More = {}, seed = 1) {
   const generator = prng(seed);
   const database = new SimDatabase(generator);

@@ -1,6 +1,5 @@
-// An appliance of two stores on a simulated disk: its own store and one tenant's, under a real seal. What is written to
-// the tenant is a row and a record of activity with one number, so that whoever finds it, or a copy of it, can tell how
-// far it goes.
+// An appliance of two stores on a simulated disk: the system store and one tenant's, under a real seal. Each write to
+// the tenant is a row and an activity record with the same number, so that any copy shows how far it goes.
 
 import type { Collecting } from '../../src/backup/write.ts';
 import { looksAt, readInParts } from '../../src/core/pages.ts';
@@ -25,7 +24,7 @@ export const tenantName = '00112233445566aa';
 export const segmentRecords = 8;
 const limits = { checkpointBytes: 12_000, segmentRecords, recoveryRetry: 1, checkpointRetry: 0 };
 
-/** A seal that stands, or one that is changed. */
+/** A constant seal, or one that changes. */
 interface SealInUse {
   readonly current: Seal;
   keysFor(dir: string): TenantKeys;
@@ -34,9 +33,9 @@ interface SealInUse {
 export interface SimAppliance extends Collecting {
   readonly seal: { readonly current: Seal };
   readonly tenant: Store<Tables>;
-  /** Writes the next number, which is durable when this resolves with it. */
+  /** Writes the next number; resolves with it once it is durable. */
   write(): Promise<number>;
-  /** Resolves when both stores write again, after a fault that is gone. */
+  /** Resolves when both stores are writable again, after a fault has ended. */
   settle(): Promise<void>;
   close(): Promise<void>;
 }
@@ -45,7 +44,7 @@ export interface SealedAppliance extends SimAppliance {
   readonly seal: SealKeeper;
 }
 
-/** The same for each seed, so that what one run sealed another opens. */
+/** The same for each seed, so that one run's data open in another. */
 export function simSeal(generator: Prng): Seal {
   const secret = generator.bytes(32);
   return sealFor([makeCustodian('keyfile', secret)], (length) => generator.bytes(length))
@@ -77,8 +76,8 @@ export async function createSimAppliance(files: Files, seal: Seal, generator: Pr
 }
 
 /**
- * The same with its seal in a file beside the stores, as a data directory has it. Checkpoints are done, so that it
- * opens quickly.
+ * An appliance with its seal in a file beside the stores, as in a data directory. Runs checkpoints, so that it opens
+ * quickly.
  */
 export async function createSealedAppliance(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<void> {
   const seal = sealFor([makeCustodian('keyfile', secret)], (length) => generator.bytes(length))
@@ -92,14 +91,14 @@ export async function createSealedAppliance(files: SimFiles, secret: Uint8Array,
   await appliance.close();
 }
 
-/** Another program than this one. */
+/** A program with other migrations. */
 export interface OtherProgram {
   readonly system: readonly Migration[];
   readonly tenant: readonly Migration[];
   beforeMigration(): Promise<void>;
 }
 
-/** The seal alone. */
+/** Opens only the seal. */
 export async function openSealKeeper(files: SimFiles, secret: Uint8Array, generator: Prng): Promise<SealKeeper> {
   return new SealKeeper(
     openSeal(await files.read(sealFile), secret, (length) => generator.bytes(length)),
@@ -200,7 +199,8 @@ export async function openSimAppliance(
 }
 
 /**
- * The numbers that were written, in order; throws unless rows fit the records, of which retention may have the first.
+ * The numbers written, in order. Throws unless the rows match the records, of which retention may have dropped the
+ * first.
  */
 export async function numbersIn(tenant: Store<Tables>): Promise<number[]> {
   const accounts = await readInParts(looksAt(tenant), { limit: 100_000 }, (tables, part) =>

@@ -1,16 +1,16 @@
-// A disk that keeps what was synced apart from what was not. At a crash it decides, by a seeded generator, which
-// sectors of unsynced writes and which unsynced names survive; a failed fsync forgets sectors that it still shows, as
-// systems do.
+// A disk that separates synced data from the rest. At a crash a seeded generator decides which sectors of unsynced
+// writes and which unsynced names survive; a failed fsync forgets sectors that reads still show, as operating systems
+// do.
 import type { Prng } from './prng.ts';
 
 export const sectorLength = 512;
 
 export class Inode {
-  /** What a reader sees. */
+  /** The content that a reader sees. */
   data: Uint8Array = new Uint8Array(0);
-  /** What is on the disk for certain. */
+  /** The content that is certainly on the disk. */
   durable: Uint8Array = new Uint8Array(0);
-  /** Sectors that a failed fsync gave up: shown, not written, and not written by a later fsync either. */
+  /** Sectors that a failed fsync gave up: still readable, not written, and not written by a later fsync either. */
   readonly #forgotten = new Set<number>();
 
   append(bytes: Uint8Array): void {
@@ -49,7 +49,7 @@ export class Inode {
     this.durable = prng.chance(0.5) ? written : written.slice(0, this.durable.length);
   }
 
-  /** What a crash leaves. */
+  /** The file after a crash. */
   afterCrash(prng: Prng): Inode {
     const sizes = [this.durable.length, this.data.length];
     const span = this.data.length - this.durable.length;
@@ -70,7 +70,7 @@ export class Inode {
     }
   }
 
-  /** Sector by sector the newer or the durable content, zeros where neither has any. */
+  /** Mixes newer and durable content by sector, with zeros where neither has any. */
   #mix(size: number, newer: (sector: number) => boolean): Uint8Array {
     const mixed = new Uint8Array(size);
     for (let at = 0; at < size; at += sectorLength) {
@@ -102,13 +102,13 @@ export class SimDisk {
     this.#durable = new Map(names);
   }
 
-  /** A change of names in `dir`, not on the disk before `syncNames` of that. */
+  /** Changes names in `dir`; durable only after `syncNames` of `dir`. */
   change(dir: string, apply: Change['apply']): void {
     apply(this.names);
     this.#pending.push({ dir, apply });
   }
 
-  /** Of this directory alone. */
+  /** Makes changes of names durable, in this directory only. */
   syncNames(dir: string): void {
     for (const { apply } of this.#pending.filter((change) => change.dir === dir)) apply(this.#durable);
     this.#pending = this.#pending.filter((change) => change.dir !== dir);

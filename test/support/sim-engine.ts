@@ -1,6 +1,6 @@
-// A shared engine in memory, with what a database in another place can do to its nodes: messages take time and get lost
-// on either way, a commit is done or not, or done later, while nobody hears of it, transactions end when their
-// connection does, the last commits vanish in a failover. Everything is drawn from a seeded generator.
+// A shared engine in memory that simulates a remote database: messages take time and get lost in either direction, a
+// commit is done or not, or done later without an answer, transactions end with their connection, a failover loses the
+// last commits. Everything is drawn from a seeded generator.
 import { KmsError } from '../../src/errors.ts';
 import type { WholeFiles } from '../../src/store/files.ts';
 import {
@@ -30,21 +30,21 @@ interface SimStore {
   readonly protocol: number;
   readonly isWhole: boolean;
   readonly made: number;
-  /** By place, in order. */
+  /** By sequence number, in order. */
   readonly rows: ReadonlyMap<number, { readonly row: LogRow; readonly at: number }>;
 }
 
-/** What is committed: never changed, replaced whole. */
+/** Committed content: immutable, replaced as a whole. */
 interface Contents {
   readonly stores: ReadonlyMap<string, SimStore>;
   readonly files: ReadonlyMap<string, Uint8Array>;
   readonly seal: SharedSeal | undefined;
-  /** Until when each holds, by store and holder. */
+  /** Expiry of each hold, by store and holder. */
   readonly holds: ReadonlyMap<string, number>;
   readonly nodes: ReadonlyMap<string, { readonly entry: NodeEntry; readonly began: number; readonly seen: number }>;
 }
 
-/** Who has the lock of a store, or waits for it; not `open` once its transaction has ended. */
+/** A holder of a store's lock, or a waiter; not `open` once its transaction has ended. */
 interface Locker {
   readonly go: () => void;
   open: boolean;
@@ -55,13 +55,13 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 /** The database itself. */
 export class SimDatabase {
   now = 1000;
-  /** Rows that a turn shows at most. */
+  /** Maximum number of rows that a turn shows. */
   rowsInTurn = rowsInTurn;
   readonly prng: Prng;
-  /** After each commit; the last one is what there is. */
+  /** The content after each commit; the last one is current. */
   #history: Contents[] = [{ stores: new Map(), files: new Map(), seal: undefined, holds: new Map(), nodes: new Map() }];
   readonly #locks = new Map<string, Locker[]>();
-  /** Counts failovers: connections of before are gone. */
+  /** Counts failovers: earlier connections are gone. */
   era = 0;
 
   constructor(prng: Prng) {
@@ -82,7 +82,7 @@ export class SimDatabase {
     this.#history.push({ ...this.contents, ...change });
   }
 
-  /** A standby takes over that lacks the last `lost` commits, which can be none. All connections end. */
+  /** A standby takes over that lacks the last `lost` commits, possibly none. All connections end. */
   failover(lost: number): void {
     this.era++;
     const waiting = [...this.#locks.values()].flat();
@@ -127,23 +127,23 @@ export class SimDatabase {
 }
 
 /**
- * What becomes of a message: it is lost on the way, or its answer is; a commit may also be done only after its
- * connection was lost; or the database refuses.
+ * Faults of a message: the request is lost, or its answer is; a commit may be done only after its connection was lost;
+ * or the database refuses.
  */
 export type SimFault = 'request' | 'answer' | 'later' | Extract<EngineFault, 'read-only' | 'full' | 'retry'>;
 
 export interface SimEngineOptions {
-  /** What becomes of the message of that number, from 1 on; undefined = it is well. */
+  /** The fault of a message by its number, from 1 on; undefined if it has none. */
   fault?: (number: number, kind: 'begin' | 'end' | 'read' | 'write') => SimFault | undefined;
 }
 
-/** One node's way to the database. */
+/** One node's connection to the database. */
 export class SimEngine implements SharedEngine {
   readonly database: SimDatabase;
   readonly files: WholeFiles;
   fault: SimEngineOptions['fault'];
   messages = 0;
-  /** The node is gone: nothing reaches it any more. */
+  /** The node is dead: nothing reaches it any more. */
   dead = false;
   readonly lanes: SimLane[] = [];
   #stalled: Promise<void> | undefined;
@@ -154,7 +154,7 @@ export class SimEngine implements SharedEngine {
     this.files = this.#files();
   }
 
-  /** The node stops in the middle of whatever it does, until what this answers is called. */
+  /** Stalls the node in the middle of whatever it does, until the returned function is called. */
   stall(): () => void {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#stalled = promise;
@@ -164,7 +164,7 @@ export class SimEngine implements SharedEngine {
     };
   }
 
-  /** The node ends here. What it has sent may still arrive. */
+  /** Kills the node. Messages it has sent may still arrive. */
   kill(): void {
     this.dead = true;
     for (const lane of this.lanes) lane.drop();
@@ -173,7 +173,7 @@ export class SimEngine implements SharedEngine {
   async wait(most: number): Promise<void> {
     for (let turns = this.database.prng.int(most); turns > 0; turns--) await turn();
     await this.#stalled;
-    // What is done for a dead node is never heard of.
+    // A dead node never learns the result.
     if (this.dead) throw new EngineError('unreachable', new Error('the node is dead'));
   }
 
@@ -181,7 +181,7 @@ export class SimEngine implements SharedEngine {
     return this.fault?.(++this.messages, kind);
   }
 
-  /** A message of its own that is read, or done, in one step. */
+  /** A message that is read, or applied, in one step. */
   async #message<R>(kind: 'read' | 'write', run: () => R): Promise<R> {
     await this.wait(3);
     const fault = this.faultOf(kind);
@@ -318,7 +318,7 @@ export class SimEngine implements SharedEngine {
     if (this.database.isLocked(name)) return false;
     const lock = await this.database.lock(name);
     try {
-      // Its connection may be lost in the middle.
+      // Its connection may be lost meanwhile.
       if (this.faultOf('read') !== undefined) this.database.unlock(name, lock);
       await job();
       return true;
@@ -427,7 +427,7 @@ export class SimEngine implements SharedEngine {
   }
 }
 
-/** A transaction under way, as the database has it. */
+/** A transaction under way, as the database sees it. */
 interface SimTransaction {
   readonly lock: Locker;
   readonly era: number;
@@ -447,7 +447,7 @@ export class SimLane implements Lane {
     return this.#engine.database;
   }
 
-  /** The connection is lost; the database notices in a while, and ends its transaction. */
+  /** Loses the connection; the database notices after a while, and ends its transaction. */
   drop(): void {
     const transaction = this.#transaction;
     this.#transaction = undefined;
@@ -555,7 +555,7 @@ export class SimLane implements Lane {
     if (fault === 'answer' || !did) throw new EngineError('in-doubt');
   }
 
-  /** As the database does it: not where the transaction was ended before. */
+  /** Commits as the database does: not if the transaction has ended. */
   #commit({ lock, era }: SimTransaction, row: LogRow | undefined): boolean {
     const database = this.#database;
     if (!lock.open || database.era !== era) return false;

@@ -11,9 +11,9 @@ export interface SimFilesOptions {
   readonly prng: Prng;
   /** The number of the step at which the machine crashes. */
   readonly crashAt?: number;
-  /** The code of the error with which a step fails. */
+  /** The error code with which a step fails, if any. */
   readonly failure?: (step: Step, number: number) => string | undefined;
-  /** Bytes on the whole disk. */
+  /** Total bytes of the disk. */
   readonly capacity?: number;
 }
 
@@ -35,13 +35,13 @@ export class SimFiles implements Files {
     this.failure = options.failure;
   }
 
-  /** The same disk after a loss of power now. */
+  /** The same disk after a power failure now. */
   restart(options: Omit<SimFilesOptions, 'disk'>): SimFiles {
     this.crashed = true;
     return new SimFiles({ ...options, disk: this.disk.afterCrash(this.#prng) });
   }
 
-  /** Does the step, or fails before, or does a part and crashes. `partly` is what a failure in the middle leaves. */
+  /** Runs the step, or fails before it, or crashes partway. `partly` makes the state that a failure midway leaves. */
   async #step<R>(step: Step, run: () => R, partly?: () => void): Promise<R> {
     for (let turns = this.#prng.int(step === 'sync' ? 4 : 2); turns > 0; turns--) {
       await new Promise((resolve) => setImmediate(resolve));
@@ -145,7 +145,10 @@ export class SimFiles implements Files {
     await this.#write(inode, inode.data.length, bytes, 0);
   }
 
-  /** Bytes at a place, and zeros behind them where the file becomes longer and the disk has room for all of them. */
+  /**
+   * Writes bytes at an offset, and zeros after them as preallocation if the file grows and the disk has space for all
+   * of them.
+   */
   async #write(inode: Inode, at: number, bytes: Uint8Array, room: number): Promise<void> {
     const longer = at + bytes.length - inode.data.length;
     const free = this.capacity - this.disk.used;
@@ -154,7 +157,7 @@ export class SimFiles implements Files {
     whole.set(bytes);
     const part = () => {
       const end = at + this.#prng.int(whole.length + 1);
-      // Inside of what is there already, a sector is written whole or not at all.
+      // Within the existing file, a sector is written completely or not at all.
       const isInside = end < inode.data.length;
       const cut = isInside ? Math.max(at, Math.floor(end / sectorLength) * sectorLength) : end;
       inode.write(at, whole.subarray(0, cut - at));
@@ -208,7 +211,7 @@ export class SimFiles implements Files {
 
   async makeDir(_dir: string): Promise<void> {}
 
-  /** The names in it go one by one; that it is gone is durable at the end. */
+  /** Removes its names one by one; the removal is durable at the end. */
   async removeDir(dir: string): Promise<void> {
     const inside = [...this.disk.names.keys()].filter((name) => name.startsWith(`${dir}/`));
     for (const name of inside) await this.remove(name);

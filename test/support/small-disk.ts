@@ -1,4 +1,4 @@
-// Real file systems of a few megabytes, mounted for a test, where this user may mount at all.
+// Real file systems of a few megabytes, mounted for a test, if this user may mount at all.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,13 +6,13 @@ import { join } from 'node:path';
 
 export interface SmallDisk {
   readonly kind: string;
-  /** Where it is mounted. */
+  /** The mount point. */
   readonly path: string;
   remount(mode: 'ro' | 'rw'): void;
   unmount(): void;
 }
 
-/** What can be mounted here: of `tmpfs` and `ext4`, each of `megabytes`. */
+/** The kinds that can be mounted here, out of `tmpfs` and `ext4`, each of `megabytes`. */
 export function smallDisks(megabytes: number): readonly { readonly kind: string; mount(): SmallDisk }[] {
   return (['tmpfs', 'ext4'] as const).flatMap((kind) => {
     const tried = mountDisk(kind, megabytes);
@@ -44,7 +44,7 @@ function mountExt4(base: string, path: string, megabytes: number): boolean {
   const image = join(base, 'image');
   writeFileSync(image, '');
   truncateSync(image, megabytes * 1024 * 1024);
-  // Nothing is kept back for root, so that the disk is as full as it says.
+  // Reserves nothing for root, so that the disk is as full as it reports.
   return run('mkfs.ext4', '-q', '-m', '0', image) && run('mount', '-o', 'loop', image, path);
 }
 

@@ -1,4 +1,4 @@
-// A real SMTP server that keeps what it is sent.
+// A real SMTP server that keeps the mails it receives.
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
@@ -7,7 +7,7 @@ import { certificate, privateKey } from './localhost-certificate.ts';
 export interface Received {
   readonly from: string;
   readonly to: readonly string[];
-  /** Headers and body as they came. */
+  /** Headers and body as received. */
   readonly raw: string;
   readonly secure: boolean;
   readonly user: string | undefined;
@@ -48,7 +48,7 @@ export async function startSmtpServer(options: SMTPServerOptions = {}) {
   return {
     port,
     received,
-    /** Resolves once there are so many mails. */
+    /** Resolves once there are `count` mails. */
     async mails(count: number): Promise<readonly Received[]> {
       while (received.length < count) await new Promise<void>((resolve) => arrived.push(resolve));
       return received;
@@ -57,7 +57,7 @@ export async function startSmtpServer(options: SMTPServerOptions = {}) {
   };
 }
 
-/** The body of a mail with its quoted-printable lines joined and decoded. */
+/** The body of a mail, with its quoted-printable encoding undone. */
 export function textOf({ raw }: Received): string {
   const body = raw.slice(raw.indexOf('\r\n\r\n') + 4);
   const bytes = body

@@ -1,9 +1,9 @@
-// Keys for a store of the tests: different for each label and epoch, and the same in each run.
+// Keys for the tests' stores: different for each label and epoch, and the same in each run.
 import { createHash } from 'node:crypto';
 import { KmsError } from '../../src/errors.ts';
 import type { StoreKeyLabel, StoreKeys } from '../../src/store/store-files.ts';
 
-/** Keys whose epoch goes on: those of `retired` and before are not held any more. */
+/** Keys with a changing epoch: those up to `retired` are no longer held. */
 export class ChangingKeys implements StoreKeys {
   epoch = 1;
   retired = 0;

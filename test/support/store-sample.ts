@@ -12,7 +12,7 @@ import { sqlWasm } from './wasm.ts';
 /** Bytes by file name. */
 export type Content = ReadonlyMap<string, Uint8Array>;
 
-/** Notes n0 to n8 with as many records of activity: the first four in the snapshot, the others in the logs. */
+/** Notes n0 to n8 with as many activity records: the first four in the snapshot, the others in the logs. */
 export async function sampleStore(seed = 1): Promise<{ content: Content; names: string[] }> {
   const runCheckpoint = { fails: false };
   const { store, files } = await simStore(
@@ -40,11 +40,15 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
   return { content, names: [...content.keys()].sort() };
 }
 
-/** The same notes, the first four in the snapshot, as a crash leaves them in the middle of a write that is torn. */
-export async function crashedStore(seed = 1): Promise<Content> {
+/**
+ * The same notes, the first four in the snapshot, as left by a crash in the middle of a write, which is torn.
+ * `dropped`: the last activity record that retention drops.
+ */
+export async function crashedStore({ seed = 1, dropped = 0 } = {}): Promise<Content> {
   const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
   for (let i = 0; i < 4; i++) await writeNote(store, i);
   await store.checkpoint();
+  if (dropped > 0) await store.dropActivity?.(dropped);
   for (let i = 4; i < 9; i++) await writeNote(store, i);
   const end = store.status().logBytes;
   await writeNote(store, 9, 'x'.repeat(1500));
@@ -60,7 +64,7 @@ export async function crashedStore(seed = 1): Promise<Content> {
   return content;
 }
 
-/** Adds a note with its record of activity. */
+/** Adds a note with its activity record. */
 export async function writeNote(store: Store<NoteTables>, i: number, value: string | number = i): Promise<void> {
   await store.transaction((tx) => {
     tx.notes.add(`n${i}`, value);

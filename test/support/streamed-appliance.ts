@@ -1,5 +1,5 @@
-// An appliance on disk whose activity is streamed, with the pace of a test: it makes records, tells what its log has,
-// and is opened again like after a restart.
+// An appliance on disk that streams its activity, at a pace suited to tests: it makes records, returns its log, and can
+// be reopened as after a restart.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -33,7 +33,7 @@ export interface StreamedAppliance {
   readonly events: ApplianceEvent[];
   readonly appliance: OpenAppliance;
   readonly apiKey: string;
-  /** Requests as the local administrator of a tenant, a record each; one after the other. */
+  /** Sends requests as the local administrator of a tenant, one after the other, each of which makes a record. */
   act(count: number, tenant?: string): Promise<void>;
   local(method: string, path: string, body?: object, tenant?: string): Promise<Response>;
   /** The lines of an export without its own record. */
@@ -44,7 +44,7 @@ export interface StreamedAppliance {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Targets by their texts. */
+/** Streaming settings for these targets. */
 export function streamingTo(targets: readonly string[], more: Partial<StreamingSettings> = {}): StreamingSettings {
   const { pace, ...others } = more;
   return {
@@ -116,8 +116,8 @@ export async function streamedAppliance(): Promise<StreamedAppliance> {
 }
 
 /**
- * What was received of one tenant, against its log from the record `from` on: nothing is missing, nothing is there that
- * is not in the log, each record comes for the first time behind the one before, and repeats are told by their hash.
+ * Compares the records received from one tenant with its log from the record `from` on: nothing is missing, nothing
+ * else is there, each record first arrives after its predecessor, and repeats are recognised by their hash.
  */
 export function checkReceived(received: readonly AnyRecord[], log: readonly AnyRecord[], from: number): void {
   const hashes = new Map<number, string>(log.map(({ seq, hash }) => [seq, hash]));

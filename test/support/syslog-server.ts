@@ -1,6 +1,6 @@
 // A syslog server for tests, over TCP or TLS: it reads octet-counted messages (RFC 6587 §3.4.1) and closes a connection
-// when it has read all of it, as real ones do. It can be killed: then what it has not read is lost, and whoever sent it
-// finds the connection broken.
+// when it has read all of it, as real ones do. It can be killed: then unread messages are lost, and the sender finds
+// the connection broken.
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
@@ -9,15 +9,15 @@ import { certificate, privateKey } from './localhost-certificate.ts';
 export interface SyslogServerOptions {
   readonly tls?: boolean;
   readonly host?: string;
-  /** A free one when absent. */
+  /** Default: a free port. */
   readonly port?: number;
-  /** Of each connection so many bytes are read, and then none. */
+  /** Stops reading a connection after this many bytes. */
   readonly deafAfter?: number;
-  /** How it ends each connection with the first that it reads of it. */
+  /** How it ends each connection after its first read. */
   readonly hangUp?: 'close' | 'reset';
 }
 
-/** Takes whole messages from the front of what has come; answers them and what is left. */
+/** Takes complete messages from the front of the bytes; returns them and the rest. */
 export function takeMessages(bytes: Buffer): { readonly messages: string[]; readonly rest: Buffer } {
   const messages: string[] = [];
   let rest = bytes;
@@ -73,13 +73,13 @@ export class SyslogServer {
     return this.messages.map(jsonOf);
   }
 
-  /** Listens no more, and breaks all connections off, read or not. */
+  /** Stops listening, and breaks off all connections, read or not. */
   async kill(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
     this.#server.close();
     for (const socket of this.#sockets) {
-      // The system does the same to what was not read, under TLS.
+      // Under TLS the system itself discards unread data like this.
       if (this.#tls) socket.destroy();
       else socket.resetAndDestroy();
     }
@@ -114,7 +114,7 @@ export class SyslogServer {
   }
 }
 
-/** A message's JSON: what follows its structured data. */
+/** A message's JSON, after its structured data. */
 // biome-ignore lint/suspicious/noExplicitAny: tests look into records of every shape
 export function jsonOf(message: string): any {
   return JSON.parse(message.slice(message.indexOf('] {') + 2));

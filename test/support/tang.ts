@@ -1,8 +1,8 @@
-// Clients of Tang, as tests need them.
+// Tang clients for tests.
 import assert from 'node:assert/strict';
 import { createECDH, createHash } from 'node:crypto';
 
-/** A client's point, as it is sent to be multiplied: of RFC 7515, A.4. */
+/** A client's point, as sent for multiplication: that of RFC 7515, A.4. */
 export const somePoint = {
   alg: 'ECMR',
   crv: 'P-521',
@@ -12,10 +12,10 @@ export const somePoint = {
   y: 'ADSmRA43Z1DSNx_RvcLI87cdL07l6jQyyBXMoxVg_l2Th-x3S1WDhjDly79ajL4Kkd0AZMaZmh9ubmf63e3kyMj2',
 };
 
-/** Of `somePoint`. */
+/** The private key of `somePoint`. */
 const scalar = 'AY5pb7A0UFiB3RELSD64fTLOSV_jazdF7fLYyuTw8lOfRhWg6Y6rUrPAxerEzgdRhajnu0ferB0d53vM9mE15j2C';
 
-/** What comes of it with the key that exchanges, as the client knows beforehand: its x. */
+/** The x coordinate of the product with the exchange key, as the client can compute it. */
 export function expectedX(exchange: { readonly x: string; readonly y: string }): string {
   const client = createECDH('secp521r1');
   client.setPrivateKey(Buffer.from(scalar, 'base64url'));
@@ -27,22 +27,22 @@ export function expectedX(exchange: { readonly x: string; readonly y: string }):
   return client.computeSecret(point).toString('base64url');
 }
 
-/** The side of the appliance that clients of Tang see. */
+/** The Tang listener as clients see it. */
 export type TangFetch = (request: Request) => Response | Promise<Response>;
 
 interface BoundPair {
   readonly thumbprint: string;
   readonly exchange: string;
-  /** Thumbprints by SHA-1, as older clients have them. */
+  /** SHA-1 thumbprints, which older clients use. */
   readonly thumbprintS1: string;
   readonly exchangeS1: string;
-  /** The public key that exchanges, as it was advertised. */
+  /** The advertised public key for exchanges. */
   readonly key: { readonly x: string; readonly y: string };
-  /** What somePoint was multiplied to. */
+  /** The product of somePoint and the key. */
   readonly product: object;
 }
 
-/** Pairs, the newest last, which is the advertised one, with what was bound to each; and one that was deleted. */
+/** Pairs with a value bound to each, the newest and advertised one last; and a deleted pair. */
 export interface TangSample {
   readonly pairs: readonly BoundPair[];
   readonly deleted: string;
@@ -50,7 +50,7 @@ export interface TangSample {
 
 export const keptTangPairs = 4;
 
-/** `between` is done when half of them are made. */
+/** Makes a sample; runs `between` when half of the pairs are made. */
 export async function tangSample(
   ask: (method: string, path: string) => Promise<{ status: number; body: { pair: { thumbprint: string } } }>,
   fetch: TangFetch,
@@ -98,7 +98,9 @@ function recovered(fetch: TangFetch, exchange: string): Response | Promise<Respo
   return fetch(new Request(`http://kms.local/rec/${exchange}`, init));
 }
 
-/** What is bound to any of the pairs is recovered, as a client that has the point itself would find it. */
+/**
+ * Checks that everything bound to any of the pairs is recovered, with the same result as the client itself computes.
+ */
 export async function recoversAll(fetch: TangFetch, { pairs, deleted }: TangSample): Promise<void> {
   const newest = pairs.at(-1);
   for (const { thumbprint, exchange, thumbprintS1, exchangeS1, key, product } of pairs) {
@@ -107,7 +109,7 @@ export async function recoversAll(fetch: TangFetch, { pairs, deleted }: TangSamp
       assert.deepEqual([answer.status, await answer.json()], [200, product]);
     }
     assert.equal('x' in product && product.x, expectedX(key));
-    // Signed by the earlier pair too, and for the newest alone.
+    // The advertisement is signed by the earlier pair too, and offers only the newest.
     for (const name of [thumbprint, thumbprintS1]) {
       const keys = await keysIn(await fetch(new Request(`http://kms.local/adv/${name}`)));
       assert.ok(keys.some(({ x }) => x === newest?.key.x));

@@ -1,12 +1,12 @@
-// Transit rings of all types with several versions and a deleted one, what they encrypted and signed, and the proof
-// that all of it still opens.
+// Transit rings of all types with several versions and a deleted one, their ciphertexts and signatures, and the check
+// that all of them still open.
 import assert from 'node:assert/strict';
 import { isCipher, transitTypes } from '../../src/model/transit.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type AnyJson = any;
 
-/** A request of who may do everything. */
+/** Sends a request with all rights. */
 type Ask = (
   method: string,
   path: string,
@@ -22,7 +22,7 @@ interface Held {
 
 export interface TransitSample {
   readonly held: readonly Held[];
-  /** Of the deleted ring. */
+  /** Id of the deleted ring. */
   readonly deletedId: string;
   readonly ofDeleted: Held;
 }
@@ -71,7 +71,7 @@ async function signature(ask: Ask, ring: string, version: number): Promise<Held>
   return { ring, body: { input, signature }, answer: { valid: true } };
 }
 
-/** What was made opens, altered it does not, and each ring goes on with its newest version. */
+/** Checks that everything opens, that altered values don't, and that each ring continues with its newest version. */
 export async function opensAll(ask: Ask, { held, deletedId, ofDeleted }: TransitSample): Promise<void> {
   for (const each of held) await opens(ask, each);
   for (const ring of new Set(held.map(({ ring }) => ring))) {

@@ -1,13 +1,13 @@
-// Waiting for what comes by itself: a test looks again and again, however busy the machine is.
+// Waiting for an event that comes by itself: polls, however busy the machine is.
 import assert from 'node:assert/strict';
 import { setTimeout } from 'node:timers/promises';
 
-/** Milliseconds after which it never comes. */
+/** Milliseconds after which the wait fails. */
 const patience = 60_000;
 
 type Found<T> = T | undefined | false;
 
-/** What the look finds, once it is anything; `what` says so when it never is. */
+/** Returns the first truthy result of `look`. Fails with `what` if there is none in time. */
 export async function until<T>(what: string, look: () => Found<T> | Promise<Found<T>>): Promise<T> {
   for (const end = Date.now() + patience; Date.now() < end; await setTimeout(10)) {
     const found = await look();

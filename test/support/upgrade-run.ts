@@ -1,5 +1,6 @@
-// One run of an upgrade with servers that are files: what runs, whether it holds clients off, and what it acknowledged.
-// At the point that is asked for it stops for good, as a killed process would: in a thread of its own, which is ended.
+// One run of an upgrade with servers simulated by files: the running version, whether it holds clients off, and its
+// acknowledged writes. At the requested point it stops for good, as a killed process would; it runs in a thread, which
+// is then terminated.
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -8,11 +9,11 @@ import { ownFormats, ownPlatform } from '../../src/upgrade/release.ts';
 import { resume, type UpgradePorts, upgrade } from '../../src/upgrade/upgrade.ts';
 
 export interface RunInput {
-  /** Has `kms` and `data`. */
+  /** Contains `kms` and `data`. */
   readonly dir: string;
-  /** What the new version does: serves, ends at once, answers wrongly, or spoils the data and hangs. */
+  /** Behaviour of the new version: serves, ends at once, answers wrongly, or spoils the data and hangs. */
   readonly behaves: 'well' | 'ends' | 'lies' | 'spoils';
-  /** Ends what was cut off, in place of beginning. */
+  /** Finishes an interrupted upgrade instead of beginning one. */
   readonly resumes: boolean;
   /** The number of the point at which it stops, from 1 on; 0 for none. */
   readonly stopsAt: number;
@@ -35,7 +36,7 @@ const release = {
   manifest: { name: 'kms', version: '9.9.9', platform: ownPlatform, formats: ownFormats, files: [] },
 } as const;
 
-/** Where it stops, the rest of it waits for ever. */
+/** Where it stops, the rest waits for ever. */
 export function upgradeRun(input: RunInput): Promise<RunReport> {
   return new Promise((stopped, failed) => {
     runOf(input, stopped).then(stopped, failed);
@@ -57,7 +58,7 @@ async function runOf(
     return journal !== undefined && steps[journal.step].holds;
   };
 
-  /** A client comes whenever anything happens; who serves answers it, unless it holds clients off. */
+  /** A client sends a request at every step; the running version answers it, unless it holds clients off. */
   async function client(): Promise<void> {
     const { running, held, acknowledged } = read();
     if (!running) return;
@@ -122,5 +123,5 @@ async function runOf(
   }
 }
 
-// Cast: the test gives it.
+// Cast: the test passes it.
 if (parentPort) parentPort.postMessage(await upgradeRun(workerData as RunInput));

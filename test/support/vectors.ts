@@ -1,4 +1,4 @@
-// Vectors as tests read them: the files of test/vectors, hexadecimal, and what those of HPKE tell of both sides.
+// Vectors for the tests: the files of test/vectors, hexadecimal, and a check of both sides of HPKE against its vectors.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { gcm } from '@noble/ciphers/aes.js';
@@ -8,7 +8,7 @@ import { type HpkeAead, type HpkeKem, setupRecipient, setupSender } from '../../
 
 export const hex = (text: string): Uint8Array => fromHex(text) ?? assert.fail('not hex');
 
-/** What the file of that name has; its reader says of which shape it is. */
+/** The content of that file; callers know its shape. */
 export const vectorsOf = (name: string) =>
   JSON.parse(readFileSync(new URL(`../vectors/${name}.json`, import.meta.url), 'utf8'));
 
@@ -31,7 +31,7 @@ const aeads: readonly (HpkeAead & { readonly cipher: typeof gcm | typeof chacha2
   { id: 0x0003, keyLength: 32, cipher: chacha20poly1305 },
 ];
 
-/** Both sides come to what is published; `random` is what the KEM takes, in hexadecimal. */
+/** Checks that both sides get the published values; `random` is the KEM's randomness, in hexadecimal. */
 export function isAsPublished(vector: HpkeVector, random: string, kem?: HpkeKem): void {
   const aead = aeads.find(({ id }) => id === vector.aead_id) ?? assert.fail(`AEAD ${vector.aead_id}`);
   const info = hex(vector.info);

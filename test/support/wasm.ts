@@ -1,4 +1,4 @@
-// The bytes of sql.js's WebAssembly module, as the tests hand them to the store.
+// The bytes of sql.js's WebAssembly module, as the tests pass them to the store.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 

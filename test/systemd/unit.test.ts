@@ -1,5 +1,5 @@
-// The unit file: options that this program knows, no mistakes in systemd's eyes, and as little exposed as was once
-// reached.
+// The unit files: only options that this program knows, no mistakes that systemd reports, and an exposure no worse than
+// has been reached before.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const units = ['kms.service', 'kms-standby.service'].map((name) => ({ name, unit
 const dir = mkdtempSync(join(tmpdir(), 'kms-unit-'));
 after(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Of 10. */
+/** Out of 10. */
 const mostExposure = 1.5;
 
 function analyze(...args: readonly string[]): { code: number | null; text: string } {
@@ -52,7 +52,7 @@ if (version < 250) {
 } else {
   for (const { name, unit } of units) {
     const file = join(dir, name);
-    // It wants the program to be there.
+    // systemd-analyze requires the program to exist.
     writeFileSync(file, unit.replace('/usr/local/bin/kms', '/bin/true'));
 
     test(`systemd-analyze verify has nothing to say of ${name}`, () => {

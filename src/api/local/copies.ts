@@ -1,4 +1,4 @@
-// Copies of an appliance, as the administrator at the machine asks for them: backups, what is shipped, and standbys.
+// Local endpoints for copies of an appliance: backups, shipping, and standbys.
 import { z } from 'zod';
 import { endpoint, ofAppliance } from '../endpoint.ts';
 import type { Sent } from '../endpoints.ts';

@@ -1,4 +1,4 @@
-// The master key and its custodians, as the administrator at the machine lists and changes them.
+// Local endpoints that list and change the master key's custodians.
 import { z } from 'zod';
 import { custodianKinds } from '../../model/custodian-kinds.ts';
 import { endpoint, ofAppliance } from '../endpoint.ts';

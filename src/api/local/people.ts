@@ -1,12 +1,12 @@
-// How people get into a tenant, as the administrator at the machine settles it: an identity provider, links to set up
-// and to choose a password, and an end to second factors.
+// Local endpoints for people's access to a tenant: an identity provider, links to set up and to choose a password, and
+// the reset of second factors.
 import { z } from 'zod';
 import { isJsonObject } from '../../model/json.ts';
 import { endpoint, ofTenant } from '../endpoint.ts';
 import type { Sent } from '../endpoints.ts';
 import { only, requiredText, secretText } from '../values.ts';
 
-/** The flags that each value of a claim gives; looked at by whoever stores them. */
+/** Flags that each value of a claim gives; validated when they are stored. */
 const claimFlags = z.custom<Readonly<Record<string, readonly string[]>>>(isJsonObject, 'expected an object');
 const oidcProvider = z.object({
   issuer: z.string(),

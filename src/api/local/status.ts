@@ -1,4 +1,4 @@
-// What the appliance tells the administrator at the machine of itself: all of its state, and what is wrong with it.
+// Local endpoints that report the state of the whole appliance, and its problems.
 import { z } from 'zod';
 import { endpoint, ofAppliance } from '../endpoint.ts';
 import type { Sent } from '../endpoints.ts';

@@ -1,4 +1,4 @@
-// Tenants, as the administrator at the machine makes, limits and ends them, and the whole chain of one's activity log.
+// Local endpoints that make, limit and delete tenants, and verify the whole chain of a tenant's activity log.
 import { z } from 'zod';
 import { custodyPolicies } from '../../model/transit.ts';
 import { activityHead } from '../activity.ts';
@@ -51,7 +51,7 @@ const limits = Object.fromEntries(limitNames.map((name) => [name, limit])) as Re
 const tenantParams = z.object({ name: pathText });
 const newName = { name: z.string().exactOptional(), hosts: hosts.exactOptional() };
 
-/** `since` is a head that was kept. */
+/** `since` is a head saved earlier. */
 const sinceBody = z.object({ since: z.unknown().optional() });
 
 export const tenantEndpoints = [

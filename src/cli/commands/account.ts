@@ -1,4 +1,4 @@
-// Accounts: what API keys belong to. People name one by its uid or by its id, which has a form of its own.
+// Account commands. Accounts own API keys; people name them by uid or by id, which is recognizable by its form.
 
 import type { Account } from '../../api/accounts.ts';
 import type { Client } from '../../client/client.ts';
@@ -82,7 +82,7 @@ export async function accountIdOf(client: Client, account: string): Promise<stri
   return isAccountId(account) ? account : (await client.getAccount({ id: account, uid: true })).id;
 }
 
-/** The query that says which of the two a path value is. */
+/** The query parameter that marks a path value as a uid. */
 export function uidQuery(account: string): { uid?: true } {
   return isAccountId(account) ? {} : { uid: true };
 }

@@ -1,5 +1,5 @@
-// The activity log, searched, shown, verified and exported; and its heads, which an auditor keeps elsewhere so that no
-// record up to one can be taken back unseen.
+// Activity log commands: search, show, verify and export; and its heads, which an auditor keeps elsewhere, so that
+// removing records up to one is noticed.
 
 import type { Activity } from '../../api/activity.ts';
 import { paths } from '../../api/paths.ts';
@@ -17,7 +17,7 @@ import type { Column } from '../table.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
   const filters = given({
-    // By its UID, so that it takes no flag but that of the search.
+    // Sent as UID, so that only the search's flag is needed.
     accountUid: cli.get('--account'),
     keyid: cli.get('--keyid'),
     action: cli.get('--action'),
@@ -72,7 +72,7 @@ function activityPairs(activity: Activity): readonly Pair[] {
   ];
 }
 
-/** What was done, of the appliance's own records. */
+/** Pairs for the deed of a record that the appliance made itself. */
 function deedPairs({ props, reporter }: Activity): readonly Pair[] {
   if (reporter !== undefined) return [];
   const {
@@ -102,7 +102,7 @@ function thingText({ type, id, name }: Thing): string {
   return name === undefined ? `${type} ${id}` : `${type} ${name} (${id})`;
 }
 
-/** In a word: what has no name shows its id. */
+/** The object in one word: its name, or its id. */
 function about({ props, reporter }: Activity): string {
   const { object, objects = [] } = reporter === undefined ? deedOf(props) : {};
   const first = object ?? objects[0];
@@ -149,13 +149,14 @@ interface Verdict {
     readonly publicKey: string;
     readonly mlDsaPublicKey?: string;
   };
-  /** The last record that retention dropped; in an export its signed head. */
+  /** The last record dropped by retention; in an export, its signed head. */
   readonly dropped?: { readonly seq: number; readonly hash: string; readonly publicKey?: string };
 }
 
 /**
- * With --file an export, and no appliance. Else a tenant's whole chain: on the machine by the appliance, from its disk;
- * over the network here, from an export of it, so that nobody's word is taken for it.
+ * With --file it verifies an export, without an appliance. Otherwise it verifies a tenant's whole chain: on the
+ * appliance's machine the appliance does so from its disk; over the network an export is verified here, so that the
+ * appliance need not be trusted.
  */
 export async function verify(cli: CliOf<typeof activity.verify>): Promise<void> {
   const since = await readHead(cli.get('--since'));
@@ -192,7 +193,7 @@ async function verifyLines(
   const publicKey = cli.get('--public-key');
   const { verifyExport } = await import('../../appliance/verify-export.ts');
   const verdict = await verifyExport(lines, publicKey === undefined ? body : { ...body, publicKey });
-  // Records are not signed, heads are: the kept one, and the one with which an export begins after a retention.
+  // Only heads are signed: the saved one, and the one at the start of an export after retention.
   if (!verdict.since && !verdict.dropped) cli.refuseWithout('--since: the export has no head', ['--public-key']);
   if (verdict.count === 0 && !verdict.broken && !verdict.dropped) {
     throw new KmsError('invalid', 'record 1 is missing: the export has no record in it, and nothing was verified', {
@@ -238,7 +239,7 @@ function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: s
     : 'no record before it verifies';
 }
 
-/** All records as JSON Lines with the chain. */
+/** All records as JSON Lines with the chain's hashes. */
 export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
   const since = await readHead(cli.get('--since'));
   if (writesToStdout(cli)) mustReachStdout(cli.io);
@@ -262,7 +263,7 @@ async function exportOf(cli: Cli, connection: Connection, body: object): Promise
   return whole(cli, lines ?? new ReadableStream());
 }
 
-/** The stream, and a clear word where it ends too early. */
+/** The stream, with a clear error if it ends early. */
 async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* stream;
@@ -275,7 +276,7 @@ async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenera
   }
 }
 
-/** What people are shown of a head, and the fields of its JSON. */
+/** Labels of a head for people, and its JSON fields. */
 const headLabels = {
   tenant: 'tenant',
   sequence: 'seq',
@@ -289,10 +290,10 @@ const headLabels = {
 
 const headFormat = 'kms-activity-head-1';
 
-/** The head in that file; undefined without one. Whether it is one, and signed, is for whoever uses it. */
+/** The head in that file; undefined without a file. Its form and signature are verified later. */
 async function readHead(path: string | undefined): Promise<object | undefined> {
   if (path === undefined) return undefined;
-  // Read as other verifiers do: bytes that are not UTF-8 may stand in fields that nobody looks at.
+  // Decoded as leniently as other verifiers do: ignored fields may hold invalid UTF-8.
   const text = Buffer.from(await readSmallFile(path, 'the head'))
     .toString()
     .replace(/^\ufeff/, '');
@@ -305,7 +306,7 @@ async function readHead(path: string | undefined): Promise<object | undefined> {
 
 function parsed(text: string): object | undefined {
   try {
-    // Text that begins with a brace and parses is an object.
+    // Cast: text that begins with a brace and parses is an object.
     return JSON.parse(text) as object;
   } catch {
     return undefined;

@@ -1,5 +1,5 @@
-// Keyrings for age: recipients and identities to give to it, and the plugin that it starts, which asks the appliances
-// that those name. See docs/age.md.
+// Keyrings for age: prints recipients and identities, and runs the plugin that age starts, which contacts the
+// appliances they name. See docs/age.md.
 import { readlink, realpath, stat, symlink } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
 import {
@@ -42,7 +42,7 @@ export async function identity(cli: CliOf<typeof age.identity>): Promise<void> {
   const isRecipient = /^age1kms1/i.test(given);
   const made = isRecipient ? parseRecipient(given) : await recipientOf(cli, given);
   const text = formatIdentity(await withKey(cli, made, isRecipient));
-  // Bech32 may stand in capitals; age takes no recipient that does.
+  // Bech32 may be upper case, but age takes no upper-case recipient.
   const recipient = isRecipient ? given.toLowerCase() : formatRecipient(await forOthers(cli, made));
   const { ring, ringId } = made;
   if (cli.json) return printJson(cli, { ring, ringId, recipient, identity: text });
@@ -55,14 +55,14 @@ async function recipientOf(cli: Cli, ringname: string): Promise<AgeRecipient> {
   return { ring: ring.name, ringId: ring.id, kem: ring.kem, fingerprint: fingerprintOf(ring.publicKey), place };
 }
 
-/** Profiles are one user's own: others know the address. */
+/** Profiles are private to one user: other people get the address. */
 async function forOthers(cli: Cli, recipient: AgeRecipient): Promise<AgeRecipient> {
   const { kind, name } = recipient.place;
   if (kind !== 'profile') return recipient;
   return { ...recipient, place: { kind: 'server', name: addressOf((await readProfile(cli.io, name)).server) } };
 }
 
-/** The identity with what it is to say of its private key, which is looked at first. */
+/** The identity with its private key or the key's file, which is checked first. */
 async function withKey(
   cli: CliOf<typeof age.identity>,
   recipient: AgeRecipient,
@@ -83,7 +83,7 @@ async function withKey(
   return { ...recipient, privateKey: bytes };
 }
 
-/** The one of the private keys that is meant. */
+/** The private key of this recipient. */
 function fitting(recipient: AgeRecipient, privateKeys: RingPrivateKeys): RingPrivateKey {
   const fitting = privateKeys.find((key) => fits(recipient, key));
   if (fitting) return fitting;
@@ -92,7 +92,7 @@ function fitting(recipient: AgeRecipient, privateKeys: RingPrivateKeys): RingPri
   });
 }
 
-/** 32 bytes alone are taken for what the recipient says. */
+/** A key of 32 bytes may be of either KEM: the recipient's is assumed. */
 function fits(recipient: AgeRecipient, { kem = recipient.kem, bytes }: RingPrivateKey): boolean {
   return kem === recipient.kem && isKeyOf(recipient, publicKeyOf({ kem, bytes }));
 }
@@ -123,7 +123,7 @@ export async function install(cli: CliOf<typeof agePlugin.install>): Promise<voi
   }
 }
 
-/** What age starts as `age-plugin-kms --age-plugin=NAME`. */
+/** The plugin itself: age runs `age-plugin-kms --age-plugin=NAME`. */
 export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
   const name = cli.get('--age-plugin');
   if (name === undefined) {
@@ -132,13 +132,13 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     });
   }
   const connections = new Map<string, Connection>();
-  // Before it poses as anything else.
+  // Read before `posing` replaces the options.
   const given = {
     server: cli.globals.get('--server'),
     profile: cli.globals.get('--profile'),
     data: namedDirectory(cli),
   };
-  /** One for each place, whatever the number of recipients, identities and files. */
+  /** One connection per place, however many recipients, identities and files there are. */
   async function connectionTo({ place }: AgeRecipient): Promise<Connection> {
     const name = `${place.kind} ${place.name}`;
     const known = connections.get(name);
@@ -162,9 +162,9 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
 }
 
 /**
- * Whether the data directory that a recipient names may be opened here, as one that this user named too may; otherwise
- * its server may be asked. Throws `refused` where none of this user's runs there: who wrote the recipient wrote the
- * directory, too, perhaps.
+ * Whether the data directory that a recipient names may be opened here: only if this user named it too. Otherwise only
+ * its server may be asked. Throws `refused` if no server of this user runs there: the author of the recipient may have
+ * made the directory too.
  */
 async function mayOpen(directory: string, named: string | undefined): Promise<boolean> {
   const real = (path: string): Promise<string> => realpath(path).catch(() => path);
@@ -181,7 +181,7 @@ async function mayOpen(directory: string, named: string | undefined): Promise<bo
   });
 }
 
-/** As if the place had been typed, and nothing else. */
+/** Options as if the place alone had been typed. */
 async function optionsTo(
   { io }: Cli,
   { kind, name }: AgePlace,
@@ -208,8 +208,8 @@ async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Co
       }
       const privateKeys = await privateKeyOf(cli, recipient, connection);
       const meant = fitting(recipient, privateKeys);
-      // What is told to be safe from quantum computers is wrapped so; to a ring of X25519 that was upgraded it may be
-      // too.
+      // A recipient that promises resistance to quantum computers uses its own KEM only; an upgraded X25519 ring may
+      // use either key.
       return recipient.kem === 'x25519' ? privateKeys : [{ ...meant, kem: recipient.kem }];
     },
   );
@@ -232,7 +232,7 @@ async function decryptKey(
   return bytes;
 }
 
-/** The one that the identity names, else the one of KMS_PRIVATE_KEY where that fits, else the one that is kept. */
+/** The key in the identity, else the one of KMS_PRIVATE_KEY if it fits, else the one kept here. */
 async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connection): Promise<RingPrivateKeys> {
   const { kem, privateKey } = of;
   if (privateKey !== undefined) {
@@ -243,7 +243,7 @@ async function privateKeyOf(cli: PluginCli, of: AgeIdentity, connection: Connect
   try {
     return await keptRingKey(cli, connection, of.ring);
   } catch (error) {
-    // That it does not fit is said where it is used.
+    // A key that does not fit is reported on use.
     if (named !== undefined) return named;
     if (!isOfFile(error)) throw error;
     throw new KmsError(error.code, error.message, {

@@ -1,4 +1,4 @@
-// API keys. A secret is shown once, when its key is made, or kept in a file that only its user can read.
+// API key commands. A secret is shown once, when its key is made, or saved in a file that only its user can read.
 
 import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
 import { KmsError } from '../../errors.ts';
@@ -31,7 +31,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
   }
   const path = cli.get('--secret-out');
   await withClient(cli, async (client) => {
-    // Before the key is made: one whose secret cannot be kept is of no use.
+    // Before the key is made: a secret that cannot be saved is useless.
     const file = path === undefined ? undefined : await newFile(path, 0o600);
     const key = await client.createApiKey(input).catch(async (error) => {
       await file?.discard();
@@ -63,7 +63,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
   });
 }
 
-/** Answers what went wrong. */
+/** Returns the error, if any. */
 async function keep(file: NewFile, { key }: FullApiKey): Promise<unknown> {
   try {
     await file.handle.writeFile(`${key}\n`);
@@ -75,7 +75,7 @@ async function keep(file: NewFile, { key }: FullApiKey): Promise<unknown> {
   }
 }
 
-/** All, those of an account, or those that name a ring. */
+/** All keys, those of an account, or those that name a ring. */
 export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
   const account = cli.get('--account');
   const ring = cli.get('--ring');
@@ -109,7 +109,7 @@ export async function update(cli: CliOf<typeof apikey.update>): Promise<void> {
   if (anywhere && allowedAddresses) throw new KmsError('usage', '--allow-address and --any-address exclude each other');
   const changes = given({
     active: cli.get('--active'),
-    // What is taken away was taken before, whatever it is called.
+    // Flags to remove were accepted before, whatever their names.
     flags: flagsOf(cli, op === 'delete'),
     props: cli.get('--props'),
     ...keyedOnly,
@@ -188,7 +188,7 @@ function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>
   return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'yes';
 }
 
-/** Of a time that may not come, or has not come yet. */
+/** Formats an optional future time. */
 export function timeText(milliseconds: number | null): string {
   return milliseconds === null ? 'never' : new Date(milliseconds).toISOString();
 }
@@ -211,7 +211,8 @@ function keyedBy(cli: Cli<Values<typeof keyed>>) {
 type Flagged = Cli<{ '--flag': readonly string[]; '--any-flag': boolean }>;
 
 /**
- * The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any is asked for.
+ * The flags object of the repeated --flag. Throws `usage` for a name that grants nothing here, unless any name is
+ * allowed.
  */
 export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<string, boolean> | undefined {
   const names = cli.get('--flag');
@@ -220,7 +221,7 @@ export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<strin
 }
 
 /**
- * Throws `usage` for a name that grants nothing here: most are mistyped, and nobody notices before something is
+ * Throws `usage` for a name that grants nothing here: it is probably mistyped, and would only show when a request is
  * refused.
  */
 export function checkKnown(option: string, names: readonly string[]): void {

@@ -1,4 +1,4 @@
-// Assets: signed records that the headers of encrypted files carry.
+// Asset commands. Assets are signed records in the headers of encrypted files.
 
 import type { Asset } from '../../api/assets.ts';
 import { type CliOf, given } from '../command.ts';
@@ -37,7 +37,7 @@ export async function search(cli: CliOf<typeof asset.search>): Promise<void> {
   });
 }
 
-/** What verifies the signatures of assets without the appliance. */
+/** Prints the public keys that verify assets without the appliance. */
 export async function signingKeys(cli: CliOf<typeof asset.signingKeys>): Promise<void> {
   await withClient(cli, async (client) => {
     const answer = await client.listSigningKeys();

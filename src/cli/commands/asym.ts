@@ -1,4 +1,4 @@
-// Keyrings of the asym service, whose private keys are kept as those of other keyrings are.
+// Keyring commands of the asym service; private keys are kept like those of other keyrings.
 
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';

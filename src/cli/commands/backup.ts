@@ -1,4 +1,4 @@
-// Copies of the whole appliance: made in constant memory, verified, restored, and drilled, which is all three in one.
+// Backup commands for the whole appliance: create in constant memory, verify, restore, and drill, which does all three.
 
 import { createInterface, type Interface } from 'node:readline';
 import type { RestoreResult } from '../../backup/restore-command.ts';
@@ -38,7 +38,7 @@ async function copyOf(cli: Cli, connection: Connection): Promise<AsyncIterable<U
   return whole(cli, backup ?? new ReadableStream());
 }
 
-/** The stream, and a clear word where it ends too early. */
+/** The stream, with a clear error if it ends early. */
 async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
     yield* stream;
@@ -64,7 +64,7 @@ async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<vo
   for await (const piece of pieces) await write(stdout, piece);
 }
 
-/** Writes a backup into a file of its own, and proves that nothing of it was lost on the way. */
+/** Writes a backup to a new file and verifies that it is complete. */
 export async function writeBackup(cli: Cli, connection: Connection, path: string) {
   let bytes = 0;
   let manifest: Checked['manifest'] | undefined;
@@ -94,7 +94,7 @@ async function inFile(cli: Cli, connection: Connection, path: string): Promise<v
 
 type Checked = Awaited<ReturnType<typeof check>>;
 
-/** Nothing of it was lost on the way. */
+/** Verifies that the backup is complete. */
 async function check(path: string) {
   const { openBackupFile } = await import('../../backup/read.ts');
   try {
@@ -220,7 +220,7 @@ async function showShipped(cli: MoveCli, moved: Awaited<ReturnType<typeof shippe
   await say(cli.io, visible(`the appliance that ships to ${from} serves no more; serve ${to} instead`));
 }
 
-/** Where the key file is, if that is not where a new appliance has its own. */
+/** Names the key file if it is not in the default place. */
 async function sayKeyFile(
   cli: Cli,
   { keyFile, keyFileMade }: Pick<RestoreResult, 'keyFile' | 'keyFileMade'>,
@@ -260,7 +260,7 @@ export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
   ]);
 }
 
-/** The master key where no appliance is open: as for `serve`, and where people hold it, from them. */
+/** Sources of the master key when no appliance is open: as for `serve`, and from people, if they hold it. */
 export async function copyKeys(cli: Cli): Promise<KeyOptions> {
   const { io } = cli;
   const { stdin, stderr, env } = io;
@@ -281,7 +281,7 @@ export async function copyKeys(cli: Cli): Promise<KeyOptions> {
   };
 }
 
-/** Shares on stdin, one a line. */
+/** Reads shares from stdin, one per line. */
 class Lines {
   readonly #input: Cli['io']['stdin'];
   #lines: AsyncIterator<string> | undefined;

@@ -1,4 +1,4 @@
-// Files encrypted, decrypted and inspected on this machine. The appliance gives keys and headers; it never sees a file.
+// Encrypts, decrypts and inspects files on this machine. The appliance gives keys and headers; it never sees a file.
 
 import { decryptChunks } from '../../client/chunked.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
@@ -52,7 +52,7 @@ export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
 type EncryptCli = CliOf<typeof files.encrypt>;
 type Asset = ReturnType<typeof assetOf>;
 
-/** What a file is encrypted with, and what the appliance said. */
+/** Key and header for a file, and the appliance's answers. */
 interface Sealed {
   readonly key: Uint8Array;
   readonly header: string | readonly Stanza[];
@@ -103,7 +103,7 @@ async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: As
   };
 }
 
-/** What the asset options ask for; undefined without any. */
+/** Asset given by the options; undefined without any. */
 function assetOf(cli: CliOf<typeof files.encrypt>) {
   const parents = cli.get('--parent');
   const asset = given({
@@ -118,7 +118,7 @@ function assetOf(cli: CliOf<typeof files.encrypt>) {
 
 type Answer = AnswerTo<'decrypt'>;
 
-/** What to do about a header that the appliance does not take. */
+/** Advice if the appliance refuses a header. */
 const whenRefused: Readonly<Partial<Record<ErrorCode, string>>> = {
   invalid: 'get an unaltered copy of the file, or ask the appliance and tenant that it was made with',
   'not-found':
@@ -174,7 +174,7 @@ function online(cli: DecryptCli, prelude: Prelude): Promise<Opened> {
   });
 }
 
-/** Without --private-key by any that is kept here: nobody says which ring it is. */
+/** Tries every private key kept here, unless --private-key names one: offline the ring is unknown. */
 async function offline(cli: DecryptCli, prelude: Prelude): Promise<Opened> {
   const named = await namedRingKey(cli);
   const { header, fileKey } = await openOffline(prelude, named ?? (await allKeptRingKeys(cli)));
@@ -183,7 +183,7 @@ async function offline(cli: DecryptCli, prelude: Prelude): Promise<Opened> {
   return { key: fileKey, told: { header } };
 }
 
-/** The answer for the header, once its asset is found good or that is not asked for. */
+/** The answer for the header, once its asset verifies or an invalid one is allowed. */
 async function ask(cli: DecryptCli, client: Client, header: string): Promise<Answer> {
   try {
     const answer = await client.decrypt({ header });
@@ -197,7 +197,7 @@ async function ask(cli: DecryptCli, client: Client, header: string): Promise<Ans
       throw new KmsError(code, message, { hint: advice, cause: error, ...(fields && { fields }) });
     }
     if (error.code !== 'asset-invalid') throw error;
-    // Status 422 has the shape of a good answer: that is the interface.
+    // Status 422 has the shape of a successful answer: that is the interface.
     const answer = error.body as Answer | undefined;
     if (answer?.key && cli.get('--allow-invalid-asset')) {
       await say(cli.io, `warning: ${verdict(answer)}`);
@@ -209,7 +209,7 @@ async function ask(cli: DecryptCli, client: Client, header: string): Promise<Ans
   }
 }
 
-/** A damaged file, of which nothing came out that would have to be thrown away. */
+/** The error for a damaged file if no output has to be deleted. */
 function nothingLeft(error: unknown): unknown {
   if (!(error instanceof KmsError) || faultOf(error) === undefined) return error;
   return new KmsError(error.code, error.message, {
@@ -222,10 +222,10 @@ function verdict({ asset }: Answer): string {
   return visible(`the asset ${asset?.id} is ${asset?.valid ? 'valid' : 'not valid'}: ${asset?.message}`);
 }
 
-/** How long an appliance may take to answer before the file is shown without what it knows, in milliseconds. */
+/** Milliseconds to wait for an appliance before showing the file without its information. */
 const lookUpTimeout = 5000;
 
-/** Without a key. With an appliance in reach, also the ring's name. */
+/** Needs no key. If an appliance is in reach, also shows the ring's name. */
 export async function inspect(cli: CliOf<typeof files.inspect>): Promise<void> {
   const input = await openInput(cli, cli.get('<FILE>'));
   try {
@@ -290,7 +290,7 @@ interface Ring {
   readonly keyId?: string;
 }
 
-/** What the appliance knows of the hash: nothing where none is reachable or it does not tell. */
+/** Ring and key of a hash as the appliance knows them; empty if none is reachable or it refuses. */
 async function ringOf(cli: Cli, hash: string): Promise<Ring> {
   try {
     const { client, close } = await openConnection(cli);

@@ -1,5 +1,5 @@
-// How an appliance is: `status` tells what it says of itself, `doctor` what is wrong with it on this machine, `metrics`
-// what Prometheus reads.
+// State of an appliance: `status` shows its own report, `doctor` finds problems on this machine, `metrics` prints the
+// text for Prometheus.
 
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
@@ -23,7 +23,7 @@ import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { printSealStatus } from './seal.ts';
 
-/** Over the network only what the health check tells; on the appliance's own machine everything. */
+/** Over the network only the health check; on the appliance's own machine everything. */
 export async function status(cli: CliOf<typeof health.status>): Promise<number> {
   try {
     return await withClient(cli, async (_client, connection) => {
@@ -45,7 +45,7 @@ export async function status(cli: CliOf<typeof health.status>): Promise<number> 
   }
 }
 
-/** Undefined where the server knows nothing of it. */
+/** Undefined if the server does not know the endpoint. */
 async function sealOf(cli: Cli, connection: Connection): Promise<SealStatus | undefined> {
   try {
     return await sealStatus(cli, connection);
@@ -180,7 +180,7 @@ function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: Op
   ];
 }
 
-/** Numbered, as in metrics, where there are several. */
+/** Numbered as in the metrics if there are several. */
 function streamLine(
   { to, lagRecords, lagSeconds, error }: OpenStatus['activityTo'][number],
   at: number,
@@ -205,7 +205,7 @@ function clockLine(clock: OpenStatus['clock']): string | undefined {
   return `${ageOf(aheadSeconds)} ahead of where it was last seen: ${until}`;
 }
 
-/** From where on a tenant's activity is there, unless from its first record. */
+/** First record still kept of a tenant's activity log, if retention dropped some. */
 function droppedLine({ name, store: { activityDropped: dropped } }: OpenStatus['tenants'][number]): Pair[] {
   if (!dropped) return [];
   const until = new Date(dropped.until).toISOString();
@@ -224,7 +224,7 @@ function diskLine(disk: OpenStatus['disk']): string | undefined {
   return disk.reason === undefined ? free : `${free}; writes are refused: ${disk.reason}`;
 }
 
-/** Undefined where no file of the activity logs is known to be at fault. */
+/** Undefined if no file of the activity logs is known to be damaged. */
 function faultsOf({ system, tenants }: OpenStatus): string | undefined {
   const stores = [{ name: 'the appliance itself', store: system }, ...tenants];
   const named = stores.flatMap(({ name, store }) =>
@@ -238,7 +238,7 @@ function faultLine(count: number, [first = '']: readonly string[]): string {
   return `${first}${others}; see \`kms doctor\``;
 }
 
-/** A running server examines its own stores. */
+/** If a server runs, it examines its own stores. */
 export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> {
   refuseRemote(cli, 'doctor works on the machine of the appliance only');
   const data = await dataDirectory(cli);
@@ -289,7 +289,7 @@ async function show(cli: Cli, { findings, stores, activities, dropped, crypto }:
   );
 }
 
-/** Bytes: some hundred for each of very many tenants. */
+/** Maximum bytes: a few hundred for each of very many tenants. */
 const longestMetrics = 64 * 1024 * 1024;
 
 export async function metrics(cli: CliOf<typeof health.metrics>): Promise<void> {

@@ -1,4 +1,5 @@
-// The command line about itself: help, manual page, completion of what is typed, and whose work is in the executable.
+// Commands about the command line itself: help, manual page, shell completion, and licences of the code in the
+// executable.
 
 import { Writable } from 'node:stream';
 import { KmsError } from '../../errors.ts';
@@ -38,9 +39,9 @@ export async function completion(cli: CliOf<typeof helping.completion>): Promise
 }
 
 /**
- * What the scripts of `kms completion` ask at each press of the key. The first line says what may stand there: `words`,
- * `files` or `directories`; the others are candidates, each with a tab and what it is. It never fails and never says a
- * word.
+ * Called by the scripts of `kms completion` at each press of the key. The first line says what may follow: `words`,
+ * `files` or `directories`; the others are candidates, each with a tab and a description. It never fails and never
+ * prints an error.
  */
 export async function complete(cli: CliOf<typeof helping.complete>): Promise<void> {
   const place = placeOf(cli.grammar, cli.get('[WORDS...]'));
@@ -48,7 +49,7 @@ export async function complete(cli: CliOf<typeof helping.complete>): Promise<voi
   const { prefix, word, kind } = place;
   const mode = kind === 'file' ? 'files' : kind === 'directory' ? 'directories' : 'words';
   const lines = [...place.words, ...names.filter(({ value }) => !value.startsWith('-'))]
-    // Something else than what it is cannot be typed.
+    // A candidate with escaped characters could not be typed.
     .filter(({ value }) => value.startsWith(word) && visible(value) === value)
     .map(({ value, about }) => `${prefix}${value}\t${visible(about)}`);
   await write(cli.io.stdout, `${[mode, ...new Set(lines)].join('\n')}\n`);
@@ -57,7 +58,7 @@ export async function complete(cli: CliOf<typeof helping.complete>): Promise<voi
 async function namesAt(cli: Cli, { kind, given, word }: Place): Promise<readonly Candidate[]> {
   if (kind === undefined || kind === 'file' || kind === 'directory' || typeof kind === 'object') return [];
   const { namesOf } = await import('../completion/names.ts');
-  // Warnings are for those who run a command.
+  // No warnings during completion.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const quiet: Io = Object.create(cli.io, { stderr: { value: nowhere } });
   return namesOf(cli.posing(quiet, given), kind, word);
@@ -70,7 +71,7 @@ export async function man(cli: CliOf<typeof helping.man>): Promise<void> {
 interface ThirdParty {
   readonly name: string;
   readonly version: string;
-  /** An SPDX expression. */
+  /** SPDX expression. */
   readonly license: string;
   readonly text: string;
 }
@@ -81,7 +82,7 @@ export async function licenses(cli: CliOf<typeof helping.licenses>): Promise<voi
   const { attribution } = await import('../../platform/program-files.ts');
   const { thirdParties, sbom } = await attribution();
   if (cli.get('--sbom')) return write(cli.io.stdout, sbom);
-  // The build wrote it.
+  // Cast: written by the build.
   const parts: readonly ThirdParty[] = JSON.parse(thirdParties);
   if (cli.json)
     return printJson(cli, wholeList(parts.map(({ name, version, license }) => ({ name, version, license }))));

@@ -1,4 +1,4 @@
-// Upgrading a keyring of X25519 to a hybrid pair, and wrapping its earlier keys anew to it.
+// Upgrades an X25519 keyring to a hybrid pair, and rewraps its earlier keys to it.
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { fingerprintOf, isSamePublicKey, kemOfPublicKey, publicKeyOf } from '../../client/ring-keys.ts';
@@ -21,7 +21,7 @@ import { readPublicKey, ringPairs } from './keyring.ts';
 
 type UpgradeCli = CliOf<typeof keyringUpgrade.upgrade>;
 
-/** A ring as it was when the command began. */
+/** The ring as read when the command began. */
 interface Upgrade {
   readonly cli: UpgradeCli;
   readonly client: Client;
@@ -32,15 +32,15 @@ interface Upgrade {
 /** The owner's pair for a ring. */
 interface OwnPair {
   readonly publicKey: string;
-  /** What has its private key, and those from before; absent where the public key alone was given. */
+  /** File with its private key and the earlier ones; absent if only the public key was given. */
   readonly file?: RingKeyFile;
 }
 
 const hybrid = 'mlkem768-x25519';
 
 /**
- * A new hybrid pair for a ring of X25519. Each step is found done where it was cut off after it: the private key is in
- * its file before the ring has the public one, and the ring has that before it gets a key.
+ * Gives an X25519 ring a new hybrid pair. Each step finds itself done if an earlier run was cut off after it: the
+ * private key is in its file before the ring gets the public key, and the ring has that before it gets a key for it.
  */
 export async function upgrade(cli: UpgradeCli): Promise<void> {
   const ringname = checkedRingName(cli.get('<NAME>'));
@@ -78,15 +78,16 @@ function refuseContradiction(cli: UpgradeCli, given: string | undefined): void {
 }
 
 /**
- * The owner's hybrid pair for the ring; undefined where nothing here tells whose the present one is, which is left
- * alone. What the appliance says is believed only where the private key is in a file that opens a key of the ring from
- * before: it would get the bytes of all keys. Another pair is replaced only where the owner says so. Throws `refused`.
+ * The owner's hybrid pair for the ring; undefined if nothing here shows who owns the present pair, which is then left
+ * alone. The appliance's public key is trusted only if the file with its private key also opens an earlier key of the
+ * ring: otherwise an attacker's pair would get the bytes of all keys. Another pair is replaced only if the owner asks
+ * for it. Throws `refused`.
  */
 async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPair | undefined> {
   const { cli, client, ring } = work;
   const found = await ownFile(work, given ?? ring.publicKey);
   const { file, opens, problem } = found;
-  // Its own bytes tell what it is, not what the appliance calls it.
+  // Decided by its bytes, not by the name the appliance gives it.
   const isHybrid = kemOfPublicKey(ring.publicKey) === hybrid;
   if (given !== undefined) {
     if (cli.get('--rewrap') && !file) throw problem;
@@ -102,7 +103,7 @@ async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPai
     const newest = file.keys.at(-1);
     const isMade = newest?.kem === hybrid;
     if (isMade) await refuseRollback(work, publicKeyOf(newest), found);
-    // Two who each made one would take the ring from each other.
+    // Otherwise two people who each made a pair would keep replacing each other's.
     if (!cli.get('--put-back') || (isHybrid && !isMade)) throw notOurs(work, found, isMade);
     return isMade ? { publicKey: publicKeyOf(newest), file } : withHybrid(work, file);
   }
@@ -119,16 +120,16 @@ async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPai
 }
 
 interface Found {
-  /** What is the ring's, or else may be; absent where there is none, as `problem` says. */
+  /** The ring's own file, else a candidate; if absent, `problem` says why. */
   readonly file?: RingKeyFile;
   readonly problem?: KmsError;
-  /** Of the ring's keys from before its present pair; `unknown` where it has none. */
+  /** Whether the file opens keys from before the ring's present pair; `unknown` if there are none. */
   readonly opens?: 'earlier' | 'none' | 'unknown';
-  /** Another file here, which is not the ring's, and yet has the private key of its present pair. */
+  /** Another file here: not the ring's, although it has the private key of the present pair. */
   readonly elsewhere?: string;
 }
 
-/** The file of the ring, among those that may be, by what it opens. */
+/** Finds the ring's file among the candidates, by what it opens. */
 async function ownFile({ cli, client, appliance, ring }: Upgrade, publicKey: string): Promise<Found> {
   const { openEarlier } = await import('../../client/rewrapping.ts');
   let files: readonly [RingKeyFile, ...RingKeyFile[]];
@@ -156,7 +157,7 @@ async function isActive(client: Client, ring: KeyRing): Promise<boolean> {
   return publicKey === ring.publicKey;
 }
 
-/** The file with a hybrid key at its end, one that waits to be used, or else a new one. */
+/** Adds a hybrid key to the file, unless an unused one is at its end already. */
 async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnPair> {
   const { publicKey, keys } = await addHybridKey(path);
   const what = cli.get('--prepare')
@@ -166,7 +167,7 @@ async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnP
   return { publicKey, file: { path, keys } };
 }
 
-/** A pair that the ring had before comes back only where that is asked for: who went on from it may have had to. */
+/** An earlier pair of the ring is restored only on request: there may have been a reason to move on from it. */
 async function refuseRollback({ cli, client, ring }: Upgrade, publicKey: string, found: Found = {}): Promise<void> {
   if (cli.get('--put-back')) return;
   const before = await madeFor(client, ring);
@@ -202,7 +203,7 @@ function notOurs({ cli, ring }: Upgrade, found: Found, isMade: boolean): KmsErro
   );
 }
 
-/** The same command, which says so. */
+/** The same command with --put-back. */
 function putBack(cli: UpgradeCli, { name }: KeyRing): string {
   const typed = (['--private-key', '--public-key'] as const).flatMap((option) =>
     cli.isTyped(option) ? [`${option} ${cli.get(option)}`] : [],
@@ -230,7 +231,7 @@ function opensNone({ name }: KeyRing): KmsError {
   );
 }
 
-/** Gives the ring the pair and a key of it, where it has them not yet; answers the ring as it is then. */
+/** Gives the ring the pair, and a key wrapped to it, if they are missing; returns the updated ring. */
 async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, file }: OwnPair): Promise<KeyRing> {
   const { name: ringname } = ring;
   const isChange = !isSamePublicKey(publicKey, ring.publicKey);
@@ -263,7 +264,7 @@ async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, fil
   return now;
 }
 
-/** Nothing is lost: what is encrypted goes on with the key from before. */
+/** Nothing is lost: encrypting goes on with the earlier key. */
 function halfway({ name }: KeyRing, error: KmsError): KmsError {
   return new KmsError(error.code, `${name} has the new public key, but no key for it yet: ${error.message}`, {
     ...error,
@@ -281,7 +282,7 @@ function anotherWasFirst({ name }: KeyRing, file: RingKeyFile | undefined): KmsE
   );
 }
 
-/** What was made while the ring had another's public key, which no private key of the owner opens. */
+/** Warns about keys made while the ring had somebody else's public key: the owner's private keys do not open them. */
 async function sayLost(
   { io }: UpgradeCli,
   client: Client,
@@ -294,7 +295,7 @@ async function sayLost(
   await say(io, visible(`${ring.name} had another's public key, and ${lost} keys were made for it: ${what}`));
 }
 
-/** How many keys the appliance made for each of the public keys that the ring has had. */
+/** Number of keys made for each public key that the ring has had. */
 async function madeFor(client: Client, ring: KeyRing): Promise<ReadonlyMap<string, number>> {
   const { items } = await import('../../client/pages.ts');
   const made = new Map<string, number>();
@@ -305,7 +306,7 @@ async function madeFor(client: Client, ring: KeyRing): Promise<ReadonlyMap<strin
   return made;
 }
 
-/** Wraps the keys anew that are not wrapped to the ring's public key, which is known to be the owner's. */
+/** Rewraps the keys that are not wrapped to the ring's public key, which is known to be the owner's. */
 async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKeys: RingPrivateKeys): Promise<void> {
   const { rewrapRing } = await import('../../client/rewrapping.ts');
   const { stderr } = cli.io;

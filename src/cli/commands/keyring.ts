@@ -1,4 +1,4 @@
-// Keyrings. The private key of a new one is told once, and goes into a file of its own.
+// Keyring commands. The private key of a new keyring is returned once and saved to a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
 import { fingerprintOf, publicKeySpki } from '../../client/ring-keys.ts';
@@ -23,7 +23,7 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
     );
   }
   const publicKey = await readPublicKey(cli);
-  // One that is given tells it.
+  // A given public key decides the KEM.
   const kem = cli.get('--kem') ?? (publicKey === undefined ? 'mlkem768-x25519' : undefined);
   const input = given({
     name,
@@ -49,7 +49,7 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
 export async function readPublicKey(cli: Cli<{ '--public-key': string | undefined }>): Promise<string | undefined> {
   const path = cli.get('--public-key');
   if (path === undefined) return undefined;
-  // A private key may stand beside it, which goes nowhere.
+  // Only the public key is sent, even if the file holds a private key too.
   const spki = publicKeySpki(await readPem(path, 'the public key'));
   if (spki) return spki.toBase64();
   throw new KmsError('invalid', `${path} holds no X25519 or MLKEM768-X25519 public key that can be used`, {
@@ -179,7 +179,7 @@ export function ringPairs(ring: KeyRing): readonly Pair[] {
   ];
 }
 
-/** What rings of either service have. */
+/** Pairs common to rings of either service. */
 export function newRingPairs(ring: Omit<KeyRing, 'props' | 'offlineDecrypt'>): readonly Pair[] {
   return [
     ['name', ring.displayName],
@@ -193,7 +193,7 @@ export function newRingPairs(ring: Omit<KeyRing, 'props' | 'offlineDecrypt'>): r
   ];
 }
 
-/** A hybrid one would fill the screen. */
+/** Shortened: a hybrid key would fill the screen. */
 function shortKey(publicKey: string): string {
   return publicKey.length <= 100 ? publicKey : `${publicKey.slice(0, 60)}... (whole with --json)`;
 }

@@ -1,5 +1,5 @@
-// `kms kubernetes-plugin`: the KMS plugin (version 2) of a Kubernetes API server, which encrypts its keys with a
-// keyring.
+// `kms kubernetes-plugin`: the KMS plugin (version 2) of a Kubernetes API server, which encrypts the server's keys with
+// a keyring.
 import { setTimeout } from 'node:timers/promises';
 import { decryptBytes, encryptBytes } from '../../client/file-streams.ts';
 import {
@@ -22,9 +22,8 @@ import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-fil
 import { visible } from '../text.ts';
 
 /**
- * Serves until it is asked to end. What is set up wrong ends it at once, with what the appliance says of it. An
- * appliance that is away, or sealed, does not: machines start in any order, and until it answers the API server is told
- * so.
+ * Serves until interrupted. A wrong setup ends it at once, with the appliance's error. An appliance that is away or
+ * sealed does not: machines start in any order, and until it answers the API server gets the error.
  */
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
   const path = socketPath(cli, cli.get('--listen'));
@@ -56,14 +55,12 @@ export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPl
   await withServer(cli, serve, { later: true });
 }
 
-/** Milliseconds after which a failure that goes on is said again. */
+/** Milliseconds after which a persisting failure is logged again. */
 const sayAgain = 60_000;
 
 type PluginLog = ReturnType<typeof pluginLog>;
 
-/**
- * Says what fails once, and that the appliance answers after it did not: of one that is away it is asked all the time.
- */
+/** Logs a failure once, and the appliance's first answer after it was away: it is polled all the time. */
 function pluginLog(cli: Cli) {
   let last: { readonly line: string; readonly at: number } | undefined;
   let isLost = false;
@@ -91,14 +88,16 @@ interface Callers {
   readonly log: PluginLog;
 }
 
-/** How long the API server finds nobody while the appliance is first asked, in milliseconds; and the pauses then. */
+/**
+ * Milliseconds for which the API server cannot connect while the appliance is asked first, and the pause between tries.
+ */
 const patience = 2000;
 const pause = 2000;
 
-/** What may be over by the next try. */
+/** Errors that may be over by the next try. */
 const passing: ReadonlySet<ErrorCode> = new Set(['unavailable', 'sealed', 'rate-limited', 'corrupt', 'internal']);
 
-/** Asks for the ring until there is an answer. Throws where that says no, or the ring's private key is not here. */
+/** Asks for the ring until there is an answer. Throws if the ring is refused, or its private key is not here. */
 async function checkRing(
   cli: Cli,
   ringname: string,
@@ -112,7 +111,7 @@ async function checkRing(
       );
       const keys = named ?? (await keptRingKey(cli, connection, ringname));
       log.answers();
-      // Not the end: what it encrypted with the pair before can still be decrypted.
+      // Not fatal: data encrypted with the previous pair can still be decrypted.
       if (!keys.some((key) => publicKeyOf(key) === ring.publicKey)) {
         await say(cli.io, visible(`warning: the private key is not the one of ${ringname}: nothing can be encrypted`));
       }
@@ -126,7 +125,7 @@ async function checkRing(
   }
 }
 
-/** What Linux can bind: `sockaddr_un` has 108 bytes, and the last is 0. */
+/** Limit of Linux: `sockaddr_un` has 108 bytes, the last of which is 0. */
 const maxSocketPath = 107;
 
 function socketPath(cli: Cli, listen: string): string {
@@ -145,21 +144,21 @@ function socketPath(cli: Cli, listen: string): string {
 }
 
 /**
- * How long the status is told from memory, in milliseconds: the appliance records each time that it is asked. The API
- * server itself asks once a minute; where a kubelet probes it, every 20 seconds, and every 3 once it failed.
+ * Milliseconds for which a status answer is cached: the appliance records each request. The API server itself asks once
+ * a minute; if a kubelet probes it, every 20 seconds, and every 3 after a failure.
  */
 const remembered = { told: 50_000, failed: 9_000 };
 
-/** How long an appliance may take to answer, in milliseconds, where the API server has no less patience. */
+/** Milliseconds to wait for the appliance, unless the API server waits less. */
 const longest = 30_000;
 
 function callsOf(cli: Cli, ringname: string, connection: Connection, { named, log }: Callers) {
   const { client } = connection;
-  /** Ends before whoever asks has given up, so that the reason still arrives. */
+  /** Times out before the caller does, so that the reason still arrives. */
   const asked = <T>({ patience: ms = longest }: Caller, ask: (signal: AbortSignal) => Promise<T>): Promise<T> =>
     inTime(connection, ask, Math.max(1, Math.floor(Math.min(longest, ms * 0.9))));
   const privateKeyOf = async (ring: string) => named ?? (await keptRingKey(cli, connection, ring));
-  /** By connection: an API server that has just started is told what is so now. */
+  /** Cached per connection: an API server that has just started gets a fresh answer. */
   const memory = new WeakMap<object, { readonly until: number; readonly activeKey: () => string }>();
   const told = ({ connection: of }: Caller, activeKey: string): void => {
     memory.set(of, { until: performance.now() + remembered.told, activeKey: () => activeKey });
@@ -173,7 +172,7 @@ function callsOf(cli: Cli, ringname: string, connection: Connection, { named, lo
     log.lost();
   };
   return {
-    /** By the active key the API server learns that the ring has rotated. */
+    /** The API server learns of a rotation from the id of the active key. */
     async [kmsCalls.status](_message: Uint8Array, caller: Caller) {
       const known = memory.get(caller.connection);
       if (known && performance.now() < known.until) return statusResponse(known.activeKey());
@@ -192,7 +191,7 @@ function callsOf(cli: Cli, ringname: string, connection: Connection, { named, lo
         encryptBytes(plaintext, { client, ring: ringname, privateKey: await privateKeyOf(ringname), signal }),
       );
       const response = encryptResponse(bytes, answer.key.id);
-      // It has rotated since: the API server takes a key only under the id that the status tells.
+      // The ring has rotated since: the API server accepts a key only under the id in the status.
       told(caller, answer.key.id);
       return response;
     },

@@ -1,5 +1,5 @@
-// The master key and its custodians, the recovery kit among them. The secret of a new custodian is made here and never
-// goes to the server.
+// Commands for the master key and its custodians, including the recovery kit. The secret of a new custodian is made
+// here and never sent to the server.
 
 import { join } from 'node:path';
 import type { CustodianAnswer, MasterAnswer } from '../../api/local/master.ts';
@@ -17,7 +17,7 @@ export async function list(cli: CliOf<typeof master.list>): Promise<void> {
   await withLocal(cli, async ({ ask }) => printMaster(cli, await ask('getMaster')));
 }
 
-/** Nothing but the seal file is written, and nobody waits. */
+/** Only the seal file is rewritten; requests do not wait. */
 export async function rotate(cli: CliOf<typeof master.rotate>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
     await printMaster(cli, await ask('rotateMaster'));
@@ -53,8 +53,8 @@ export async function addCustodian(cli: CliOf<typeof master.addCustodian>): Prom
 }
 
 /**
- * Waits until somebody has the secret of a new custodian, and ends that where it failed: one that nobody holds would
- * be counted among those who can open the appliance.
+ * Waits until a new custodian's secret is saved, and removes the custodian if that fails: otherwise it would count as
+ * able to open the appliance although its secret is lost.
  */
 async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>): Promise<void> {
   try {

@@ -1,4 +1,4 @@
-// Logins with an identity provider, set up on the machine of the appliance.
+// Commands that set up logins with an identity provider, on the appliance's machine.
 import type { OidcProviderAnswer } from '../../api/local/people.ts';
 import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -51,7 +51,7 @@ export async function unlink(cli: CliOf<typeof oidc.unlink>): Promise<void> {
   });
 }
 
-/** The tenant may be named as for the other commands about tenants. */
+/** Accepts the tenant's name as an argument, like other tenant commands. */
 function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local) => Promise<void>): Promise<void> {
   const name = cli.get('[NAME]');
   return withLocal(name === undefined ? cli : cli.posing(cli.io, new Map([['--tenant', name]])), use);
@@ -60,7 +60,7 @@ function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local
 function claimFlags(cli: CliOf<typeof oidc.set>): Readonly<Record<string, readonly string[]>> | undefined {
   const table = new Map<string, readonly string[]>();
   for (const typed of cli.get('--claim-flags')) {
-    // A value may hold the sign itself; a flag does not.
+    // A value may contain `=`; a flag does not.
     const at = typed.lastIndexOf('=');
     const [value, flags] = [typed.slice(0, at), typed.slice(at + 1).split(',')];
     if (at < 1 || flags.includes('')) throw cli.wrong(`--claim-flags: expected VALUE=FLAG,FLAG, got "${typed}"`);

@@ -1,4 +1,4 @@
-// Profiles: remote appliances by name. Their API keys are never shown.
+// Profile commands: remote appliances by name. API keys are never shown.
 
 import { stat } from 'node:fs/promises';
 import { KmsError } from '../../errors.ts';
@@ -23,7 +23,7 @@ import { checkedApiKey, readApiKey, readSecret } from '../secrets.ts';
 import { isOpenToOthers, serverUrl } from '../target.ts';
 import { visible } from '../text.ts';
 
-/** The appliance is not asked. */
+/** Does not contact the appliance. */
 export async function add(cli: CliOf<typeof profile.add>): Promise<void> {
   const name = cli.get('<NAME>');
   await refuseTaken(cli, name);
@@ -51,7 +51,7 @@ async function authorities(cli: Cli): Promise<string | undefined> {
   return file === undefined ? undefined : readAuthorities(cli.io, file);
 }
 
-/** One that cannot be read is named on stderr and does not hide the others. */
+/** An unreadable profile is reported on stderr and does not hide the others. */
 export async function list(cli: CliOf<typeof profile.list>): Promise<void> {
   const profiles: ShownProfile[] = [];
   for (const name of await profileNames(cli.io)) {
@@ -104,11 +104,11 @@ export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
 
 interface ShownProfile {
   readonly name: string;
-  /** Null, as the two below, of one that could not be read. */
+  /** Null, like the two below, if the profile could not be read. */
   readonly server: string | null;
-  /** Whether it has one. */
+  /** Whether it has an API key. */
   readonly apiKey: boolean | null;
-  /** Whether it names authorities of its own. */
+  /** Whether it has its own authorities. */
   readonly ca: boolean | null;
   readonly default: boolean;
   readonly file: string;
@@ -137,7 +137,7 @@ async function printProfile(cli: Cli, name: string, profile: Profile): Promise<v
   ]);
 }
 
-/** Before a secret is asked for. */
+/** Checked before a secret is asked for. */
 async function refuseTaken(cli: Cli, name: string): Promise<void> {
   const isTaken = await stat(profilePath(cli.io, name)).then(
     () => true,

@@ -1,4 +1,4 @@
-// Sealing a server, and unsealing it with what opens it or one share towards that. What is typed is not echoed.
+// Seals a server, and unseals it with a passphrase, a key or a share. Typed secrets are not echoed.
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
@@ -14,7 +14,7 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
   const act = async (connection: Connection): Promise<void> => {
     const { sealed } = await sealStatus(cli, connection);
     if (sealed) await say(cli.io, 'it is sealed already');
-    // Also then it is to stay so, whatever becomes of its key.
+    // Also if sealed already: it then stays sealed even when its key becomes available.
     if (connection.way !== 'network') await localOf(cli, connection).ask('sealAppliance');
     else if (!sealed) {
       const { headers } = connection;
@@ -47,8 +47,8 @@ export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {
 }
 
 /**
- * Ends a seal on purpose where no server runs, with whatever opens the data directory; undefined where there is none to
- * end.
+ * Ends a deliberate seal if no server runs, using any custodian that opens the data directory; undefined if there is no
+ * such seal.
  */
 async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const data = await dataDirectory(cli);
@@ -93,7 +93,7 @@ async function stepsWanted(
     const text = await readSecret(cli, what === '' ? 'recovery code (nothing = look for the key again)' : what);
     return text === '' ? [{ retry: true }] : [typedStep(text)];
   }
-  // Several people's shares may come together; a passphrase is one line.
+  // Shares of several people may come together; a passphrase is one line.
   const lines = byHand.includes('shares') ? await readLines(cli, 'shares') : [await readSecret(cli, 'passphrase')];
   const steps = lines.filter((line) => line !== '').map(typedStep);
   return steps.length === 0 ? [{ retry: true }] : steps;

@@ -1,5 +1,5 @@
-// A standby of an appliance: it follows what that ships, and takes over by one command, to the running standby or
-// without one.
+// Standby commands. A standby follows the shipped log of an appliance and takes over on command, whether the standby
+// process runs or not.
 import { join } from 'node:path';
 import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import { KmsError } from '../../errors.ts';

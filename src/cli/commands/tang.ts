@@ -1,4 +1,4 @@
-// The key pairs for clients of Tang, which the appliance answers where `kms serve --tang-listen` says.
+// Commands for Tang key pairs, which are served at the address of `kms serve --tang-listen`.
 import type { TangPair } from '../../api/tang.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
@@ -22,7 +22,7 @@ export async function list(cli: Cli): Promise<void> {
   });
 }
 
-/** Alone on its line, so that a script can hand it to clevis. */
+/** Prints the thumbprint alone, so that a script can pass it to clevis. */
 export async function show(cli: Cli): Promise<void> {
   await withClient(cli, async (client) => {
     const pair = (await client.listTangPairs()).pairs.find(({ advertised }) => advertised);

@@ -1,4 +1,4 @@
-// Tenants of the appliance on this machine, by its operator.
+// Tenant commands for the operator, on the appliance's machine.
 
 import type { TenantAnswer } from '../../api/local/tenants.ts';
 import { KmsError } from '../../errors.ts';
@@ -104,7 +104,7 @@ export async function restore(cli: CliOf<typeof tenant.restore>): Promise<void> 
   });
 }
 
-/** Its name or hosts may be another's by now. */
+/** Adds advice if another tenant has taken its name or hosts. */
 function withAdvice(error: unknown): unknown {
   if (!(error instanceof KmsError)) return error;
   const { name, hosts } = error.fields ?? {};
@@ -126,7 +126,7 @@ export async function rekey(cli: CliOf<typeof tenant.rekey>): Promise<void> {
   });
 }
 
-/** Of a tenant that is there. The environment does not count: what it says is meant for other commands. */
+/** Changes to an existing tenant. The environment is ignored here: its values are meant for other commands. */
 function typedChanges(cli: Cli<{ '--name': string | undefined; '--host': readonly string[] }>): {
   name?: string;
   hosts?: readonly string[];
@@ -138,7 +138,7 @@ function typedChanges(cli: Cli<{ '--name': string | undefined; '--host': readonl
   };
 }
 
-/** Undefined where nothing was typed; `none` is no flag. */
+/** Undefined if the option was not typed; `none` stands for an empty list. */
 function typedPolicy(cli: CliOf<typeof tenant.update>): readonly string[] | undefined {
   if (!cli.isTyped('--second-factor-for')) return undefined;
   const flags = cli.get('--second-factor-for');
@@ -148,7 +148,7 @@ function typedPolicy(cli: CliOf<typeof tenant.update>): readonly string[] | unde
   throw new KmsError('usage', '--second-factor-for: none stands alone');
 }
 
-/** The limits by the options that set them. */
+/** Options and the limits they set. */
 const limitOptions = [
   ['--keyrings', 'keyrings'],
   ['--keys-per-ring', 'keysPerRing'],

@@ -1,4 +1,4 @@
-// Certificates for HTTPS, signed by themselves, where no authority is at hand.
+// Self-signed certificates for HTTPS, for use without an authority.
 
 import { join, resolve } from 'node:path';
 import type { CliOf } from '../command.ts';
@@ -8,7 +8,7 @@ import { say } from '../io.ts';
 import { printThing } from '../output.ts';
 
 const usualDays = 397;
-/** Some ten years. */
+/** About ten years. */
 const mostDays = 3660;
 
 export async function selfSigned(cli: CliOf<typeof tls.selfSigned>): Promise<void> {
@@ -27,7 +27,7 @@ export async function selfSigned(cli: CliOf<typeof tls.selfSigned>): Promise<voi
   const files = { certificate: join(dir, 'cert.pem'), key: join(dir, 'key.pem') };
   const made = [await draft(files.key, key, 0o600)];
   try {
-    // Everybody may have it: whoever is to trust it needs it.
+    // World-readable: every client that is to trust it needs it.
     made.push(await draft(files.certificate, cert, 0o644));
     for (const file of made) await file.commit();
   } catch (error) {

@@ -1,5 +1,5 @@
-// `kms tofu-key`, which OpenTofu starts as its key provider `external`: a new key to encrypt its state with, and the
-// one that the last state was encrypted with.
+// `kms tofu-key`, run by OpenTofu as its key provider `external`: a new key to encrypt the state, and the key of the
+// last state.
 
 import { askForKey } from '../../client/known-keys.ts';
 import { newTofuMetadata, readTofuInput, tofuAnswer, tofuGreeting, tofuKeyOf } from '../../client/tofu-keys.ts';
@@ -39,7 +39,7 @@ export async function tofuKey(cli: CliOf<typeof tofu.tofuKey>): Promise<void> {
   await write(cli.io.stdout, answer);
 }
 
-/** Far more than metadata of ours are. */
+/** Maximum bytes of input: far more than our metadata need. */
 const most = 65_536;
 
 async function readInput(cli: Cli): Promise<Uint8Array> {

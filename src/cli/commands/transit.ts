@@ -1,4 +1,4 @@
-// Rings whose keys the appliance holds. Messages are small: they go through the appliance whole.
+// Commands for rings whose keys the appliance holds. Messages are small and sent to the appliance as a whole.
 import type { TransitRing } from '../../api/transit.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
@@ -123,7 +123,7 @@ function bound(cli: OfMessage): { associatedData?: string; context?: string } {
   return given({ associatedData: base64(cli.get('--associated-data')), context: base64(cli.get('--context')) });
 }
 
-/** Bytes: in base64 they still fit into a request. */
+/** Maximum bytes: base64 of it still fits into a request. */
 const longestMessage = 512 * 1024;
 
 async function message(cli: OfMessage): Promise<Uint8Array> {

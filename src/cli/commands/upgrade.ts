@@ -1,5 +1,5 @@
-// `kms upgrade`: another executable in the place of this one. What is asked of the servers before and after goes
-// through the local socket, or into the data directory in this process where no server runs.
+// `kms upgrade`: replaces the executable with another one. Requests to the servers before and after go through the
+// local socket, or into the data directory opened by this process if no server runs.
 
 import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
@@ -31,7 +31,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   refuseRemote(cli, 'an appliance is upgraded where it runs');
   const data = await dataDirectory(cli);
   const [file, key] = [cli.get('[FILE]'), cli.get('--trusted-key')];
-  // Said before anything is done.
+  // Validated before anything is done.
   cli.get('--time-limit');
   const { readJournal } = await import('../../upgrade/journal.ts');
   if (cli.get('--status')) return showStatus(cli, await readJournal(data));
@@ -55,7 +55,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
 
-/** A journal says what is run, which file is the executable, and which data are put back. */
+/** A journal decides what is run, which file is the executable, and which data are put back. */
 const ordersSteps = 'has the journal of an upgrade that was cut off, which says what to run and what to put back';
 
 async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: string): Promise<number> {
@@ -83,9 +83,7 @@ async function fromFile(cli: UpgradeCli, data: string, file: string, keyFile: st
   });
 }
 
-/**
- * Whether it is the directory of a node. Throws `refused` where it is, and nothing says in which database its data are.
- */
+/** Whether the directory belongs to a node. Throws `refused` if it does and the node's database is not named. */
 async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
   const { dataDirState, ofNode } = await import('../../platform/data-dir.ts');
   if ((await dataDirState(data)) !== 'node') return false;
@@ -93,7 +91,7 @@ async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
   return true;
 }
 
-/** The file of this very program. Throws `refused` where it is not one that may be replaced. */
+/** The file of this program. Throws `refused` if it must not be replaced. */
 async function ownExecutable(): Promise<string> {
   const { isSingleExecutable } = await import('../../platform/program-files.ts');
   if (!isSingleExecutable()) {
@@ -116,7 +114,7 @@ async function ownExecutable(): Promise<string> {
   return path;
 }
 
-/** Who runs the server, and how it is stopped and started. */
+/** Finds out what runs the server, and how to stop and start it. */
 async function serviceOf(cli: UpgradeCli, data: string, executable: string): Promise<Service> {
   const { executableOf, unitOf } = await import('../../upgrade/service.ts');
   const { holderOf } = await import('../../upgrade/files.ts');
@@ -148,7 +146,7 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
   const { ServiceControl } = await import('../../upgrade/service.ts');
   const data = await dataDirectory(cli);
   const limit = cli.get('--time-limit') ?? upgradeLimit;
-  // What the environment says of the database, it says to the server too.
+  // Only the typed ones: the server gets the environment variables itself.
   const ofStore = (['--store', '--store-password-file'] as const).filter((option) => cli.globals.isTyped(option));
   const passed = ['--key-file', '--passphrase-file', ...ofStore] as const;
   const args = passed.flatMap((option) => {
@@ -170,7 +168,7 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
     check: async (journal, expected) => {
       await say(cli.io, `checking version ${expected}`);
       const isNew = expected === journal.to.version && journal.reason === undefined;
-      // What is known to work is not given up for being slow.
+      // A version that is known to work gets more time.
       const until = performance.now() + (isNew ? limit : Math.max(limit, upgradeLimit));
       await check(cli, { data, journal, expected, until, ...(isNew && { signal: cli.io.signal }) }, () =>
         control.failure(journal.service),
@@ -185,7 +183,7 @@ async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePort
 const backupName = /^before-upgrade-.*\.kms-backup$/;
 const keptBackups = 2;
 
-/** Asks the appliance of this machine, as it is before the upgrade. */
+/** Asks the appliance of this machine, before the upgrade. */
 async function here<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await openConnection(cli);
   try {
@@ -209,10 +207,10 @@ async function backUp(cli: Cli, data: string, name: string): Promise<void> {
   await say(cli.io, visible(`backup: ${path}`));
 }
 
-/** Tenants of which a ring is tried. */
+/** Maximum of tenants probed, with one ring each. */
 const mostProbes = 5;
 
-/** Something encrypted with the first ring of each of the first tenants. */
+/** Encrypts something with the first ring of each of the first tenants. */
 async function probe(cli: Cli): Promise<readonly Probe[]> {
   return here(cli, async (connection) => {
     const status = await localOf(cli, connection).ask('applianceStatus');
@@ -244,7 +242,7 @@ interface Checked {
 
 const pause = 100;
 
-/** Waits until a server answers on the socket and is open, then asks it. */
+/** Waits until a server answers on the socket and is unsealed, then checks it. */
 async function check(cli: Cli, checked: Checked, failure: () => Promise<string | undefined>): Promise<void> {
   const { journal, expected, until, signal } = checked;
   let last = 'it does not answer';
@@ -282,7 +280,7 @@ async function checkOpen(checked: Checked, status: OpenStatus, expected: string)
   }
 }
 
-/** One question of the upgrade's own, answered within the time. */
+/** A request of the upgrade itself, with a deadline. */
 async function asked<T>(
   { data, journal, until, signal }: Checked,
   method: string,
@@ -307,7 +305,7 @@ async function asked<T>(
   if (response.status !== 200) {
     throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
   }
-  // Cast: what is looked at of it is compared.
+  // Cast: callers compare the fields that they use.
   return answer as T;
 }
 

@@ -1,4 +1,4 @@
-// Users: people who log in. Passwords and links are shown once, to be handed over.
+// User commands. Passwords and links are shown once, to be handed over.
 
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { User } from '../../api/users.ts';
@@ -89,10 +89,10 @@ export async function remove(cli: CliOf<typeof user.remove>): Promise<void> {
   });
 }
 
-/** So many of the keys that end with a user are told before the question. */
+/** Maximum of affected API keys listed before the question. */
 const mostShown = 20;
 
-/** What becomes of the user's API keys, for whoever is asked whether to delete the user. */
+/** Lines for the question whether to delete the user: the fate of their API keys. */
 async function keyLines(cli: CliOf<typeof user.remove>, heir: string | undefined): Promise<readonly string[]> {
   let keys: readonly SafeApiKey[];
   try {
@@ -102,7 +102,8 @@ async function keyLines(cli: CliOf<typeof user.remove>, heir: string | undefined
     });
   } catch (error) {
     if (!(error instanceof KmsError) || error.code === 'not-found') throw error;
-    // Whoever may not read keys may delete the user all the same; where nothing answers, the deletion says so.
+    // Deleting the user does not need the permission to read keys. If the appliance does not answer, the deletion will
+    // report it.
     return error.code === 'forbidden' ? [`Which API keys the user has is not shown: ${error.message}.`] : [];
   }
   if (keys.length === 0) return ['The user has no active API key.'];
@@ -126,7 +127,7 @@ async function firstOf<T>(items: AsyncIterable<T>, most: number): Promise<T[]> {
   return first;
 }
 
-/** Throws before anything is done where there is no such user to have them. */
+/** Hands the keys to another user. Throws before anything is done if there is no such user. */
 async function handKeys(cli: CliOf<typeof user.remove>, client: Client, heir: string): Promise<void> {
   const { id, keys } = await named(cli, client);
   const { id: owner } = await client.getUser({ username: heir });
@@ -136,7 +137,7 @@ async function handKeys(cli: CliOf<typeof user.remove>, client: Client, heir: st
   }
 }
 
-/** The user that the command line names, by name or by id. */
+/** The user given by name or id. */
 async function named(cli: CliOf<typeof user.remove>, client: Client): Promise<User> {
   const username = cli.get('<USERNAME>');
   if (!cli.get('--id')) return client.getUser({ username });
@@ -144,7 +145,7 @@ async function named(cli: CliOf<typeof user.remove>, client: Client): Promise<Us
   throw new KmsError('not-found', 'there is no such user');
 }
 
-/** Where no mail goes out, the operator hands the link over. */
+/** For an appliance that sends no mail: the operator hands the link over. */
 export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void> {
   const body = { username: cli.get('<USERNAME>'), ...(cli.get('--by-email') ? { email: true } : {}) };
   await withLocal(cli, async ({ ask }) => {
@@ -174,7 +175,7 @@ export async function resetSecondFactor(cli: CliOf<typeof user.resetSecondFactor
   });
 }
 
-/** The way into the console as long as there is no user who could invite others. */
+/** The way into the console while no user exists who could invite others. */
 export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
     const link = await ask('makeSetUpLink');
@@ -187,7 +188,7 @@ export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void
   });
 }
 
-/** What to do with it, and what it lacks where the appliance has no address yet. */
+/** Advice on using the link, and a warning if the appliance has no address yet. */
 async function sayOfLink(cli: Cli, url: string, advice: string): Promise<void> {
   await say(cli.io, advice);
   if (url.startsWith(localUrl))
@@ -226,7 +227,7 @@ function grantedTo({ flags }: Pick<User, 'flags'>): string {
     .join(' ');
 }
 
-/** Of one who is made or invited. */
+/** Fields of a created or invited user. */
 function newUserFields(cli: CliOf<typeof newUser>) {
   return given({
     username: cli.get('<USERNAME>'),

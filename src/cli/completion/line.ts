@@ -1,29 +1,28 @@
-// The line that is being typed, and what may come next in it as far as the grammar alone can tell: a word of it, one of
-// a few words, a file, or a name that the appliance knows.
+// Completion of a command line from the grammar alone: which words, files or kinds of names may come next.
 import type { Option } from 'commander';
 import { describeOption, GrammarCommand, GrammarOption, isRepeated } from '../command.ts';
 import type { Completes } from '../grammar/declaration.ts';
 
 export interface Candidate {
   readonly value: string;
-  /** What it is, for shells that show that. */
+  /** Description, for shells that show one. */
   readonly about: string;
 }
 
 export interface Place {
-  /** The options that stand on the line already, by their long names. */
+  /** Options already on the line, by long name. */
   readonly given: ReadonlyMap<string, string>;
-  /** Begins every candidate: an option and its `=`, or nothing. */
+  /** Prefix of every candidate: an option and its `=`, or empty. */
   readonly prefix: string;
-  /** What was typed after the prefix. */
+  /** Text typed after the prefix. */
   readonly word: string;
-  /** What the grammar offers here. */
+  /** Candidates from the grammar. */
   readonly words: readonly Candidate[];
-  /** What else may stand here. */
+  /** Further kind of value that fits here. */
   readonly kind: Completes;
 }
 
-/** `line` is what was typed after `kms`; its last word is the one to complete. */
+/** `line` holds the words after `kms`; the last one is to be completed. */
 export function placeOf(root: GrammarCommand, line: readonly string[]): Place {
   const word = line.at(-1) ?? '';
   const state = read(root, line.slice(0, -1));
@@ -43,7 +42,7 @@ export function placeOf(root: GrammarCommand, line: readonly string[]): Place {
   return { ...place, ...valuesOf(command.completesArgument(state.operands.length)) };
 }
 
-/** The commands of a group of `root`, named as `kms help` has it. */
+/** Commands of a group of `root`, named as for `kms help`. */
 function below(root: GrammarCommand, names: readonly string[]): readonly GrammarCommand[] {
   return names.reduce(
     (commands, name) => commands.find((command) => command.name() === name)?.subcommands ?? [],
@@ -59,7 +58,7 @@ function valuesOf(kind: Completes): Pick<Place, 'words' | 'kind'> {
 
 interface Reading {
   command: GrammarCommand;
-  /** The option whose value comes next. */
+  /** Option that still needs its value. */
   waiting: Option | undefined;
   onlyOperands: boolean;
   readonly operands: string[];
@@ -94,7 +93,7 @@ function readOption(state: Reading, word: string): void {
   state.waiting = (option.required || option.optional) && value === undefined ? option : undefined;
 }
 
-/** `--ring=pay` in two. */
+/** Splits `--ring=pay` in two. */
 function split(word: string): string[] {
   const at = word.startsWith('--') ? word.indexOf('=') : -1;
   return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
@@ -114,7 +113,7 @@ function optionsOf(command: GrammarCommand, given: ReadonlyMap<string, string>):
   return [...options, { value: '--help', about: 'show the help' }];
 }
 
-/** The command and those above it, whose options it has too. */
+/** The command and its parents, whose options it accepts too. */
 function levels(command: GrammarCommand): GrammarCommand[] {
   return command.parent instanceof GrammarCommand ? [command, ...levels(command.parent)] : [command];
 }

@@ -1,6 +1,5 @@
-// The names that a line may be completed with, from the running server or the profile that the line leads to. In no
-// case is the data directory opened, anything asked of the person, or written down; and a server that takes long is
-// done without.
+// Completion of names from the running server, or from the server or profile on the line. It never opens the data
+// directory, asks the person, or writes anything, and gives up on a slow server.
 import { join } from 'node:path';
 import type { AnswerOf } from '../../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../../api/local-endpoints.ts';
@@ -15,12 +14,12 @@ import { profileNames, readProfile } from '../profiles.ts';
 import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
 import type { Candidate } from './line.ts';
 
-/** For how long a server is waited for, in milliseconds. */
+/** Timeout in milliseconds. */
 const timeoutMs = 1500;
-/** Who has more than one page of something types a few letters of it. */
+/** Maximum of candidates: with more than that, people type a few letters. */
 const limit = 1000;
 
-/** `word` is what was typed of it so far. */
+/** `word` is the part typed so far. */
 export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<readonly Candidate[]> {
   switch (kind) {
     case 'profile':
@@ -96,7 +95,7 @@ async function profiles(cli: Cli): Promise<readonly Candidate[]> {
 
 const ofRings = '<ringname>.';
 
-/** The activity log has no rings in the names of actions. */
+/** Actions in the activity log carry no ring names. */
 const actions: readonly Candidate[] = [
   ...flagTable
     .filter(({ flag }) => flag !== '*')
@@ -111,7 +110,7 @@ const actions: readonly Candidate[] = [
   { value: 'user.password', about: "change one's own password" },
 ];
 
-/** Rings are asked for only once the flag is one of theirs. */
+/** Rings are requested only once the flag begins like one of theirs. */
 async function flags(cli: Cli, word: string): Promise<readonly Candidate[]> {
   const general = flagTable.map(({ flag, grants }) => ({ value: flag.replace(ofRings, '*.'), about: grants }));
   if (!word.startsWith('keyring.')) return general;
@@ -134,7 +133,7 @@ async function listed<T>(
   return data.map(shown).map(([value, about]) => ({ value, about }));
 }
 
-/** Undefined where no server is within reach. */
+/** Undefined if no server is in reach. */
 async function quickClient(cli: Cli): Promise<Client | undefined> {
   const quick = { retries: 0, timeout: timeoutMs };
   const remote = await remoteOf(cli);

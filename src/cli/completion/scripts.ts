@@ -1,5 +1,5 @@
-// The scripts of `kms completion`. Each hands the words that were typed to `kms __complete` and offers what comes back,
-// so that a script that is installed once knows the commands of every version to come.
+// Scripts of `kms completion`. Each passes the typed words to `kms __complete` and offers its candidates, so that a
+// script installed once knows the commands of later versions too.
 
 import type { shells } from '../grammar/option-sets.ts';
 
@@ -7,15 +7,14 @@ export function scriptFor(shell: (typeof shells)[number]): string {
   return { bash, zsh, fish }[shell];
 }
 
-/** Shell text as it is, but that `@{` stands for a dollar sign and a brace, which here would begin a placeholder. */
+/** Raw shell text, with `@{` for a dollar sign and a brace, which would begin a placeholder here. */
 function shell({ raw }: TemplateStringsArray): string {
   return raw.join('').replaceAll('@{', '${');
 }
 
-// Bash cuts words at characters such as : and =, too. What stands together is one word here; and since bash puts a
-// candidate in the place of the last cut alone, the part before that is taken off again. A candidate is somebody's
-// text: it is quoted as its place needs it, and left out where no quoting helps, as for a `!` of the history in double
-// quotes.
+// Bash also splits words at characters such as : and =. This script joins them again; and since bash replaces only the
+// part after the last split, it removes the part before from each candidate. Candidates are untrusted text: they are
+// quoted for their context, and left out if no quoting works, as for a history `!` in double quotes.
 const bash = shell`# bash completion for kms
 _kms() {
   local line=@{COMP_LINE:0:COMP_POINT} piece rest i mode candidate head quote= character

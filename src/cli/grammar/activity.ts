@@ -28,7 +28,7 @@ export const activity = {
     ],
     {
       ...searched,
-      // With --watch none is of use, too.
+      // With --watch, 0 makes sense too.
       '--limit': integer('N', 'at most this many (default: 100)'),
       '--keyid': text('ID', 'by this API key or user', 'api-key'),
       '--account': text('UID', 'by an API key of this account', 'account'),

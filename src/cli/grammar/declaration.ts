@@ -1,5 +1,5 @@
-// A command as the grammar declares it: its name, what help says of it, and its arguments and options with the kind of
-// each. Help, manual page, completion and the types of what the command reads all come from the one declaration.
+// Declaration of a command in the grammar: its name, its help text, and its arguments and options with the kind of
+// each. Help, manual page, completion and the types that commands read are all derived from it.
 import { type ExactJson, numberProblemIn, parseExactly } from '../../api/exact-json.ts';
 import { KmsError } from '../../errors.ts';
 import { canonicalBlock } from '../../model/addresses.ts';
@@ -8,7 +8,7 @@ import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
 import { lastTime, readTime } from './time-text.ts';
 
-/** What has names that an appliance or this machine knows. */
+/** Kinds of names that an appliance or this machine knows. */
 export type NameKind =
   | 'account'
   | 'action'
@@ -22,12 +22,10 @@ export type NameKind =
   | 'transit-ring'
   | 'user';
 
-/**
- * What a value may be completed with: a few words, a path, something that has a name, or undefined where anything goes.
- */
+/** Completions of a value: a few words, a path, a kind of name, or undefined for anything. */
 export type Completes = readonly string[] | 'file' | 'directory' | NameKind | undefined;
 
-/** Where a value is read, for those who have to say that it is wrong. */
+/** Context of a value, for error messages. */
 interface Place {
   readonly name: string;
   /** The directory in which relative paths begin. */
@@ -35,15 +33,15 @@ interface Place {
   readonly seeHelp: string;
 }
 
-/** An argument or an option; a command reads a T. */
+/** Kind of an argument or option; commands read a T. */
 export interface Kind<T> {
-  /** What stands for the value of an option; a switch has none. */
+  /** Placeholder of an option's value; a switch has none. */
   readonly placeholder?: string;
   readonly about: string;
-  /** Such as `-o`. */
+  /** Short form, such as `-o`. */
   readonly short?: string;
   readonly isRepeated?: true;
-  /** Its value may be left out. */
+  /** Its value may be omitted. */
   readonly isOptional?: true;
   readonly completes?: Completes;
   /** Heading in the help. */
@@ -55,22 +53,24 @@ export interface Kind<T> {
    * removing it needs a restart.
    */
   readonly isLive?: boolean | 'replaced';
-  /** `given` is what was typed or in the environment: text, texts, whether a switch is on, or undefined. */
+  /**
+   * `given` is the raw value from the command line or environment: text, texts, whether a switch is on, or undefined.
+   */
   read(given: unknown, place: Place): T;
 }
 
-/** By their names: `--ring`, `<NAME>`, `[FILE]`, `[WORD...]`. */
+/** Kinds by name: `--ring`, `<NAME>`, `[FILE]`, `[WORD...]`. */
 export type Kinds<V> = { readonly [N in keyof V]: Kind<V[N]> };
 
 export interface Declared<V> {
   readonly name: string;
   readonly about: string;
-  /** Lines as they are typed. */
+  /** Example lines as typed. */
   readonly examples: readonly string[];
   readonly kinds: Kinds<V>;
 }
 
-/** Commands by the names of the functions that do them. */
+/** Commands by the names of their functions. */
 export type Commands<S> = { readonly [N in keyof S]: Declared<S[N]> };
 
 /** The name of an option in a configuration file, and of its value in what is read: `tlsCert` for `--tls-cert`. */
@@ -78,7 +78,7 @@ export function settingName(option: string): string {
   return option.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** What a command reads. */
+/** Values that a command reads. */
 export type Values<D> = D extends Declared<infer V> ? V : D extends Kinds<infer V> ? V : never;
 
 export function command(name: string, about: string, examples: readonly string[]): Declared<object>;
@@ -104,17 +104,17 @@ function mapped<V>(kinds: Kinds<V>, change: <T>(kind: Kind<T>) => Kind<T>): Kind
   return changed as Kinds<V>;
 }
 
-/** A command that programs use, not people: help says nothing of it. */
+/** A command for programs, not people: it is not in the help. */
 export function hidden<V>(name: string, kinds: Kinds<V>): Declared<V> {
   return { name, about: '', examples: [], kinds };
 }
 
-/** Such as `a, b or c`. */
+/** Joins words like `a, b or c`. */
 export function alternatives(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
-/** What must be there. */
+/** A required argument. */
 export function argument(completes?: Completes): Kind<string> {
   return {
     about: '',
@@ -137,12 +137,12 @@ export function optionalArgument(completes?: Completes): Kind<string | undefined
   };
 }
 
-/** All arguments from here on. */
+/** All remaining arguments. */
 export function rest(): Kind<readonly string[]> {
   return { about: '', read: textsOf };
 }
 
-/** An option without a value; in the environment it has one. */
+/** A switch; in the environment it has a value. */
 export function toggle(about: string): Kind<boolean> {
   return {
     about,
@@ -162,10 +162,10 @@ export function list(placeholder: string, about: string, completes?: Completes):
 
 export const text = option((given) => given);
 
-/** An address of the internet, or a CIDR block of them. */
+/** An IP address or CIDR block. */
 export const block = option(readBlock);
 
-/** Several of them. */
+/** Repeated IP addresses or CIDR blocks. */
 export function blocks(placeholder: string, about: string): Kind<readonly string[]> {
   const kind = list(placeholder, about);
   return { ...kind, read: (given, place) => kind.read(given, place).map((each) => readBlock(each, place)) };
@@ -176,10 +176,10 @@ function readBlock(given: string, place: Place): string {
   throw wrong(place, `expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24, got "${given}"`);
 }
 
-/** A file name as it was typed, where something else may stand, such as `-` for stdin or stdout. */
+/** A file name as typed, if something else is allowed too, such as `-` for stdin or stdout. */
 export const typedPath = option(notNothing, 'file');
 
-/** A file name, read from the directory in which the command was typed. */
+/** A file name, relative to the current directory. */
 export const path = option(pathOf, 'file');
 export const directory = option(pathOf, 'directory');
 
@@ -194,7 +194,7 @@ export const integer = option((given, place) => {
   throw wrong(place, `expected a whole number, got "${given}"`);
 });
 
-/** An integer below which the command cannot work. */
+/** An integer with a minimum. */
 export function atLeast(least: number, kind: Kind<number | undefined>): Kind<number | undefined> {
   return {
     ...kind,
@@ -206,7 +206,7 @@ export function atLeast(least: number, kind: Kind<number | undefined>): Kind<num
   };
 }
 
-/** The most that there may be of something; null lifts the limit. */
+/** A limit; null for `none`. */
 export const limit = option((given, place) => {
   if (given === 'none') return null;
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
@@ -221,7 +221,7 @@ export const boolean = option(
   ['true', 'false'],
 );
 
-/** A JSON object given on the command line. */
+/** A JSON object on the command line. */
 export const object = option((given, place) => {
   const parsed = parsedExactly(given);
   if (!parsed || !isJsonObject(parsed.value)) throw wrong(place, `expected a JSON object such as '{"team": "blue"}'`);
@@ -233,10 +233,10 @@ export const object = option((given, place) => {
 /** A time, in epoch milliseconds. */
 export const time = option((given, { name }) => readTime(given, name));
 
-/** Ten years: more is a mistake, and sums of times stay what dates can say. */
+/** Ten years: more is a mistake, and sums of times stay within the range of dates. */
 const longest = 3650 * 86_400_000;
 
-/** How long something lasts, as people write it: `30s`, `15m`, `12h`, `7d`. In milliseconds. */
+/** A duration in milliseconds, written as `30s`, `15m`, `12h` or `7d`. */
 export const duration = option(readDuration);
 
 function readDuration(given: string, place: Place): number {
@@ -245,17 +245,17 @@ function readDuration(given: string, place: Place): number {
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
 }
 
-/** Timers count milliseconds in 31 bits, which is a little more; for a longer time they would not wait at all. */
+/** Timers count milliseconds in 31 bits, slightly more than this; a longer one would fire at once. */
 const longestWait = 24 * 86_400_000;
 
-/** A duration for which a timer is set. */
+/** A duration for a timer. */
 export const wait = option((given, place) => {
   const milliseconds = readDuration(given, place);
   if (milliseconds <= longestWait) return milliseconds;
   throw wrong(place, `expected at most ${ageText(longestWait)}, got "${given}"`);
 });
 
-/** When something ends: a time, an age from now on, or null for `never`. */
+/** An end: a time, an age from now, or null for `never`. */
 export const moment = option((given, place) => {
   if (given === 'never') return null;
   const age = parseAge(given);
@@ -264,10 +264,10 @@ export const moment = option((given, place) => {
   throw wrong(place, `expected a time before the year 10000, got "${given}"; never is one too`);
 });
 
-/** A key is at least that old before its ring rotates. */
+/** Minimum age of a key before rotation. */
 const leastAge = 3_600_000;
 
-/** How old a key gets before its ring rotates, in milliseconds; null for `never`. */
+/** Age of a key at which its ring rotates, in milliseconds; null for `never`. */
 export const age = option((given, place) => {
   if (given === 'never') return null;
   const milliseconds = parseAge(given);
@@ -288,7 +288,7 @@ export function oneOf<const W extends string>(placeholder: string, about: string
   return known(placeholder, about);
 }
 
-/** An option without which the command makes no sense. */
+/** A required option. */
 export function required<T>(kind: Kind<T | undefined>): Kind<T> {
   return {
     ...kind,
@@ -305,12 +305,12 @@ export function usually<T>(usual: string, kind: Kind<T | undefined>): Kind<T> {
   return { ...required(kind), usual, read: (given, place) => required(kind).read(given ?? usual, place) };
 }
 
-/** An option whose value may be left out: then it is `true`. */
+/** An option whose value may be omitted: it is then `true`. */
 export function optional<T>(kind: Kind<T>): Kind<T | true> {
   return { ...kind, isOptional: true, read: (given, place) => (given === true ? true : kind.read(given, place)) };
 }
 
-/** An option with a value, of which `read` makes what commands read. */
+/** An option with a value, parsed by `read`. */
 function option<T>(read: (given: string, place: Place) => T, usual?: Completes) {
   return (placeholder: string, about: string, completes: Completes = usual): Kind<T | undefined> => ({
     placeholder,
@@ -324,7 +324,7 @@ function pathOf(given: string, place: Place): string {
   return pathFrom(place.io, notNothing(given, place));
 }
 
-/** Nothing, as of a variable of a shell that is not set, would be the directory in which the command was typed. */
+/** Refuses an empty path, as from an unset shell variable: it would mean the current directory. */
 function notNothing(given: string, place: Place): string {
   if (given !== '') return given;
   throw wrong({ ...place, name: place.name.replace(/[[\]<>]/g, '') }, 'expected a path, got nothing');

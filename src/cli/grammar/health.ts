@@ -1,4 +1,4 @@
-// The commands that tell how an appliance is: `kms status`, `kms doctor` and `kms metrics`.
+// The commands that report the state of an appliance: `kms status`, `kms doctor` and `kms metrics`.
 import { command, path } from './declaration.ts';
 
 export const health = {

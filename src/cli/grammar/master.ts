@@ -1,4 +1,4 @@
-// The commands about the master key and who holds it: `kms master …` and `kms recovery-kit`.
+// The commands about the master key and its custodians: `kms master …` and `kms recovery-kit`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
 import { alternatives, argument, command, path } from './declaration.ts';
 import { custodian, destroying } from './option-sets.ts';

@@ -1,4 +1,4 @@
-// Options that several commands have in the same form, and those of every command.
+// Options that several commands share, and the global ones.
 import {
   applianceId,
   atLeast,
@@ -16,7 +16,7 @@ import {
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
-/** Of every command. */
+/** Options of every command. */
 export const globals = {
   '--data': directory('DIR', 'the data directory (default: ./kms-data)'),
   '--store': text(
@@ -54,7 +54,7 @@ export const searched = {
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
 };
 
-/** What an API key is beside its permissions. */
+/** Properties of an API key besides its permissions. */
 export const keyed = {
   '--name': text('TEXT', 'a name for people'),
   '--expires': moment(
@@ -67,7 +67,7 @@ export const keyed = {
   ),
 };
 
-/** Where permissions are given. */
+/** Option of commands that set permissions. */
 export const flagged = {
   '--any-flag': toggle('accept permissions that grant nothing in this appliance, for a program of your own'),
 };
@@ -76,7 +76,7 @@ export const byId = { '--id': toggle('the argument is an id') };
 
 export const destroying = { '--yes': toggle('do not ask for confirmation') };
 
-/** As it was typed: `-` is stdout. */
+/** Path as typed: `-` is stdout. */
 export const output = {
   '--output': { ...typedPath('FILE', 'write here instead of to stdout; never overwrites'), short: '-o' },
 };

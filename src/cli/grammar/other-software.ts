@@ -1,5 +1,5 @@
-// The commands by which other software uses keyrings: `kms age …`, `kms age-plugin …`, `kms tofu-key` and
-// `kms kubernetes-plugin`.
+// The commands that let other software use keyrings: `kms age …`, `kms age-plugin …`, `kms tofu-key` and `kms
+// kubernetes-plugin`.
 import { argument, command, directory, hidden, path, required, text, toggle } from './declaration.ts';
 
 export const age = {

@@ -1,4 +1,4 @@
-// The commands about remote appliances by name, `kms profile …`.
+// The commands about profiles, which name remote appliances: `kms profile …`.
 import { argument, command, optionalArgument, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 

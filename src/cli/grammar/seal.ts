@@ -1,4 +1,4 @@
-// The commands by which a server forgets its keys and gets them back: `kms seal` and `kms unseal`.
+// The commands that seal and unseal a server: `kms seal` and `kms unseal`.
 import { command, toggle } from './declaration.ts';
 
 export const sealing = {

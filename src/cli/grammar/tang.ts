@@ -1,4 +1,4 @@
-// The commands about the key pairs for clients of Tang, `kms tang …`.
+// The commands about Tang key pairs, `kms tang …`.
 import { argument, command } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 

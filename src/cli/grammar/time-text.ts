@@ -1,14 +1,14 @@
-// Times as they are typed: RFC 3339, in UTC unless a zone stands there, or milliseconds since 1970. A number that is
-// nobody's milliseconds is refused with the time that it probably means.
+// Times as people type them: RFC 3339, in UTC unless a zone is given, or milliseconds since 1970. An implausible number
+// is refused with the time it probably means.
 import { KmsError } from '../../errors.ts';
 import { isDay, parseTimestamp, timestamp } from '../../model/timestamp.ts';
 
-/** The last that RFC 3339 can say. */
+/** The last time that RFC 3339 can express. */
 export const lastTime = 253_402_300_799_999;
 
-/** `others` is what else the option `name` takes. Throws `usage`. */
+/** `others` names further forms that the option `name` accepts. Throws `usage`. */
 export function readTime(given: string, name: string, others = ''): number {
-  // Of 2001 to 2286: shorter numbers are seconds or days, longer ones microseconds.
+  // The years 2001 to 2286: shorter numbers are seconds or days, longer ones microseconds.
   const milliseconds = /^[1-9][0-9]{12}$/.test(given) ? Number(given) : parseTimestamp(given);
   if (milliseconds !== undefined) return milliseconds;
   const [date] = /^\d{4}-\d\d-\d\d/.exec(given) ?? [];
@@ -22,7 +22,7 @@ export function readTime(given: string, name: string, others = ''): number {
   );
 }
 
-/** Digits alone: those of a date, with or without a time of day, else seconds, microseconds or nanoseconds. */
+/** Guesses what digits mean: a date, with or without a time of day, else seconds, microseconds or nanoseconds. */
 function probably(given: string): string | undefined {
   const date = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ]?(\d\d):?(\d\d)(?::?(\d\d))?(Z|[+-]\d\d:?\d\d)?)?$/i.exec(given);
   if (date) {

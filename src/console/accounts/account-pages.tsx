@@ -1,5 +1,5 @@
-// AccountsPage lists the accounts, which API keys belong to; NewAccountPage makes one; AccountPage is one of them with
-// its API keys, and changes and deletes it.
+// AccountsPage lists the accounts, which API keys belong to; NewAccountPage creates one; AccountPage shows one with its
+// API keys, and changes or deletes it.
 import type { Account } from '../../api/accounts.ts';
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';

@@ -1,5 +1,4 @@
-// ActivityPage is the activity log: searched by all that it can be searched by, in the page's address, and followed
-// live.
+// ActivityPage shows the activity log: searched by filters that are kept in the page's address, or followed live.
 import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -22,7 +21,10 @@ import {
 } from './records.ts';
 import { Export, Records, Timeline } from './timeline.tsx';
 
-/** Beside the filters, in the address: whether the log is followed, and with one's own reading of it. */
+/**
+ * View options in the address besides the filters: whether the log is followed, and whether it includes the reader's
+ * own reads of it.
+ */
 interface View {
   readonly isLive: boolean;
   readonly showsOwn: boolean;
@@ -119,7 +121,7 @@ interface QuickSearchesProps {
   readonly to: (fields: Partial<FilterFields>) => string;
 }
 
-/** What is asked most, as addresses like any other search. */
+/** Links to the most common searches. */
 function QuickSearches({ query, to }: QuickSearchesProps) {
   const here = JSON.stringify(activityFields.toQuery(activityFields.fromQuery(query)));
   return (
@@ -137,13 +139,13 @@ function QuickSearches({ query, to }: QuickSearchesProps) {
 
 interface FilterFormProps {
   readonly fields: FilterFields;
-  /** With fields that make sense. */
+  /** Called with valid fields only. */
   readonly onSearch: (fields: FilterFields) => void;
   readonly clearHref: string;
   readonly names: Names;
 }
 
-/** Of a user or an API key that was given by its name. */
+/** The id of the user or API key with that name; any other text unchanged. */
 function idOf(text: string, names: Names): string {
   const wanted = text.trim().toLowerCase();
   return [...names].find(([, name]) => name.toLowerCase() === wanted)?.[0] ?? text;
@@ -206,7 +208,7 @@ const verdicts = [
   ['false', 'Denied'],
 ] as const;
 
-/** The log as it grows: the newest records on top, a bounded number of them. */
+/** The log as it grows: the newest records on top, up to a maximum number. */
 function ActivityFollowed({ api, filters, names }: FoundProps) {
   const following = useTail({ api, filters });
   const { records } = following;

@@ -1,8 +1,8 @@
-// An export is the records that a page shows, as a file: JSON Lines for programs, CSV for spreadsheets. It is a copy of
-// what is on the screen and proves nothing; what can be verified is `kms activity export`.
+// An export is a file with the records that a page shows: JSON Lines for programs, CSV for spreadsheets. It copies the
+// screen and proves nothing; for a verifiable export there is `kms activity export`.
 import { type ActivityRecord, deedOfRecord, type Names } from './records.ts';
 
-/** One record a line, as the API answers it. */
+/** One record per line, as the API returns it. */
 export function jsonLines(records: readonly ActivityRecord[]): string {
   return records.map((record) => `${JSON.stringify(record)}\n`).join('');
 }
@@ -24,7 +24,7 @@ const columns = [
   'id',
 ] as const;
 
-/** RFC 4180, with a line of titles; times in RFC 3339, UTC. */
+/** RFC 4180 with a header line; times are RFC 3339 in UTC. */
 export function csv(records: readonly ActivityRecord[], names: Names): string {
   const rows = records.map((record) => {
     const { id, createdAt, keyid, action, ringname, validAction, status, address = '', reporter = '', props } = record;
@@ -50,12 +50,12 @@ export function csv(records: readonly ActivityRecord[], names: Names): string {
 }
 
 /**
- * Spreadsheets run a text as a formula that begins with one of these, quoted or not, behind blanks, and in the wide
- * forms of East Asian text too.
+ * Matches text that a spreadsheet would run as a formula: it begins with one of these characters, even if quoted, after
+ * blanks, or in the full-width forms of East Asian text.
  */
 const formula = /^[\s\p{C}\p{Z}]*[=+\-@|%＝＋－＠]|^[\t\r\n]/u;
 
-/** An apostrophe in front makes a spreadsheet take it as text. */
+/** A CSV cell; a leading apostrophe makes spreadsheets treat a formula as text. */
 function cell(text: string): string {
   return `"${(formula.test(text) ? `'${text}` : text).replaceAll('"', '""')}"`;
 }

@@ -1,4 +1,4 @@
-// ActivityRecordPage is one record of the activity log, with all that it says.
+// ActivityRecordPage shows one record of the activity log with all its fields.
 import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -78,7 +78,7 @@ function Record({ record, names }: RecordProps) {
   );
 }
 
-/** Nothing for a look, and for what was refused. */
+/** The request's effect; nothing for reads and for refused requests. */
 function Done({ record, names }: RecordProps) {
   const { object, objects = [], objectCount, changed = [], granted = [], revoked = [] } = deedOfRecord(record);
   if (!object && objects.length === 0) return null;
@@ -127,7 +127,7 @@ function Texts({ texts }: { readonly texts: readonly string[] }) {
   );
 }
 
-/** Of an API key or a user; others have no page of their own. */
+/** The page about an API key or user; for other callers, a search of the log. */
 function credentialHref(keyid: string): string {
   const type = keyid.startsWith('apik_') ? 'apikey' : keyid.startsWith('user_') ? 'user' : undefined;
   return (type && subjectHref({ type, id: keyid })) ?? hrefTo('activity', {}, { keyid });

@@ -1,5 +1,5 @@
-// Record parts are what a record of the activity log reads as: who did what, to what, from where, and what came of it.
-// Names stand in place of ids where they are known.
+// Parts of an activity record as text: who did what, to what, from where, and with which result. Names replace ids if
+// they are known.
 import type { Thing } from '../../model/deed.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
@@ -13,7 +13,7 @@ export function Verdict({ granted }: { readonly granted: boolean }) {
   );
 }
 
-/** An API key, a user who was logged in, or the administrator at the machine. */
+/** The caller: an API key, a user, the administrator at the machine, an operator, or a client without a credential. */
 export function Actor({ keyid, names }: { readonly keyid: string; readonly names: Names }) {
   if (keyid === 'local') return <span title="local">The administrator at the machine</span>;
   if (keyid === 'network') return <span title="network">Somebody on the network, without a credential</span>;
@@ -29,7 +29,8 @@ export function Actor({ keyid, names }: { readonly keyid: string; readonly names
     ) : (
       <bdi title={keyid}>{known}</bdi>
     );
-  // Names are free: one kind is called like the other, or like the administrator at the machine, as somebody pleases.
+  // The kind is part of the text because names are free: a user may have an API key's name, or call themselves
+  // administrator.
   const said = (
     <>
       {kind}
@@ -41,7 +42,7 @@ export function Actor({ keyid, names }: { readonly keyid: string; readonly names
   return <span>{said}</span>;
 }
 
-/** What something was done to. */
+/** The thing that something was done to. */
 export function ThingLink({ thing, names }: { readonly thing: Thing; readonly names: Names }) {
   const { type, id, name = names.get(id) } = thing;
   const shown =
@@ -90,14 +91,14 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
   }
 }
 
-/** What a record's ring is, by its action, and where it is shown. */
+/** The kind of a record's ring, judged by the action, and the ring's page. */
 export function ringOf(action: string, name: string): { readonly type: Thing['type']; readonly href: string } {
   if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
   if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transitRing', { name }) };
   return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 
-/** The page of all that the log has about a thing; undefined for what has no such page. */
+/** The page with all records about a thing; undefined if its kind has no such page. */
 export function subjectHref({ type, id, name }: Thing): string | undefined {
   if (type === 'keyring' || type === 'asym-keyring') {
     return name === undefined ? undefined : hrefTo('activityAbout', { kind: type, id: name.toLowerCase() });

@@ -1,5 +1,5 @@
-// Activity records are what is asked of the activity log: by which filters, the newest of a search up to a bound, for
-// charts and counts, and a tail that follows the log while somebody can see it.
+// Queries of the activity log: filters, the newest records up to a maximum for charts and counts, and a tail that
+// follows the log while the page is visible.
 
 import { useLayoutEffect } from 'hono/jsx/dom';
 import type { AnswerTo, CallOptions, Client, InputOf } from '../../client/client.ts';
@@ -10,23 +10,23 @@ import { type LoadPage, useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
-/** Of users and API keys, by their ids. */
+/** Names of users and API keys by their ids. */
 export type Names = ReadonlyMap<string, string>;
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
 type TypedFilters = Omit<ActivityFilters, 'exclude'>;
 
 interface Newest {
-  /** The newest first. */
+  /** Newest first. */
   readonly records: readonly ActivityRecord[];
-  /** Whether there are older ones that were not fetched. */
+  /** Whether there are older records that were not fetched. */
   readonly isCut: boolean;
 }
 
-/** The most that the appliance gives at a time. */
+/** Maximum page size of the appliance. */
 const pageSize = 10_000;
 
 interface NewestOptions extends CallOptions {
-  /** The most records to fetch. */
+  /** Maximum number of records to fetch. */
   readonly most: number;
 }
 
@@ -47,12 +47,15 @@ export async function newestActivity(
   }
 }
 
-/** What others report says nothing of what was done here. */
+/**
+ * The deed in a record's props; records from other programs never have one, since their props say nothing about this
+ * appliance.
+ */
 export function deedOfRecord({ props, reporter }: ActivityRecord): Deed {
   return deedOf(reporter === undefined ? props : {});
 }
 
-/** With what those were called that are gone by now, as far as the records say it. */
+/** Adds names found in the records, so that things deleted since still have theirs. */
 export function namesWith(names: Names, records: readonly ActivityRecord[]): Names {
   const known = new Map<string, string>();
   for (const record of records) {
@@ -67,8 +70,8 @@ export function namesWith(names: Names, records: readonly ActivityRecord[]): Nam
 }
 
 /**
- * Records that follow each other and say the same but for their times, the newest first in each group: what a program
- * does a thousand times over is read once.
+ * Groups consecutive records that differ only in their times, newest first in each group, so that a program's thousand
+ * repetitions read as one entry.
  */
 export function alikeTogether(records: readonly ActivityRecord[]): ActivityRecord[][] {
   const groups: ActivityRecord[][] = [];
@@ -86,25 +89,28 @@ export function alikeTogether(records: readonly ActivityRecord[]): ActivityRecor
 
 interface Source {
   readonly filters: ActivityFilters;
-  /** What of it is meant, where a filter cannot say it. */
+  /** Keeps only some of the records, where the API's filters cannot express it. */
   readonly only?: ((record: ActivityRecord) => boolean) | undefined;
 }
 
 interface Stream extends Source {
-  /** Fetched and not given yet, the newest first. */
+  /** Fetched but not yet returned, newest first. */
   readonly ahead: ActivityRecord[];
-  /** Of the page that comes next; undefined before the first. */
+  /** Cursor of the next page; undefined before the first. */
   cursor?: string | undefined;
   isOver: boolean;
 }
 
 const goesOn = 'more';
 
-/** Several searches as one list: each record once, the newest first. What it keeps between pages is its own. */
+/**
+ * Merges several searches into one list, newest first and without duplicates. The loader keeps its own state between
+ * pages.
+ */
 export function mergedActivity(searchActivity: Client['searchActivity'], sources: readonly Source[]) {
   let streams: Stream[] = [];
   let given = new Set<string>();
-  /** On its way out, in case a page that is needed does not come. */
+  /** Records collected for the current page; kept if a fetch fails, so that a retry loses none. */
   let next: ActivityRecord[] = [];
 
   const fill = async (stream: Stream, limit: number, signal: AbortSignal): Promise<void> => {
@@ -143,12 +149,12 @@ export function mergedActivity(searchActivity: Client['searchActivity'], sources
 const subjectKinds = ['account', 'apikey', 'asset', 'asym-keyring', 'keyring', 'user'] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
-/** Whether there is a page of all that the log has about one of these. */
+/** Whether there are pages with all records about this kind of thing. */
 export function isSubjectKind(text: string): text is SubjectKind {
   return subjectKinds.some((kind) => kind === text);
 }
 
-/** What the log has about one thing. A keyring's `id` is its name. */
+/** The searches that find all records about one thing. For a keyring, `id` is its name. */
 export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
   switch (kind) {
     case 'apikey':
@@ -164,7 +170,7 @@ export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
         const { object, objects = [] } = deedOfRecord(record);
         return [object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name);
       };
-      // Both kinds of rings may have the same name, and other things too.
+      // Both kinds of rings, and other things, may have the same name.
       const isItsKind = ({ action }: ActivityRecord): boolean =>
         action.startsWith('asym.') === isAsym && !action.startsWith('transit.');
       return [
@@ -200,7 +206,7 @@ export const activityFields = searchFields<Name, TypedFilters>({
   props: 'object',
 });
 
-/** Somebody's own reading of the log is in the log: it is left out unless they ask for it. */
+/** Leaves out the reader's own reads of the log, which are recorded too, unless the reader asks for them. */
 export function withoutOwn(filters: ActivityFilters, ownId: string | undefined, showsOwn: boolean): ActivityFilters {
   const isAskedFor = showsOwn || filters.action === ownReading;
   return ownId === undefined || isAskedFor ? filters : { ...filters, exclude: { keyid: ownId, action: ownReading } };
@@ -211,25 +217,27 @@ const ownReading = 'activity.read';
 export const actionNames: readonly string[] = [...ownActions].sort();
 
 export interface Tail {
-  /** The newest first. */
+  /** Newest first. */
   readonly records: readonly ActivityRecord[];
-  /** Of the last answer: what of it had not been there. */
+  /** Number of new records in the last response. */
   readonly added: number;
-  /** Whether records came faster than they were asked for, so that some between were not seen. */
+  /** Whether records came faster than they were fetched, so that some are missing. */
   readonly isGapped: boolean;
 }
 
 export const emptyTail: Tail = { records: [], added: 0, isGapped: false };
 
-/** Records are asked for again from this much before the newest: those written at the same time come in any order. */
+/**
+ * Each search starts this much (ms) before the newest record: records written at the same time may arrive in any order.
+ */
 const overlap = 5_000;
 
-/** Where the next search begins, in milliseconds since 1970; `given` until there is a record. */
+/** Start of the next search, in milliseconds since 1970; `given` until there is a record. */
 export function tailStart({ records }: Tail, given: number | undefined): number | undefined {
   return records.length === 0 ? given : Math.max(given ?? 0, newestTime(records) - overlap);
 }
 
-/** With the page of a search from `tailStart`, the newest first. `hasMore`: the page did not hold all of it. */
+/** Adds a page of a search from `tailStart`, newest first. `hasMore`: the page did not hold all results. */
 export function withPage(
   tail: Tail,
   page: readonly ActivityRecord[],
@@ -242,7 +250,10 @@ export function withPage(
   return { records, added: fresh.length, isGapped: tail.isGapped || (!hasCaughtUp && tail.records.length > 0) };
 }
 
-/** A record's own time may be one that a program gave it, in the future even; its id knows when it was written. */
+/**
+ * Time of the newest record, at most the time in its id: programs may give records a time of their own, even in the
+ * future, whereas the id tells when a record was written.
+ */
 function newestTime(records: readonly ActivityRecord[]): number {
   return records.reduce(
     (newest, { id, createdAt }) => Math.max(newest, Math.min(createdAt, idTime(id) ?? createdAt)),
@@ -260,17 +271,17 @@ interface TailOptions {
   readonly filters: ActivityFilters;
 }
 
-/** The most rows that are kept. */
+/** Maximum number of rows kept. */
 export const mostRows = 500;
 const mostAtATime = 200;
 const pollEvery = 2_000;
 const retryAfter = 10_000;
 
-/** Begins anew when the filters change, as JSON. */
+/** Follows the log; starts over when the filters (compared as JSON) change. */
 export function useTail({ api, filters }: TailOptions): Following {
   const [state, setState] = useState<Following>({ ...emptyTail, is: 'starting' });
 
-  // An effect that is run later might be run after the part is gone, and then nobody would stop it.
+  // A layout effect, since a normal one might start after unmount, when nothing would stop it.
   useLayoutEffect(() => {
     const stopped = new AbortController();
     void follow({ api, filters, signal: stopped.signal, tell: setState });

@@ -1,5 +1,4 @@
-// SubjectPage is all that the activity log has about one thing: what was done to it, and where it acts itself, what it
-// did.
+// SubjectPage shows all activity records about one thing: what was done to it and, if it acts itself, what it did.
 import { useMemo } from 'hono/jsx/dom';
 import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
@@ -28,7 +27,7 @@ const titles: Readonly<Record<SubjectKind, string>> = {
   user: 'User',
 };
 
-/** Beside what was done to it. */
+/** Wording for records other than those of changes to it. */
 const besides: Readonly<Record<SubjectKind, string>> = {
   account: ', and what its API keys did',
   apikey: ', and what was done with it',
@@ -82,7 +81,7 @@ function Subject({ api, session, kind, id }: SubjectProps) {
   );
 }
 
-/** What the thing was called when something was done to it. */
+/** The name of the thing in the newest of the records that has one. */
 function nameIn(records: readonly ActivityRecord[], id: string): string | undefined {
   const things = records.map((record) => deedOfRecord(record).object);
   return things.find((thing) => thing?.id === id && thing.name !== undefined)?.name;

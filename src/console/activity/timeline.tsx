@@ -1,4 +1,4 @@
-// Timeline is records of the activity log as sentences, day by day, and what can be done with those that are shown.
+// Timeline shows records of the activity log as sentences, grouped by day, with an export of the records shown.
 import type { Child } from 'hono/jsx/dom';
 import { saveAs } from '../files/saving.ts';
 import { hrefTo } from '../navigation.ts';
@@ -17,7 +17,7 @@ interface RecordsProps {
   readonly empty: string;
 }
 
-/** Page by page. */
+/** Records in pages. */
 export function Records({ list, names, empty }: RecordsProps) {
   const { items, is } = list;
   return (
@@ -29,7 +29,7 @@ export function Records({ list, names, empty }: RecordsProps) {
   );
 }
 
-/** Saves what is shown, and no more. */
+/** Saves the records shown, and no more. */
 export function Export({ records, names }: { readonly records: readonly ActivityRecord[]; readonly names: Names }) {
   const name = (): string => `activity-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`;
   const what = records.length === 1 ? 'the record' : `the ${countText(records.length)} records`;
@@ -51,14 +51,14 @@ export function Export({ records, names }: { readonly records: readonly Activity
 }
 
 interface TimelineProps {
-  /** For those who hear it. */
+  /** For screen readers. */
   readonly title: string;
-  /** The newest first. */
+  /** Newest first. */
   readonly records: readonly ActivityRecord[];
   readonly names: Names;
 }
 
-/** Records as sentences, day by day. */
+/** Records as sentences, grouped by day. */
 export function Timeline({ title, records, names }: TimelineProps) {
   const known = namesWith(names, records);
   const days = new Map<string, ActivityRecord[]>();
@@ -90,7 +90,7 @@ function dayOf(at: number): string {
 }
 
 interface EntryProps {
-  /** All alike, the newest first. */
+  /** Records that differ in time only, newest first. */
   readonly records: readonly ActivityRecord[];
   readonly names: Names;
 }
@@ -170,7 +170,7 @@ interface DidProps extends SaidProps {
   readonly outcome: Outcome;
 }
 
-/** `deleted the user ada`, `tried to log in` */
+/** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
   const words = reporter === undefined ? wordsOf(action) : undefined;
@@ -194,7 +194,7 @@ function Did({ record, names, outcome }: DidProps) {
 }
 
 interface WhatProps extends SaidProps {
-  /** Where the record names nothing. */
+  /** Text for records that name nothing. */
   readonly none: string;
 }
 
@@ -225,7 +225,7 @@ function What({ record, names, none }: WhatProps): Child {
 
 const mostDetails = 4;
 
-/** What changed, in words: names of fields and of flags, the first of them. */
+/** Changes in words: the first few names of fields and flags. */
 function detailsOf(record: ActivityRecord): string[] {
   const { changed = [], granted = [], revoked = [] } = deedOfRecord(record);
   const lists: readonly (readonly [title: string, names: readonly string[]])[] = [

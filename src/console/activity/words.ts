@@ -1,18 +1,18 @@
-// Words are what the actions of the activity log are called where people read it: `encrypted with`, and `encrypt with`
-// where somebody tried and it came to nothing. Actions of other programs have none, and stand as they are.
+// Wording of actions in the activity log: `encrypted with`, or `encrypt with` for attempts that did not succeed.
+// Actions of other programs have no wording and are shown as they are.
 import { resourceNames } from '../text.ts';
 import type { ActivityRecord } from './records.ts';
 
 interface Words {
-  /** What was done: `deleted`. */
+  /** Past tense of a completed action: `deleted`. */
   readonly past: string;
-  /** What somebody tried to do: `delete`. */
+  /** Base form, for an attempt: `delete`. */
   readonly base: string;
-  /** To what it is done where a record names nothing: `users`. Empty where the words are whole without. */
+  /** Object for records that name none: `users`. Empty if the wording needs no object. */
   readonly things: string;
 }
 
-/** Of several resources: past and base. */
+/** Operations that several resources share: past tense and base form. */
 const operations: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
     create: ['made', 'make'],
@@ -37,7 +37,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
   }),
 );
 
-/** Of one action: past, base, and nothing behind it. */
+/** Single actions whose wording needs no object: past tense and base form. */
 const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
     'activity.read': ['read the activity log', 'read the activity log'],
@@ -68,7 +68,7 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
   }),
 );
 
-/** Undefined where the action is none of the appliance's own. */
+/** The wording of an action; undefined if it is not one of the appliance's own. */
 export function wordsOf(action: string): Words | undefined {
   const whole = wholes.get(action);
   if (whole) return { past: whole[0], base: whole[1], things: '' };

@@ -1,4 +1,4 @@
-// ApikeyPage is one API key: what it is and may do; it switches it off and on, changes it and deletes it.
+// ApikeyPage shows one API key and its permissions; it enables, disables, changes or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { FieldProblems } from '../error-text.ts';
@@ -74,7 +74,7 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
               api={api}
               apiKey={found}
               onSave={async (values) => {
-                // The answer to a change tells what the key is, but for when it was changed.
+                // Reads the key again: the response to a change lacks the time of the change.
                 await api.updateApiKey({ op: 'merge', apikeyid: id, ...keyIn(values) });
                 answer.set(await api.getApiKey({ apikeyid: id }));
               }}
@@ -182,21 +182,22 @@ function About({ api, apiKey, onSave }: AboutProps) {
 interface DeleteKeyProps {
   readonly api: Client;
   readonly keyid: string;
-  /** Whether it can be asked first whose secret was given. */
+  /** Whether the secret's key can be looked up first. */
   readonly canCheck: boolean;
   readonly onClose: () => void;
   readonly onDeleted: () => void;
 }
 
 /**
- * The service deletes a key for whoever has its secret; without it a key can be disabled, which has the same effect.
+ * The service deletes a key only for callers with its secret; without it a key can be disabled, which has the same
+ * effect.
  */
 function DeleteKey({ api, keyid, canCheck, onClose, onDeleted }: DeleteKeyProps) {
   const remove = async (values: FormValues): Promise<void> => {
     if (values.text('keyid') !== keyid) throw new FieldProblems({ keyid: 'This is not the id of the key.' });
     const key = values.text('secret');
     if (canCheck) {
-      // Changes nothing, and answers which key the secret is of.
+      // Changes nothing; the response tells which key the secret belongs to.
       const found = await api.updateApiKeyBySecret({ op: 'merge', key });
       if (found.keyid !== keyid)
         throw new FieldProblems({ secret: `This is the secret of another key, ${found.keyid}.` });

@@ -1,5 +1,5 @@
-// ApikeysPage lists API keys: all, of an account, or of a ring; and tells whether one is valid. Tables of API keys
-// elsewhere take their columns from here.
+// ApikeysPage lists API keys (all, those of an account, or those for a ring) and checks whether a key is valid. Other
+// tables of API keys take their columns from here.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
@@ -41,7 +41,7 @@ export function ApikeysPage({ api, navigate, query }: PageProps) {
 interface ListProps {
   readonly api: PageProps['api'];
   readonly filter: KeyFilter;
-  /** UIDs by ids. */
+  /** UIDs by account id. */
   readonly uids: ReadonlyMap<string, string>;
 }
 
@@ -85,7 +85,7 @@ interface KeyFilter {
   readonly account: string;
   /** A ring's name. */
   readonly ring: string;
-  /** Also those that a wildcard lets in. */
+  /** Whether to include keys that a wildcard admits. */
   readonly wildcard: boolean;
 }
 
@@ -104,7 +104,7 @@ interface KeyFilterFormProps {
   readonly navigate: (href: string) => void;
 }
 
-/** Which API keys are listed: all, those of an account, or those that may use a ring. */
+/** Chooses the API keys to list: all, those of an account, or those that may use a ring. */
 function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
   const rings = useRingNames(api);
   return (
@@ -145,7 +145,7 @@ function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
 
 type Verdict = 'unasked' | 'valid' | 'invalid';
 
-/** The key is in its field alone, and the field is emptied once the answer is there. */
+/** The key exists only in its field, which is emptied once the response is there. */
 function ValidateKey({ api }: { readonly api: Client }) {
   const [verdict, setVerdict] = useState<Verdict>('unasked');
   const [turn, setTurn] = useState(0);

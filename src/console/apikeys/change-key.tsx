@@ -1,5 +1,4 @@
-// ChangeKey changes an API key in one of the three ways there are, and shows what it will come to before anything is
-// sent.
+// ChangeKey changes an API key in one of three ways, and shows the effect before anything is sent.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client, InputOf } from '../../client/client.ts';
@@ -20,7 +19,7 @@ import { type Difference, differences, operations } from './key-change.ts';
 interface ChangeKeyProps {
   readonly api: Client;
   readonly apiKey: SafeApiKey;
-  /** The flags of whoever changes it. */
+  /** Flags of the user who makes the change. */
   readonly mine: Readonly<Record<string, unknown>>;
   readonly onChanged: () => void;
   readonly onClose: () => void;
@@ -142,7 +141,7 @@ function named({ flags, props }: Removed): Given {
 interface PlannedChange {
   readonly flags: readonly Difference[];
   readonly props: readonly Difference[];
-  /** Where it moves. */
+  /** The account that the key moves to. */
   readonly accountId?: string;
   readonly input: InputOf<'updateApiKey'>;
 }
@@ -153,7 +152,7 @@ interface ConfirmChangeProps {
   readonly onClose: () => void;
 }
 
-/** What the change comes to, before it is made. */
+/** The effect of the change, shown before it is made. */
 function ConfirmChange({ planned, onConfirm, onClose }: ConfirmChangeProps) {
   const { flags, props, accountId } = planned;
   return (
@@ -208,7 +207,7 @@ interface NamesToRemoveProps extends Names {
   readonly onChange: (removed: Names) => void;
 }
 
-/** The flags and properties that are there, to be ticked for removal. */
+/** The key's flags and properties as checkboxes, to be ticked for removal. */
 function NamesToRemove({ flags, props, removed, onChange }: NamesToRemoveProps) {
   return (
     <div data-flags>

@@ -1,6 +1,5 @@
-// A key change is what an API key will be afterwards, by the rules of the three ways to change one, so that it can be
-// seen before it is sent; and when it ends and where it may come from, as people type them. Apart from the forms, so
-// that the rules are tested without a browser.
+// Previews the effect of the three ways to change an API key, and parses expiry times and addresses as people type
+// them. Separate from the forms, so that the rules are tested without a browser.
 
 import { canonicalBlock } from '../../model/addresses.ts';
 import { parseAge } from '../../model/ages.ts';
@@ -43,7 +42,7 @@ export function differences(before: Values, after: Values): Difference[] {
 
 type Typed<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: string };
 
-/** When a key ends: a date in UTC, an age from `now` on, or null where nothing is typed. Milliseconds since 1970. */
+/** Expiry of a key: a date in UTC, an age counted from `now`, or null if the text is empty. Milliseconds since 1970. */
 export function endIn(text: string, now: number): Typed<number | null> {
   if (text === '') return { value: null };
   const age = parseAge(text);
@@ -53,7 +52,7 @@ export function endIn(text: string, now: number): Typed<number | null> {
   return { problem: 'Give a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };
 }
 
-/** The same for a field. */
+/** Text for the expiry field. */
 export function endText(milliseconds: number | null): string {
   return milliseconds === null
     ? ''
@@ -63,7 +62,7 @@ export function endText(milliseconds: number | null): string {
         .replace(/(:00)?\.000Z$/, ' UTC');
 }
 
-/** Addresses and blocks, apart by blanks, commas or lines. */
+/** Addresses and blocks, separated by blanks, commas or line breaks. */
 export function addressesIn(text: string): Typed<string[]> {
   const given = text.split(/[\s,]+/).filter((part) => part !== '');
   const wrong = given.find((part) => canonicalBlock(part) === undefined);
@@ -71,7 +70,7 @@ export function addressesIn(text: string): Typed<string[]> {
   return { problem: `“${wrong}” is no IPv4 or IPv6 address, and no block of them such as 192.0.2.0/24.` };
 }
 
-/** What of a key says whether it lets in. */
+/** Whether a key admits requests. */
 export function stateOf(
   { active, expiresAt }: { readonly active: boolean; readonly expiresAt: number | null },
   now: number,

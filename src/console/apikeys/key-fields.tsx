@@ -1,5 +1,5 @@
-// KeyFields is what an API key is beside its flags, as it is typed: what people call it, when it ends, and where it may
-// come from. KeyName and Maker are how a key, and whoever made one, is named where it is shown.
+// KeyFields are the inputs of an API key other than its flags: its name, expiry and allowed addresses. KeyName and
+// Maker show a key and its creator.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
@@ -33,7 +33,7 @@ export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
   );
 }
 
-/** What is in `KeyFields`. */
+/** The values of `KeyFields`. */
 export function keyIn(values: FormValues) {
   const end = endIn(values.text('expiresAt'), Date.now());
   const addresses = addressesIn(values.exactly('allowedAddresses'));
@@ -42,7 +42,7 @@ export function keyIn(values: FormValues) {
   return { name: values.text('name'), expiresAt: end.value, allowedAddresses: addresses.value };
 }
 
-/** By its name, or where it has none by its id. */
+/** A key by its name, or by its id if it has none. */
 export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<SafeApiKey, 'keyid' | 'name'> }) {
   return (
     <a href={hrefTo('apikey', { id: keyid })} title={keyid}>
@@ -63,9 +63,9 @@ export function StateTag({ apiKey }: { readonly apiKey: Pick<SafeApiKey, 'active
 }
 
 interface MakerProps {
-  /** Of who made it: an API key, a user, or `local`. */
+  /** Id of the creator: an API key, a user, or `local`. */
   readonly id: string | null;
-  /** Of users and API keys by their ids, as far as they are known. */
+  /** Known names of users and API keys by their ids. */
   readonly names: ReadonlyMap<string, string>;
 }
 

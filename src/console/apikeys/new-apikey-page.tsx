@@ -1,4 +1,4 @@
-// NewApikeyPage makes an API key: whose it is, what it may do, and its secret, which is told once.
+// NewApikeyPage creates an API key: its account, its permissions, and its secret, which is shown once.
 import { FieldProblems } from '../error-text.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
@@ -84,7 +84,7 @@ interface SecretStepProps {
   readonly onDone: () => void;
 }
 
-/** The page is held until somebody says that they have the secret, which nobody can see again. */
+/** Holds the page until the user confirms having saved the secret, which is never shown again. */
 function SecretStep({ keyid, secret, onDone }: SecretStepProps) {
   const release = useHold();
   return (

@@ -1,4 +1,4 @@
-// AssetPage is one asset: its data, its parents and children as a graph, and deleting it.
+// AssetPage shows one asset: its data, and a graph of its parents and children. It also deletes it.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';

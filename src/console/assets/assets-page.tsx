@@ -1,4 +1,4 @@
-// AssetsPage lists assets, searched by all that they can be searched by, in the page's address.
+// AssetsPage lists assets, searched by filters that are kept in the page's address.
 import type { InputOf } from '../../client/client.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -87,7 +87,7 @@ function excerpt(data: object): string {
 
 interface AssetFilterFormProps {
   readonly fields: AssetFields;
-  /** With fields that make sense. */
+  /** Called with valid fields only. */
   readonly onSearch: (fields: AssetFields) => void;
   readonly clearHref: string;
 }

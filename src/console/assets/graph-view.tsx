@@ -1,5 +1,5 @@
-// GraphPanel shows the graph around an asset as SVG, parents above their children, each a link to its asset. It begins
-// with the asset and its parents, and grows by asking for the parents or children of any asset in it.
+// GraphPanel draws the graph around an asset as SVG, parents above children, each node a link to its asset. It starts
+// with the asset and its parents, and grows by fetching the parents or children of any node.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -34,14 +34,14 @@ interface GraphViewProps {
   readonly navigate: (href: string) => void;
 }
 
-/** Each node is a link to its asset. */
+/** The graph as SVG; each node is a link to its asset. */
 function GraphView({ graph, layout, current, navigate }: GraphViewProps) {
   const id = useId();
   const { nodes, edges, width, height } = layout;
   const frame = useRef<HTMLElement>(null);
   const at = nodes.find(({ node }) => node.id === current);
   useEffect(() => {
-    // Where there is no room for all, what the page is about is in the middle.
+    // If the graph does not fit, the page's asset is centred.
     const { current: element } = frame;
     if (!element || !at) return;
     element.scrollLeft = at.x + nodeWidth / 2 - element.clientWidth / 2;
@@ -107,7 +107,7 @@ function Node({ placed: { node, x, y }, isCurrent, navigate }: NodeProps) {
       aria-label={spoken(node, isCurrent)}
       aria-current={isCurrent ? 'page' : undefined}
       onClick={(event: MouseEvent) => {
-        // Links in SVG are not among those that the shell follows.
+        // The shell does not handle links within SVG.
         if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
         navigate(href);
@@ -139,7 +139,7 @@ interface GraphPanelProps {
   readonly navigate: (href: string) => void;
 }
 
-/** Children that are fetched at a time. */
+/** Number of children fetched at a time. */
 const childrenAtATime = 25;
 
 export function GraphPanel({ api, asset, canSearch, navigate }: GraphPanelProps) {

@@ -1,6 +1,5 @@
-// AssetGraph is a part of the graph of assets, around the one that somebody looks at: it grows by following parents and
-// children, up to a bound. A graph is never changed; each step gives a new one. GraphLayout says where its nodes and
-// edges are drawn.
+// The part of the asset graph around one asset: it grows by following parents and children, up to a maximum. Graphs are
+// immutable; each step returns a new one. GraphLayout gives the positions of nodes and edges.
 import { Graph, layout } from '@dagrejs/dagre';
 import type { AnswerTo } from '../../client/client.ts';
 import { shortId } from '../text.ts';
@@ -9,9 +8,9 @@ export type Asset = AnswerTo<'getAsset'>;
 
 export interface AssetNode {
   readonly id: string;
-  /** Undefined where it is named as a parent and cannot be read: deleted, most likely. */
+  /** Undefined if a child names it as parent but it cannot be read; most likely it was deleted. */
   readonly asset: Asset | undefined;
-  /** Whether those that name it as their parent were looked for, and whether there were more than were taken. */
+  /** Whether its children have been searched for: not yet, in part, or completely. */
   readonly children: 'unknown' | 'some' | 'all';
 }
 
@@ -19,7 +18,7 @@ export interface AssetGraph {
   readonly nodes: ReadonlyMap<string, AssetNode>;
 }
 
-/** More than this is neither legible nor quick to lay out. */
+/** Maximum number of nodes; more are neither legible nor quick to lay out. */
 export const mostNodes = 60;
 
 export function graphOf(asset: Asset): AssetGraph {
@@ -30,10 +29,7 @@ export function isFull({ nodes }: AssetGraph): boolean {
   return nodes.size >= mostNodes;
 }
 
-/**
- * With these parents of nodes that are there, as far as there is room; `unreadable` are ids of those that could not be
- * read.
- */
+/** Adds parents of existing nodes, as far as there is room; `unreadable` are ids of parents that could not be read. */
 export function withParents(graph: AssetGraph, found: readonly Asset[], unreadable: readonly string[]): AssetGraph {
   const added = [
     ...found.map((asset) => ({ id: asset.id, asset })),
@@ -53,7 +49,7 @@ export function withChildren(graph: AssetGraph, id: string, found: readonly Asse
   return { nodes: new Map(nodes).set(id, { ...node, children: isWhole ? 'all' : 'some' }) };
 }
 
-/** Ids of the parents of a node that are not in the graph. */
+/** Ids of a node's parents that are not in the graph. */
 export function unseenParents({ nodes }: AssetGraph, id: string): string[] {
   const parents = nodes.get(id)?.asset?.parents ?? [];
   return [...new Set(parents)].filter((parent) => !nodes.has(parent));
@@ -70,7 +66,7 @@ export function edgesOf({ nodes }: AssetGraph): AssetEdge[] {
   );
 }
 
-/** A name that the asset's data has for it, else the end of its id, which tells assets apart. */
+/** A name from the asset's data, or else the end of its id, which tells assets apart. */
 export function labelOf({ id, asset }: Pick<AssetNode, 'id' | 'asset'>): string {
   const names = ['name', 'title', 'displayName', 'filename', 'label'];
   for (const name of names) {
@@ -97,7 +93,7 @@ function grown({ nodes }: AssetGraph, added: readonly Pick<AssetNode, 'id' | 'as
 
 export interface PlacedNode {
   readonly node: AssetNode;
-  /** Of its upper left corner. */
+  /** Position of its upper left corner. */
   readonly x: number;
   readonly y: number;
 }
@@ -105,7 +101,7 @@ export interface PlacedNode {
 interface PlacedEdge {
   readonly parent: string;
   readonly child: string;
-  /** What the `d` of an SVG path takes. */
+  /** The `d` attribute of an SVG path. */
   readonly path: string;
 }
 
@@ -148,7 +144,7 @@ interface Point {
   readonly y: number;
 }
 
-/** A curve from the first point to the last that bends at those between. */
+/** A curve from the first point to the last, with bends at those between. */
 function pathOf(points: readonly Point[]): string {
   const [first, ...rest] = points.map(({ x, y }) => ({ x: Math.round(x), y: Math.round(y) }));
   const last = rest.pop();

@@ -1,4 +1,4 @@
-// DecryptPage decrypts a file of either version in the page, and says beforehand what the file says of itself.
+// DecryptPage decrypts a file of either version in the page, and shows beforehand what the file's header tells.
 import { type FileInspection, inspectFile } from '../../client/file-inspection.ts';
 import { type DecryptAnswer, decryptStream } from '../../client/file-streams.ts';
 import { hrefTo } from '../navigation.ts';
@@ -20,7 +20,7 @@ export function DecryptPage({ keeper }: PageProps) {
   const look = async (file: File | undefined): Promise<void> => {
     chosen.onFile(file);
     setInspected(undefined);
-    // Of what is no such file decrypting says so.
+    // If it is not an encrypted file, decrypting will report that.
     const told = file && (await inspectFile(file.stream(), file.size).catch(() => undefined));
     if (chosen.isFile(file)) setInspected(told);
   };
@@ -63,13 +63,13 @@ export function DecryptPage({ keeper }: PageProps) {
   );
 }
 
-/** By its id in HPKE. */
+/** KEM names by HPKE id. */
 const kemTexts: ReadonlyMap<number | undefined, string> = new Map([
   [0x20, kemText('x25519')],
   [0x647a, kemText('mlkem768-x25519')],
 ]);
 
-/** As `kms inspect` does, without asking the service. */
+/** The same facts as `kms inspect`, without asking the service. */
 function Inspected({ file: { fileVersion, headers, contentSize } }: { readonly file: FileInspection }) {
   const isSealed = fileVersion === 2;
   const isAlone = headers.length === 1;

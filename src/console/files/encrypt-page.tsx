@@ -1,5 +1,5 @@
-// EncryptPage encrypts a file in the page: to the public keys of keyrings, any one of which opens it, or with the
-// private key of one.
+// EncryptPage encrypts a file in the page: either to the public keys of keyrings, any one of which opens it, or with a
+// keyring's private key.
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { InputOf } from '../../client/client.ts';
 import { maxRings } from '../../client/file-format.ts';
@@ -174,7 +174,7 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
   );
 }
 
-/** What is known of the keyrings before anything is encrypted; what the service then answers has to be the same. */
+/** The keyrings' public keys before anything is encrypted; the service's response must match them. */
 function PublicKeys({ rings }: { readonly rings: readonly Shown[] }) {
   if (rings.length === 0) return null;
   return (
@@ -191,7 +191,7 @@ function PublicKeys({ rings }: { readonly rings: readonly Shown[] }) {
 
 type Shown = Pick<KeyRing, 'name' | 'publicKey'> & Partial<KeyRing>;
 
-/** `areNext`: nothing was encrypted to them yet. */
+/** `areNext`: nothing has been encrypted to them yet. */
 function Fingerprints({ rings, areNext }: { readonly rings: readonly Shown[]; readonly areNext?: boolean }) {
   return (
     <Facts
@@ -212,7 +212,7 @@ const rememberedWords = {
   changed: 'Changed: this browser encrypted to another public key of this keyring before.',
 } as const;
 
-/** In the storage of the page's origin, so that each tenant has its own: by name, the fingerprint at the last use. */
+/** Name in `localStorage`, which each tenant's origin has its own of; the value is the fingerprint at the last use. */
 const storedName = ({ name }: Shown): string => `kms-public-key.${name}`;
 
 function rememberedAs(ring: Shown): keyof typeof rememberedWords {
@@ -240,7 +240,9 @@ function changedKey(name: string): KmsError {
   });
 }
 
-/** Of any of which the flag is there. Throws `FieldProblems`. */
+/**
+ * Names of the chosen keyrings. Throws `FieldProblems` if a flag is missing, a name is repeated, or there are too many.
+ */
 function ringsIn(values: FormValues, { may }: Session): readonly string[] {
   const further = wordsIn(values.text('further'));
   const rings = [values.text('ring'), ...further];
@@ -262,7 +264,7 @@ function wordsIn(text: string): readonly string[] {
   return text.split(/[\s,]+/).filter((word) => word !== '');
 }
 
-/** With an asset that is updated, only what was given. */
+/** The asset in the form; for an update, only the fields that were filled in. */
 function assetIn(values: FormValues): AssetInput {
   const assetId = values.text('assetId');
   const parents = [...wordsIn(values.text('parents'))];

@@ -1,5 +1,5 @@
-// A file job is a file being encrypted or decrypted in the page: what is chosen for it, where its result goes, how far
-// it is, stopping it, and what came of it.
+// A file job encrypts or decrypts a file in the page: its input, its destination, progress, a way to stop it, and its
+// result.
 import { type Child, useEffect, useRef } from 'hono/jsx/dom';
 import { readPrivateKeys as keysIn, type RingPrivateKey } from '../../client/ring-keys.ts';
 import { FieldProblems, fileErrorText, isStopped } from '../error-text.ts';
@@ -24,14 +24,14 @@ interface FileStream<Answer> extends ReadableWritablePair<Uint8Array, Uint8Array
 
 interface FileJobInput<Answer> {
   readonly file: File;
-  /** Emptied when the job is over; none where the file is sealed to public keys. */
+  /** Wiped when the job ends; empty if the file is sealed to public keys. */
   readonly privateKey: readonly RingPrivateKey[];
-  /** Of what is saved. */
+  /** Name of the saved file. */
   readonly name: string;
   readonly stream: (signal: AbortSignal) => FileStream<Answer>;
 }
 
-/** `run` throws `FieldProblems` where the file cannot be worked on at all; whatever else comes of it is the state. */
+/** `run` throws `FieldProblems` if the job cannot start; any other result goes to the state. */
 export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Answer>) => Promise<void>] {
   const [job, setJob] = useState<FileJob<Answer>>({ is: 'idle' });
   const running = useRef<AbortController>(null);
@@ -71,7 +71,7 @@ export function wipe(keys: readonly RingPrivateKey[]): void {
 
 interface FileJobViewProps<Answer> {
   readonly job: FileJob<Answer>;
-  /** What is being done: `Encrypting`. */
+  /** Verb for the job, such as `Encrypting`. */
   readonly doing: string;
   readonly show: (answer: Answer) => Child;
 }
@@ -117,13 +117,13 @@ export function FileJobView<Answer>({ job, doing, show }: FileJobViewProps<Answe
   }
 }
 
-/** To leave the page would end the job. */
+/** Holds the page, since leaving it would end the job. */
 function Hold() {
   useHold();
   return null;
 }
 
-/** Says beforehand where this browser cannot write files of any size. */
+/** Warns beforehand if this browser cannot write files of any size. */
 export function MemoryNote() {
   if (writesToDisk()) return null;
   return (
@@ -141,7 +141,7 @@ interface PrivateKeyFieldsProps {
   readonly onFile: (file: File | undefined) => void;
 }
 
-/** The private key of a ring, from a file or pasted. It stays in its fields and in the memory of this page. */
+/** A ring's private key, from a file or pasted. It stays in its fields and in the memory of this page. */
 export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, onFile }: PrivateKeyFieldsProps) {
   return (
     <fieldset data-plain-fieldset>
@@ -155,7 +155,7 @@ export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, 
           hint="As it was saved when the keyring was made."
           onFile={onFile}
         />
-        {/* Several pairs fit; of a very long line the browser, which shows dots for it, would take a minute. */}
+        {/* Room for several key pairs; a browser would take a minute to mask a very long line. */}
         <TextArea name="privateKey" label="Or pasted" rows={3} isCode most={20_000} />
       </div>
     </fieldset>
@@ -165,15 +165,15 @@ export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, 
 interface Chosen extends Pick<ChosenKey, 'onKeyFile'> {
   /** For the field `file`. */
   readonly onFile: (file: File | undefined) => void;
-  /** Whether it is still the one that is chosen. */
+  /** Whether this file is still the chosen one. */
   isFile(file: File | undefined): boolean;
-  /** Throws `FieldProblems`. */
+  /** The chosen file. Throws `FieldProblems` if there is none. */
   readFile(): File;
-  /** With the ring's private keys. Throws `FieldProblems`. */
+  /** The file and the ring's private keys. Throws `FieldProblems`. */
   read(values: FormValues): Promise<Pick<FileJobInput<unknown>, 'file' | 'privateKey'>>;
 }
 
-/** The file to be worked on and the private key for it. */
+/** The file to work on and the private key for it. */
 export function useChosen(): Chosen {
   const file = useRef<File>(null);
   const { onKeyFile, readPrivateKeys } = useChosenKey();
@@ -200,14 +200,14 @@ export function useChosen(): Chosen {
 interface ChosenKey {
   /** For `PrivateKeyFields`. */
   readonly onKeyFile: (file: File | undefined) => void;
-  /** None where neither a file was chosen nor a key pasted. Throws `FieldProblems`. */
+  /** Empty if neither a file was chosen nor a key pasted. Throws `FieldProblems`. */
   readPrivateKeys(values: FormValues): Promise<readonly RingPrivateKey[]>;
 }
 
-/** A key file is small; anything larger was chosen by mistake. */
+/** Key files are small; a larger one was chosen by mistake. */
 const largestKeyFile = 16 * 1024;
 
-/** The private keys of a ring, to be emptied by whoever reads them. */
+/** A ring's private keys; the caller that reads them wipes them. */
 export function useChosenKey(): ChosenKey {
   const keyFile = useRef<File>(null);
   return {

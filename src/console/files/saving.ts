@@ -1,14 +1,13 @@
-// Saving is where the bytes of a file go that is made in the browser: straight to the disk where the browser lets a
-// page do that, else into memory and from there to the downloads. Either way nothing is left of a file that was not
-// finished.
+// Saves files that are made in the browser: straight to disk if the browser allows it, else through memory to the
+// downloads folder. Either way an unfinished file leaves nothing behind.
 
 interface Destination {
   readonly writable: WritableStream<Uint8Array>;
-  /** To be called once everything is written: what to tell of where it went. */
+  /** To be called once everything is written; returns a text on where the file went. */
   readonly done: () => string;
 }
 
-/** What a browser is trusted to hold in memory for one file. */
+/** Maximum bytes of one file that are held in memory. */
 export const mostInMemory = 512 * 1024 * 1024;
 
 interface PickerWindow {
@@ -21,8 +20,8 @@ export function writesToDisk(): boolean {
 }
 
 /**
- * Asks where to, where the browser can. Has to be called when somebody has just clicked. Rejects with an `AbortError`
- * where they chose nothing.
+ * Asks for a destination if the browser can. Must be called right after a click. Rejects with an `AbortError` if none
+ * is chosen.
  */
 export async function destinationFor(name: string): Promise<Destination> {
   const { showSaveFilePicker } = window as PickerWindow; // as above
@@ -57,11 +56,11 @@ interface TransferOptions {
   readonly through: ReadableWritablePair<Uint8Array, Uint8Array>;
   readonly destination: Destination;
   readonly signal: AbortSignal;
-  /** Told the bytes of the file that have been read, not more often than is seen. */
+  /** Called with the number of bytes read so far, no more often than the screen can show. */
   readonly onProgress: (read: number) => void;
 }
 
-/** Resolves with what to tell of where the file went. Rejects with what went wrong, and then nothing is left. */
+/** Resolves with a text on where the file went. If it rejects, nothing is left behind. */
 export async function transfer({ file, through, destination, signal, onProgress }: TransferOptions): Promise<string> {
   await file.stream().pipeThrough(counting(onProgress)).pipeThrough(through).pipeTo(destination.writable, { signal });
   return destination.done();
@@ -88,18 +87,18 @@ function counting(onProgress: (read: number) => void): TransformStream<Uint8Arra
   });
 }
 
-/** What an encrypted file is called. */
+/** Name of the encrypted file. */
 export function encryptedName(name: string): string {
   return `${name}.kms`;
 }
 
-/** What the content of an encrypted file is called. */
+/** Name of the decrypted file. */
 export function decryptedName(name: string): string {
   const without = name.replace(/\.kms$/i, '');
   return without !== name && without !== '' ? without : `${name}.decrypted`;
 }
 
-/** Gives the browser a file to keep. */
+/** Downloads content as a file. */
 export function saveAs(fileName: string, content: string | Blob): void {
   const blob = typeof content === 'string' ? new Blob([content], { type: 'application/octet-stream' }) : content;
   const url = URL.createObjectURL(blob);
@@ -107,6 +106,6 @@ export function saveAs(fileName: string, content: string | Blob): void {
   link.href = url;
   link.download = fileName;
   link.click();
-  // The browser has taken hold of it by then.
+  // By then the browser has opened the URL.
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }

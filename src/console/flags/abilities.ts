@@ -1,11 +1,11 @@
-// Abilities are what a set of permission flags lets its holder do, as a sentence in words. It is made from the flags
-// alone, so it is as true of a set that somebody ticked together as of one that a preset filled in.
+// Describes a set of permission flags in a sentence. The text is made from the flags alone, so it is as true of a
+// custom set as of a preset.
 import { resourceNames } from '../text.ts';
 import { draftOf, flagGroups, wildcard } from './draft.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
-/** `encrypt and decrypt with the keyring payroll` */
+/** A clause such as `encrypt and decrypt with the keyring payroll`. */
 interface Clause {
   readonly verbs: string;
   readonly target: string;
@@ -17,7 +17,7 @@ const things: ReadonlyMap<string, string> = new Map([
   ['system', 'the appliance'],
 ]);
 
-/** What operations are called that are not called by their names. */
+/** Verbs for operations whose names are not used as they are. */
 const verbs: Readonly<Record<string, string>> = {
   create: 'make',
   update: 'change',
@@ -30,13 +30,13 @@ const verbs: Readonly<Record<string, string>> = {
   'system.backup': 'back up',
 };
 
-/** What is done with a ring rather than to it. */
+/** Operations done with a ring instead of to it. */
 const uses: readonly string[] = ['encrypt', 'decrypt', 'rewrap', 'sign'];
 
-/** Names of rings in one clause; the rest are counted. */
+/** Maximum number of ring names in a clause; the rest are counted. */
 const mostRings = 4;
 
-/** Flags that let their holder give what they have to others, by what they let them make or change. */
+/** Flags whose holder can pass on their own flags, through the users or keys that they create or change. */
 const passers = ['user.create', 'user.update', 'user.invite', 'apikey.create', 'apikey.update'];
 
 export function abilitiesText(flags: Flags): string {
@@ -123,7 +123,7 @@ function verbOf(resource: string, name: string): string {
   return verbs[`${resource}.${name}`] ?? verbs[name] ?? name;
 }
 
-/** What is done to several things is said once. */
+/** Merges the targets of the same verbs. */
 function clausesText(clauses: readonly Clause[]): string {
   const targets = new Map<string, string[]>();
   for (const { verbs, target } of clauses) targets.set(verbs, [...(targets.get(verbs) ?? []), target]);
@@ -131,7 +131,7 @@ function clausesText(clauses: readonly Clause[]): string {
   return texts.join('; ');
 }
 
-/** `a, b and c` */
+/** A list such as `a, b and c`. */
 function listText(texts: readonly string[]): string {
   const last = texts.at(-1) ?? '';
   return texts.length < 2 ? last : `${texts.slice(0, -1).join(', ')} and ${last}`;

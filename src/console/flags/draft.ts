@@ -1,6 +1,5 @@
-// FlagDraft is permission flags while they are being edited: what is chosen from the table, by resource, rows for
-// rings, and names outside the table. What comes out is the flat object that the API takes. A draft is never changed;
-// each edit gives a new one.
+// FlagDraft holds permission flags while they are edited: choices from the table by resource, rows for rings, and names
+// outside the table. It yields the flat object that the API takes. Drafts are immutable; each edit returns a new one.
 import {
   type FlagEntry,
   flagTable,
@@ -21,7 +20,7 @@ export interface RingRow {
   readonly operations: readonly string[];
 }
 
-/** A name as it stands: one that a program keeps for itself, or one of the table that is not granted. */
+/** A flag by name: one that a program defines for itself, or one of the table that is not granted. */
 export interface OtherRow {
   readonly name: string;
   readonly granted: boolean;
@@ -63,7 +62,7 @@ export function draftOf(flags: Readonly<Record<string, unknown>>): FlagDraft {
 }
 
 export function flagsOf({ plain, rings, others }: FlagDraft): FlagValues {
-  // A map first: names are whatever people type, `__proto__` too.
+  // A map first, since a typed name may be `__proto__`.
   const flags = new Map<string, boolean>();
   for (const { name, granted } of others) if (name !== '') flags.set(name, granted);
   for (const name of plain) flags.set(name, true);
@@ -91,12 +90,12 @@ export function withOperation(row: RingRow, operation: string, granted: boolean)
   return { ...row, operations: granted ? [...rest, operation] : rest };
 }
 
-/** Without the row where there is none to put in its place; behind the last where there was none. */
+/** Replaces the row, removes it if `row` is undefined, or appends it if `index` is past the end. */
 function replaced<T>(rows: readonly T[], index: number, row: T | undefined): T[] {
   return row === undefined ? rows.toSpliced(index, 1) : rows.toSpliced(index, 1, row);
 }
 
-/** What keeps a row from being sent; undefined when nothing does. */
+/** Why a row cannot be sent; undefined if it can. */
 export function ringProblem({ ring }: RingRow): string | undefined {
   const name = ring.trim();
   if (name === '') return "Type the keyring's name, or choose all keyrings.";
@@ -113,7 +112,7 @@ export function otherProblem({ name }: OtherRow): string | undefined {
   return name.length > maxFlagLength ? `A flag has at most ${maxFlagLength} characters.` : undefined;
 }
 
-/** What to know about a row that can be sent all the same. */
+/** A warning about a row that can be sent all the same. */
 export function otherWarning({ name, granted }: OtherRow): string | undefined {
   if (otherProblem({ name, granted }) !== undefined) return undefined;
   if (!isKnownFlag(name)) {
@@ -124,13 +123,13 @@ export function otherWarning({ name, granted }: OtherRow): string | undefined {
   return granted ? undefined : 'Kept as not granted: it lets nobody in.';
 }
 
-/** Problems of the whole draft: nothing is sent while there is one. */
+/** All problems of the draft; nothing is sent while there are any. */
 export function draftProblems({ rings, others }: FlagDraft): string[] {
   const ofRings = rings.filter((row) => row.operations.length > 0).map(ringProblem);
   return [...ofRings, ...others.map(otherProblem)].filter((problem) => problem !== undefined);
 }
 
-/** What a set of flags grants, in words: for a list that nobody has to decode. */
+/** Description of what a flag grants; undefined for unknown flags. */
 export function grantOf(flag: string): string | undefined {
   const lower = flag.toLowerCase();
   if (lower === wildcard) return 'everything';
@@ -153,7 +152,7 @@ export function grantOf(flag: string): string | undefined {
 }
 
 export interface FlagOperation {
-  /** What the flag's name ends with; `*` for all operations. */
+  /** Last part of the flag's name; `*` for all operations. */
   readonly name: string;
   readonly grants: string;
 }
@@ -162,9 +161,9 @@ export interface FlagOperation {
 export interface FlagGroup {
   readonly resource: string;
   readonly title: string;
-  /** Operations that concern no one ring. */
+  /** Operations that are not about a single ring. */
   readonly plain: readonly FlagOperation[];
-  /** Operations on one ring; none where the resource has no rings. */
+  /** Operations on one ring; empty if the resource has no rings. */
   readonly ofRing: readonly FlagOperation[];
 }
 
@@ -205,7 +204,7 @@ function groupsOf(table: readonly FlagEntry[]): FlagGroup[] {
   }));
 }
 
-/** The true flags that grant something on the ring, in lower case, sorted. */
+/** The granted flags that concern the ring, in lower case and sorted. */
 export function ringFlags(flags: Readonly<Record<string, unknown>>, ring: string): string[] {
   return Object.entries(flags)
     .filter(([, granted]) => granted === true)
@@ -214,7 +213,7 @@ export function ringFlags(flags: Readonly<Record<string, unknown>>, ring: string
     .sort();
 }
 
-/** Whether one of the flags has the ring's own name in it: such a key is in the way of a deletion. */
+/** Whether one of the flags names the ring itself; such a key prevents the ring's deletion. */
 export function namesRing(flags: readonly string[], ring: string): boolean {
   return flags.some((flag) => isOf(flag, ring));
 }

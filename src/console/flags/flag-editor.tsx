@@ -1,5 +1,5 @@
-// FlagEditor chooses permission flags from the table of them: by resource, for one ring or all, and by name where a
-// program has flags of its own. What the person at the screen may not grant is shown and cannot be chosen.
+// FlagEditor chooses permission flags: from the table, by resource, for one ring or all; and by name, for a program's
+// own flags. Flags that the user may not grant are shown but cannot be chosen.
 import { useId } from 'hono/jsx/dom';
 import { type Flags, parseFlags } from '../../model/flags.ts';
 import { Button } from '../parts/button.tsx';
@@ -27,9 +27,9 @@ import { presetDraft, presets } from './presets.ts';
 interface FlagEditorProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
-  /** The flags of whoever is choosing. */
+  /** Flags of the user who chooses. */
   readonly mine: Readonly<Record<string, unknown>>;
-  /** Names of rings to propose, where they are known. */
+  /** Names of rings to suggest, if known. */
   readonly rings?: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
 
 type PresetsProps = Pick<FlagEditorProps, 'draft' | 'onChange'> & { readonly coverage: Flags };
 
-/** What the editor can be filled with, and what the flags as they are now come to. */
+/** The presets that fill the editor, and a summary of the current flags. */
 function Presets({ draft, onChange, coverage }: PresetsProps) {
   const unnamed = draft.rings.filter((row) => row.operations.length > 0 && ringProblem(row) !== undefined);
   const named = { ...draft, rings: draft.rings.filter((row) => !unnamed.includes(row)) };
@@ -88,7 +88,7 @@ function Presets({ draft, onChange, coverage }: PresetsProps) {
   );
 }
 
-/** What `*` comes to, beside its box. */
+/** The text beside the box for `*`. */
 const everything = [
   'everything: all that there is and can be done here, and whatever is made later or comes with a newer version.',
   'Its holder can let others do it too',
@@ -99,7 +99,7 @@ interface GroupProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
   readonly coverage: Flags;
-  /** The id of the list of rings' names. */
+  /** Id of the datalist of ring names. */
   readonly names: string;
 }
 
@@ -143,11 +143,11 @@ interface RingFlagsProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
   readonly coverage: Flags;
-  /** The id of the list of rings' names. */
+  /** Id of the datalist of ring names. */
   readonly names: string;
 }
 
-/** Rows of operations granted on one ring, or on all: the ring by name, the operations by ticking. */
+/** Rows of operations granted on one ring or on all: the ring is typed, the operations are ticked. */
 function RingFlags({ resource, operations, draft, onChange, coverage, names }: RingFlagsProps) {
   const rows = draft.rings.map((row, index) => ({ row, index })).filter(({ row }) => row.resource === resource);
   return (
@@ -251,8 +251,8 @@ interface OtherFlagsProps {
 }
 
 /**
- * Flags by name: those that programs keep for themselves, and those of the table that are set to false. Both are kept
- * and let nobody in here.
+ * Flags by name: those that programs define for themselves, and those of the table that are set to false. Both are
+ * kept, and grant nothing here.
  */
 function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
   return (
@@ -331,12 +331,12 @@ interface FlagChoiceProps {
   readonly flag: string;
   readonly grants: string;
   readonly checked: boolean;
-  /** Why it cannot be chosen; undefined where it can. */
+  /** Why it cannot be chosen; undefined if it can. */
   readonly reason: string | undefined;
   readonly onChange: (granted: boolean) => void;
 }
 
-/** One flag of the table as a box to tick, with what it grants and, where it cannot be granted, why. */
+/** A checkbox for a flag of the table, with what it grants and, if it cannot be granted, why. */
 function FlagChoice({ flag, grants, checked, reason, onChange }: FlagChoiceProps) {
   const id = useId();
   const isLocked = reason !== undefined;
@@ -358,7 +358,7 @@ function FlagChoice({ flag, grants, checked, reason, onChange }: FlagChoiceProps
   );
 }
 
-/** Why the flag cannot be granted by somebody with these flags. */
+/** Why a user with these flags cannot grant the flag. */
 function lacking(coverage: Flags, flag: string): string | undefined {
   return coverage.covers(flag) ? undefined : 'You do not have this flag yourself.';
 }

@@ -1,10 +1,10 @@
-// FlagList says what each of some permission flags grants; FlagSummary is the same in short, for a table.
+// FlagList describes what each flag grants; FlagSummary is the short form for tables.
 import { abilitiesText } from './abilities.ts';
 import { grantOf } from './draft.ts';
 
 interface FlagListProps {
   readonly flags: Readonly<Record<string, unknown>>;
-  /** In place of an empty list. */
+  /** Text for an empty list. */
   readonly none?: string;
 }
 

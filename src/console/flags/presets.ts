@@ -1,10 +1,9 @@
-// Presets are sets of permission flags that are usually wanted: what the flag editor is filled with, to be changed from
-// there.
+// Presets are common sets of permission flags that fill the flag editor as a starting point.
 import { draftOf, type FlagDraft, type RingRow, wildcard } from './draft.ts';
 
 interface Preset {
   readonly name: string;
-  /** Operations on the keyrings that are chosen. */
+  /** Operations on the chosen keyrings. */
   readonly ofChosen?: readonly string[];
   readonly flags?: readonly string[];
 }
@@ -52,8 +51,8 @@ export const presets: readonly Preset[] = [
 ];
 
 /**
- * The keyrings that were named already stay chosen, and flags by name stay as they are. All keyrings are for who ticks
- * that on purpose.
+ * Applies a preset. Keyrings already named stay chosen, and flags by name are kept. Presets for chosen keyrings never
+ * select all keyrings: that has to be ticked on purpose.
  */
 export function presetDraft({ ofChosen, flags = [] }: Preset, before: FlagDraft): FlagDraft {
   const { plain, rings } = draftOf(Object.fromEntries(flags.map((flag) => [flag, true])));

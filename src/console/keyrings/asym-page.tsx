@@ -1,5 +1,5 @@
-// AsymPage is the asym service: making a ring, rotating one, reading a key. The API has no list of rings, so that all
-// is by name.
+// AsymPage is for the asym service: it creates a ring, rotates one, or reads a key. The API has no list of these rings,
+// so everything is done by name.
 import type { AsymKey } from '../../api/asym.ts';
 import { privateKeyPem } from '../../client/ring-keys.ts';
 import type { PageProps } from '../page.ts';

@@ -1,5 +1,5 @@
-// KeyringKeys are the keys that a keyring has had, the oldest first, and what each was asked for: what shows that an
-// old one is needed no more.
+// KeyringKeys lists the keys of a keyring, oldest first, with their uses, which show when an old key is no longer
+// needed.
 import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
@@ -86,7 +86,7 @@ interface UsesProps {
   readonly names: Names;
 }
 
-/** What was done with a key of late, and by whom at last; or since when nothing was. */
+/** Recent uses of a key and its last user, or the time since which it was not used. */
 function Uses({ usage, kind, names }: UsesProps) {
   if (!usage) return <span data-quiet>not known</span>;
   const [at, by] =

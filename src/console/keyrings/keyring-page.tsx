@@ -1,4 +1,4 @@
-// KeyringPage is one keyring: what is known of it, its settings, its keys and who uses it; it rotates and deletes it.
+// KeyringPage shows one keyring with its settings, keys and users; it rotates or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -82,9 +82,7 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
 
 const mostNamed = 5;
 
-/**
- * Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined where this user may not see them.
- */
+/** Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined if this user may not see them. */
 async function whoUses(api: Client | undefined, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
   const advice = 'Disable them, or take the flags that name the keyring from them.';
@@ -105,7 +103,7 @@ interface KeyringUsersProps {
   readonly name: string;
 }
 
-/** API keys whose flags name the keyring, and those that a wildcard lets in. */
+/** API keys whose flags name the keyring, and those that a wildcard admits. */
 function KeyringUsers(props: KeyringUsersProps) {
   const lacks = useLack('apikey.read');
   return (

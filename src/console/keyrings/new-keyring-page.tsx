@@ -1,5 +1,5 @@
-// NewKeyringPage makes a keyring. Its key pair is made here, in the browser: the public half goes to the appliance, the
-// private half to whoever makes the ring, and nowhere else.
+// NewKeyringPage creates a keyring. Its key pair is generated in the browser: the public key goes to the appliance, and
+// the private key to the user and nowhere else.
 import type { Child } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
@@ -121,26 +121,26 @@ interface PrivateKeyStepProps {
   readonly ring: { readonly name: string; readonly displayName: string };
   /** PEM. */
   readonly privateKey: string;
-  /** Of which ring it is, where it comes from, and what happens next, in words. */
+  /** Text on which ring it belongs to, where it comes from, and what happens next. */
   readonly told: Child;
   readonly fileName?: string;
-  /** Of the rings that the command `kms` keeps private keys of. */
+  /** The folder in which the command `kms` looks for the private key. */
   readonly folder?: 'rings' | 'asym';
   readonly action?: string;
-  /** What the saved key allows to be done now. Throws what the appliance answered: then the key is still shown. */
+  /** The action that the saved key allows. If it throws, the key stays on screen. */
   readonly work?: () => Promise<void>;
   readonly onDone: () => void;
-  /** Where nothing is made yet, it need not be. */
+  /** Present while nothing has been created yet, so that the user can cancel. */
   readonly onCancel?: () => void;
 }
 
-/** By which `kms` tells the keys of several appliances apart; it shows it with `kms status`. */
+/** The appliance's id, by which `kms` separates keys of several appliances; `kms status` shows it. */
 async function applianceId(signal: AbortSignal): Promise<string> {
   const body: unknown = await (await fetch(`${baseUrl}/readyz`, { signal })).json();
   return isJsonObject(body) && typeof body.appliance === 'string' ? body.appliance : '…';
 }
 
-/** A private key that nobody else has: it has to be saved before one goes on. */
+/** Shows a private key of which this is the only copy; it has to be saved before the user can go on. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
   const { ring, privateKey, told, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
   const { work, onDone, onCancel } = props;
@@ -193,7 +193,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
   );
 }
 
-/** Of one that is for a ring that is made. */
+/** Text for the private key of a ring that has been created. */
 export function ToldOfNew({ name, origin }: { readonly name: string; readonly origin: string }) {
   return (
     <>

@@ -1,5 +1,5 @@
-// RingList is the page of all rings of a kind, searched by name while one types, and of those that were deleted and can
-// still be brought back: the one that was deleted just now, as the page's address says, and all of them.
+// RingList lists all rings of a kind, with a search box, and the deleted ones that can still be restored: the one just
+// deleted, which the page's address names, and a list of all.
 import type { Child } from 'hono/jsx/dom';
 import { consolePages } from '../../api/console-pages.ts';
 import { hrefTo } from '../navigation.ts';
@@ -26,14 +26,14 @@ interface ListedRing extends RingTraits {
 interface RingListProps<Ring extends ListedRing> extends Pick<PageProps, 'navigate' | 'query'> {
   readonly kind: RingKind;
   readonly lead: Child;
-  /** With the whole. */
+  /** Actions of the whole page. */
   readonly actions?: Child;
-  /** Between its name and when it was made. */
+  /** Between the name and the creation time. */
   readonly columns: readonly Column<Ring>[];
   readonly load: LoadPage<Ring>;
   readonly loadDeleted: LoadPage<Ring>;
   readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
-  /** Where there is none. */
+  /** Shown if there are no rings. */
   readonly empty: Child;
 }
 
@@ -82,7 +82,7 @@ async function bringBack({ kind, navigate, restore }: DeletedProps, id: string):
   navigate(hrefTo(kind.page, { name: ring.name }));
 }
 
-/** Where the address says that a ring was deleted just now. */
+/** Offers to restore a ring just deleted, if the address names one. */
 function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'>) {
   const id = query.get('deleted');
   const name = query.get('name');
@@ -106,7 +106,7 @@ function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'
   );
 }
 
-/** Nobody looks into it each time: it is asked for when it is opened. */
+/** Deleted rings; fetched only when opened, as they are seldom looked at. */
 function Bin(rings: DeletedProps) {
   const [isOpen, setOpen] = useState(false);
   const noun = nounOf(rings.kind);

@@ -1,5 +1,5 @@
-// RingPage is what the pages of single rings have in common, whoever holds their keys: what is done with a ring as a
-// whole, its deletion, and how its settings are changed.
+// RingPage is the common frame of pages about a single ring, in client or server custody: actions on the ring as a
+// whole, its deletion, and how its settings are edited.
 import type { Child } from 'hono/jsx/dom';
 import { consolePages } from '../../api/console-pages.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
@@ -15,7 +15,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { type Answer, useAction, useState } from '../parts/state.ts';
 import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 
-/** What their flags begin with, and their pages. */
+/** Kinds of rings: the prefix of their flags, and their pages. */
 export const ringKinds = {
   keyring: { flags: 'keyring', page: 'keyring', list: 'keyrings' },
   transit: { flags: 'transit', page: 'transitRing', list: 'transit' },
@@ -42,16 +42,16 @@ const custodies = {
 
 interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly kind: RingKind;
-  /** As the address has it. */
+  /** Name as in the address. */
   readonly name: string;
   readonly answer: Answer<{ readonly ring: Ring }>;
-  /** What else can be done with it. */
+  /** Further actions. */
   readonly actions?: (ring: Ring) => Child;
-  /** Answers what to tell of it. */
+  /** Resolves with a text for the user. */
   readonly rotate: () => Promise<string>;
   readonly mayBeDeleted?: (ring: Ring) => boolean;
   readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
-  /** What is so from its deletion on. */
+  /** The effect of its deletion. */
   readonly loss: string;
   readonly facts: (ring: Ring) => readonly Fact[];
   readonly show: (ring: Ring) => Child;
@@ -157,10 +157,10 @@ export function RingSettings({ kind, name, onSave, fields, shown }: RingSettings
 
 export type FieldReader = ReturnType<typeof fieldReader>;
 
-/** Milliseconds. */
+/** Minimum rotation age in milliseconds. */
 const leastAge = 3_600_000;
 
-/** Reads fields, and notes what is wrong with any of them. `check` throws that. */
+/** Reads fields and collects problems, which `check` throws. */
 function fieldReader(values: FormValues) {
   const problems: Record<string, string> = {};
   const note = (name: string, problem: string): void => {
@@ -177,7 +177,7 @@ function fieldReader(values: FormValues) {
       note(name, `This has to be a whole number ${range}.`);
       return least;
     },
-    /** Seconds; null where nothing was typed. */
+    /** Seconds; null if the field is empty. */
     rotateAfter(): number | null {
       const text = values.text('rotateAfter');
       if (text === '') return null;
@@ -193,13 +193,13 @@ function fieldReader(values: FormValues) {
 
 interface AgeFieldProps {
   readonly label: string;
-  /** What happens at that age. */
+  /** The effect of reaching that age. */
   readonly hint: string;
   /** Seconds. */
   readonly value: number | null;
 }
 
-/** The age at which a ring rotates by itself. */
+/** Input for the age at which a ring rotates by itself. */
 export function AgeField({ label, hint, value }: AgeFieldProps) {
   return (
     <Field
@@ -211,7 +211,7 @@ export function AgeField({ label, hint, value }: AgeFieldProps) {
   );
 }
 
-/** `age` in seconds. */
+/** Text for an age in seconds. */
 export function servesFor(age: number | null): string {
   return age === null ? 'any time' : ageText(age * 1000);
 }

@@ -1,5 +1,5 @@
-// TangPage lists the key pairs by which machines unlock their disks with Tang: it makes the next one, and deletes those
-// that were rotated. Who may ask for an unlocking, and where, is said when the service is started.
+// TangPage lists the Tang key pairs with which machines unlock their disks; it creates the next pair and deletes
+// rotated ones. The allowed addresses and the listener are options of the service's start.
 import type { TangPair } from '../../api/tang.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -12,7 +12,7 @@ import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Time } from '../parts/values.tsx';
 
 export function TangPage({ api }: PageProps) {
-  // At most 100, all at once.
+  // At most 100, fetched at once.
   const list = useList(async (_page, signal) => {
     const { pairs } = await api.listTangPairs({}, { signal });
     return { data: pairs, pagination: { hasMore: false } };

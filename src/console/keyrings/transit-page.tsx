@@ -1,4 +1,4 @@
-// TransitPage lists the rings whose keys the service holds. They are made by the software that uses them, and by
+// TransitPage lists the rings whose keys the service holds. They are created by the software that uses them, or with
 // `kms transit`.
 import type { TransitRing } from '../../api/transit.ts';
 import type { PageProps } from '../page.ts';

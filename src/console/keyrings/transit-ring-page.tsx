@@ -1,5 +1,5 @@
-// TransitRingPage is one ring whose keys the service holds: what is known of it, its settings and its versions; it
-// rotates and deletes it.
+// TransitRingPage shows one ring whose keys the service holds, with its settings and versions; it rotates or deletes
+// it.
 import type { TransitRing } from '../../api/transit.ts';
 import { isCipher } from '../../model/transit.ts';
 import type { PageProps } from '../page.ts';
@@ -49,7 +49,7 @@ interface SettingsProps {
   readonly onSave: (read: FieldReader) => Promise<void>;
 }
 
-/** What the two least versions are of. */
+/** Verbs for the two minimum versions. */
 function wordsOf({ type }: TransitRing): { readonly reads: string; readonly makes: string } {
   return isCipher(type) ? { reads: 'Decrypts', makes: 'Encrypts' } : { reads: 'Verifies', makes: 'Signs' };
 }

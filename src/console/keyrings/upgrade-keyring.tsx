@@ -1,5 +1,6 @@
-// UpgradeKeyring gives a keyring of X25519 a hybrid key pair, which is made here, and a new key, as `kms keyring
-// upgrade` does. The private key is saved before the request by which it counts; that may be repeated where it failed.
+// UpgradeKeyring gives an X25519 keyring a hybrid key pair, generated here, and a new key, as `kms keyring upgrade`
+// does. The private key is saved before the request that puts the pair in use; that request can be repeated if it
+// fails.
 import type { KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { isSamePublicKey, publicKeyOf, type RingKeyPair, withHybridKey } from '../../client/ring-keys.ts';
@@ -20,7 +21,7 @@ interface UpgradeKeyringProps {
 }
 
 interface Made extends RingKeyPair {
-  /** Whether the earlier private key is with it. */
+  /** Whether it includes the earlier private key. */
   readonly isWhole: boolean;
 }
 
@@ -94,7 +95,10 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
   );
 }
 
-/** Each step is found done where it was cut off after it: the ring has the public key before it gets a key. */
+/**
+ * Can be repeated after an interruption, since it skips what is done: first the ring gets the public key, then a new
+ * key.
+ */
 async function upgrade(api: Client, { name: ringname, publicKey: earlier }: KeyRing, publicKey: string): Promise<void> {
   await api.putConfig({ ringname, config: { publicKey, replaces: earlier } }).catch((error) => {
     throw error instanceof KmsError && error.fields?.['config.replaces'] !== undefined ? changedMeanwhile() : error;

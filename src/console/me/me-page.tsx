@@ -1,5 +1,4 @@
-// MePage is one's own account: who one is, the password, second factors, and the sessions that are open under one's
-// name.
+// MePage shows the user's own account: name, password, second factors, and open sessions.
 import type { AnswerTo } from '../../client/client.ts';
 import { passwordRules } from '../../client/password-rules.ts';
 import { KmsError } from '../../errors.ts';
@@ -106,7 +105,7 @@ async function changePassword(api: PageProps['api'], currentPassword: string, ne
   try {
     await api.changePassword({ currentPassword, newPassword });
   } catch (error) {
-    // All else that the appliance could find wrong was looked at before.
+    // The page has already checked everything else that the appliance could reject.
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     throw new FieldProblems({ currentPassword: 'This is not your password.' });
   }
@@ -115,7 +114,7 @@ async function changePassword(api: PageProps['api'], currentPassword: string, ne
 type OwnSession = AnswerTo<'listSessions'>['sessions'][number];
 
 interface SessionsProps extends Pick<PageProps, 'api'> {
-  /** How often something else has ended some. */
+  /** How often another action has ended sessions. */
   readonly changes: number;
 }
 

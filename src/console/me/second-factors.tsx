@@ -1,5 +1,5 @@
-// SecondFactors is what somebody has beside the password: apps that show codes, passkeys, recovery codes; each added,
-// removed and made anew in a dialog that asks for the password once more.
+// SecondFactors shows the user's apps with codes, passkeys and recovery codes. Each is added, removed or renewed in a
+// dialog that asks for the password again.
 import type { PropsWithChildren } from 'hono/jsx/dom';
 import { encode } from 'uqr';
 import type { AnswerTo, Client } from '../../client/client.ts';
@@ -23,7 +23,7 @@ type Open =
 
 interface SecondFactorsProps {
   readonly api: Client;
-  /** Once one was added, and the recovery codes that came with it were seen. */
+  /** Called once a factor was added and its recovery codes were seen. */
   readonly onAdded?: () => void;
 }
 
@@ -223,7 +223,7 @@ interface ProvenProps {
   readonly onSubmit: (values: FormValues) => Promise<void>;
 }
 
-/** A dialog that asks for the password once more. */
+/** A dialog that asks for the password again. */
 function Proven(props: PropsWithChildren<ProvenProps>) {
   const { title, action, kind, onClose, onSubmit, children } = props;
   return (
@@ -243,7 +243,7 @@ function Proven(props: PropsWithChildren<ProvenProps>) {
   );
 }
 
-/** No password looks like a code: it would lack what the rules ask for. */
+/** Decides whether a code or a password was typed: no password looks like a code, because the rules would reject it. */
 function proofIn(values: FormValues): { currentPassword: string } | { code: string } {
   const typed = values.exactly('currentPassword');
   const isCode = /^\s*\d{3}\s?\d{3}\s*$|^\s*[0-9a-z]{4}(-[0-9a-z]{4}){3}\s*$/.test(typed);
@@ -267,7 +267,7 @@ function Codes({ codes, onClose }: { readonly codes: readonly string[]; readonly
   );
 }
 
-/** Black on white whatever the page's colours are: readers want it so. */
+/** Black on white whatever the colour scheme, since scanners need it. */
 function QrCode({ text, label }: { readonly text: string; readonly label: string }) {
   const { size, data } = encode(text, { border: 4 });
   const dark = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : [])));

@@ -1,5 +1,5 @@
-// Attention is what somebody should look at first, each with the place that mends it. It is made from what the session
-// may see: what was not asked for, or was refused, is left out.
+// The list of concerns on the overview, each with a link to the place that fixes it. It uses only data that the session
+// may see.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { ConsolePageName } from '../../api/console-pages.ts';
 import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
@@ -11,21 +11,21 @@ import type { Readiness } from './health.ts';
 
 export type Backups = AnswerTo<'getBackups'>;
 
-/** What is known; undefined where it is not, or not yet. */
+/** Data known so far; undefined if not available, or not yet. */
 interface Known {
   readonly state: Readiness | undefined;
   readonly backups: Backups | undefined;
   readonly keys: readonly SafeApiKey[] | undefined;
   readonly rings: readonly RingRotation[] | undefined;
-  /** When requests were denied, in milliseconds since 1970. */
+  /** Times of denied requests, in milliseconds since 1970. */
   readonly denials: Denials | undefined;
 }
 
 export interface Concern {
   readonly tone: 'bad' | 'warn';
-  /** What it is about, as it is called by people; may be any text. */
+  /** The name of the thing concerned; may be any text. */
   readonly name?: string;
-  /** Behind the name, where there is one. */
+  /** Follows the name, if there is one. */
   readonly text: string;
   readonly mend: { readonly title: string } & (
     | { readonly anchor: string }
@@ -41,12 +41,12 @@ const second = 1000;
 const hour = 3_600 * second;
 const day = 24 * hour;
 
-/** A backup that is older than this deserves a look, in seconds. */
+/** Age in seconds from which a backup is reported. */
 export const oldAfter = 2 * 86_400;
-/** So long before it ends a key is named, and so long after. */
+/** Keys are reported from this long before their expiry until this long after. */
 const endsSoon = 14 * day;
 const endedLately = 3 * day;
-/** Of one sort; the rest are counted. */
+/** Maximum number of concerns of one kind; the rest are counted. */
 const mostOfSort = 5;
 
 export function concernsOf({ state, backups, keys = [], rings = [], denials }: Known, now: number): Concern[] {
@@ -132,17 +132,17 @@ function someOf<T>(all: readonly T[], one: (item: T) => Concern, others: (rest: 
 }
 
 interface Denials {
-  /** In milliseconds since 1970. */
+  /** Milliseconds since 1970. */
   readonly times: readonly number[];
-  /** Back to when they were counted. */
+  /** Start of the period that was counted. */
   readonly since: number;
 }
 
-/** Fewer than this in an hour are somebody who mistyped something. */
+/** Fewer denials in an hour are taken for typing errors. */
 const fewDenials = 10;
 const rise = 3;
 
-/** More in the last hour than by so many times in an hour of the day before. */
+/** Reports the denials of the last hour if they exceed `rise` times the hourly average of the day before. */
 function ofDenials({ times, since }: Denials, now: number): Concern[] {
   const lately = times.filter((time) => time > now - hour).length;
   const hoursBefore = Math.max(0, (now - hour - since) / hour);
@@ -181,7 +181,7 @@ export async function denialsOf(
   };
 }
 
-/** More would cost more than it tells. */
+/** Maximum number of keys read; more would cost more than it tells. */
 const mostKeys = 5_000;
 const keysAtATime = 1_000;
 

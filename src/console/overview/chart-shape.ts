@@ -1,8 +1,8 @@
-// ChartShape is the geometry of a chart of stacked bars: numbers in, rectangles and marks out. It draws nothing.
+// Geometry of a stacked bar chart: numbers in, rectangles and axis marks out. It draws nothing.
 
 export interface ChartSeries {
   readonly name: string;
-  /** One of each bucket. */
+  /** One count per bucket. */
   readonly counts: readonly number[];
 }
 
@@ -23,9 +23,9 @@ interface ChartMark {
 
 interface ChartShape {
   readonly bars: readonly ChartBar[];
-  /** Lines of equal value, the lowest first. */
+  /** Horizontal lines, lowest first. */
   readonly marks: readonly ChartMark[];
-  /** What of the width one bucket has. */
+  /** Width of one bucket. */
   readonly step: number;
 }
 
@@ -35,7 +35,7 @@ interface ChartSize {
 }
 
 const gap = 0.22;
-/** What is there is seen, however small it is. */
+/** Minimum height of a bar, so that small counts stay visible. */
 const least = 2;
 
 export function chartShape(series: readonly ChartSeries[], { width, height }: ChartSize): ChartShape {
@@ -68,7 +68,7 @@ export function chartShape(series: readonly ChartSeries[], { width, height }: Ch
   return { bars, step, marks: marks.map((value) => ({ value, y: rounded(height - value * scale) })) };
 }
 
-/** Round numbers from 0 to at least `highest`, three to six of them. */
+/** Axis values: three to six round numbers from 0 to at least `highest`. */
 export function axisMarks(highest: number): number[] {
   if (highest <= 0) return [0, 1];
   const rough = highest / 4;

@@ -1,5 +1,5 @@
-// Chart is stacked bars over time as SVG, told apart by pattern as well as by colour, with the same numbers as a table
-// for those who want them so.
+// Chart draws stacked bars over time as SVG, distinguished by pattern as well as by colour, and offers the same numbers
+// as a table.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
 import { useState } from '../parts/state.ts';
 import { countText, localForm } from '../text.ts';
@@ -13,7 +13,7 @@ interface ChartProps {
 }
 
 const margins = { top: 10, right: 8, bottom: 24, left: 44 };
-/** Of the bars, in pixels. */
+/** Height of the plot in pixels. */
 const plotHeight = 200;
 const narrowest = 200;
 
@@ -27,7 +27,7 @@ export function Chart({ title, axis, series }: ChartProps) {
   const times = axis.starts.map((start) => timeText(start, axis));
   const [pointed, setPointed] = useState<number | undefined>(undefined);
   const point = (event: PointerEvent): void => {
-    // Cast: what was pointed at has the listener.
+    // Cast: the listener is on an element.
     const { left } = (event.currentTarget as Element).getBoundingClientRect();
     const bucket = Math.floor((event.clientX - left - margins.left) / step);
     setPointed(bucket >= 0 && bucket < times.length ? bucket : undefined);
@@ -110,13 +110,13 @@ function barText(series: ChartSeries | undefined, bucket: number): string {
 
 interface TipProps {
   readonly lines: readonly string[];
-  /** The middle of what it is about, how far from that it stands, and how wide the plot is that it has to stay in. */
+  /** Centre of the bar, the tip's distance from it, and the width of the plot that it must stay in. */
   readonly x: number;
   readonly beside: number;
   readonly width: number;
 }
 
-/** The numbers of the time that is pointed at, beside it. */
+/** A tooltip with the numbers of the bucket under the pointer. */
 function Tip({ lines, x, beside, width }: TipProps) {
   const own = { width: Math.max(...lines.map((line) => line.length)) * 7.2 + 20, height: lines.length * 18 + 12 };
   const left = x + beside + own.width <= width ? x + beside : Math.max(0, x - beside - own.width);
@@ -132,7 +132,7 @@ function Tip({ lines, x, beside, width }: TipProps) {
   );
 }
 
-/** Of a series: filled, striped or dotted. The colour comes from the style sheet, by `data-series`. */
+/** The pattern of a series: filled, striped or dotted. The style sheet sets the colour by `data-series`. */
 function Pattern({ id, index }: { readonly id: string; readonly index: number }) {
   return (
     <defs>
@@ -180,7 +180,7 @@ function NumbersTable({ title, times, series }: Omit<ChartProps, 'axis'> & { rea
   );
 }
 
-/** Which buckets have a time written below them: as many as there is room for, evenly. */
+/** Indices of the buckets with a time label: evenly spaced, as many as fit. */
 function labelled(times: readonly string[], width: number): number[] {
   const longest = Math.max(0, ...times.map((time) => time.length));
   const room = Math.max(1, Math.floor(width / (longest * 8 + 16)));
@@ -188,7 +188,7 @@ function labelled(times: readonly string[], width: number): number[] {
   return Array.from({ length: Math.ceil(times.length / every) }, (_, index) => index * every);
 }
 
-/** How wide the place of the element is, in pixels, now and whenever that changes. */
+/** Width available to the element in pixels; follows changes. */
 function useWidth(element: { readonly current: HTMLElement | null }): number {
   const [width, setWidth] = useState(600);
   useEffect(() => {

@@ -1,5 +1,5 @@
-// Counts are the overview's numbers, counted in the activity log as far back as is affordable: encrypts, decrypts and
-// denials by time, and how near each ring is to its rotation.
+// Numbers for the overview, counted from the activity log as far back as is affordable: encrypts, decrypts and denials
+// over time, and how close each ring is to its rotation.
 import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
 import { type ActivityFilters, newestActivity } from '../activity/records.ts';
 import { idTime, type RingTraits } from '../text.ts';
@@ -8,7 +8,7 @@ import type { ChartSeries } from './chart-shape.ts';
 export interface OverviewNumbers {
   readonly axis: TimeAxis;
   readonly series: readonly ChartSeries[];
-  /** The series of which only the newest were counted, and back to when. */
+  /** Series of which only the newest records were counted, each with the start of its count. */
   readonly cut: readonly Cut[];
 }
 
@@ -18,7 +18,7 @@ interface Cut {
   readonly since: number;
 }
 
-/** Of each series: one page, as large as the appliance gives one. */
+/** Maximum number of records per series: one page of the largest size. */
 export const mostOfEach = 10_000;
 
 const kinds: readonly (readonly [name: string, filters: ActivityFilters])[] = [
@@ -64,7 +64,7 @@ export const timeRanges = {
 
 export type TimeRangeName = keyof typeof timeRanges;
 
-/** All in milliseconds. */
+/** Milliseconds. */
 interface TimeRange {
   readonly label: string;
   readonly length: number;
@@ -72,17 +72,14 @@ interface TimeRange {
 }
 
 export interface TimeAxis {
-  /** Where each bucket begins, the oldest first. */
+  /** Start of each bucket, oldest first. */
   readonly starts: readonly number[];
   readonly bucket: number;
-  /** The moment after the last bucket. */
+  /** End of the last bucket. */
   readonly end: number;
 }
 
-/**
- * Buckets that lie at whole multiples of their length in UTC, so that an hour begins at the full hour. `now` lies in
- * the last one.
- */
+/** Buckets aligned to multiples of their length in UTC, so that hours start on the hour. `now` is in the last one. */
 export function timeAxis({ length, bucket }: TimeRange, now: number): TimeAxis {
   const last = Math.floor(now / bucket) * bucket;
   const count = Math.round(length / bucket);
@@ -90,7 +87,7 @@ export function timeAxis({ length, bucket }: TimeRange, now: number): TimeAxis {
   return { starts, bucket, end: last + bucket };
 }
 
-/** How many of the times lie in each bucket; those outside all of them count nowhere. */
+/** Number of times in each bucket; times outside are ignored. */
 export function countIn({ starts, bucket }: TimeAxis, times: Iterable<number>): number[] {
   const counts = starts.map(() => 0);
   const [first] = starts;
@@ -108,24 +105,24 @@ type Ring = AnswerTo<'listKeyrings'>['data'][number];
 export interface RingRotation {
   readonly ring: string;
   readonly traits?: RingTraits;
-  /** How many encrypts the key may serve. */
+  /** Number of encrypts after which the key is rotated. */
   readonly most: number;
-  /** How many it has served; undefined where that was not counted. */
+  /** Number of encrypts so far; undefined if not counted. */
   readonly served: number | undefined;
-  /** When the active key was made, in milliseconds since 1970. */
+  /** Creation time of the active key, in milliseconds since 1970. */
   readonly since: number | undefined;
-  /** The age past which it is replaced, in seconds; undefined for any age. */
+  /** Age in seconds at which the key is rotated; undefined for no limit. */
   readonly rotateAfter?: number | undefined;
 }
 
 export interface Rotations {
-  /** Those nearest to their rotation first; not counted ones last. */
+  /** Closest to rotation first; those not counted last. */
   readonly rings: readonly RingRotation[];
-  /** Whether there are rings that were not looked at. */
+  /** Whether there are rings that were not examined. */
   readonly isCut: boolean;
 }
 
-/** Counting more than this would cost more than it tells. */
+/** Maximum number of encrypts counted; more would cost more than it tells. */
 const mostCounted = 20_000;
 const mostRings = 40;
 const atATime = 4;
@@ -140,7 +137,7 @@ export async function rotations(api: Client, options: CallOptions = {}): Promise
   return { rings: rings.sort((a, b) => shareOf(b) - shareOf(a)), isCut: pagination.hasMore };
 }
 
-/** Undefined for a ring that may not be read. */
+/** Undefined for a ring that the user may not read. */
 async function rotationOf(api: Client, ring: Ring, options: CallOptions): Promise<RingRotation | undefined> {
   const config = await api.getConfig({ ringname: ring.name }, options).catch(forbidden);
   if (!config) return undefined;
@@ -154,13 +151,13 @@ async function rotationOf(api: Client, ring: Ring, options: CallOptions): Promis
   return { ...known, served: found?.records.filter(({ status }) => status === 200).length };
 }
 
-/** From 0 to 1; below 0 where it is not known. */
+/** From 0 to 1; below 0 if unknown. */
 export function shareOf({ served, most }: RingRotation): number {
   return served === undefined ? -1 : Math.min(1, served / most);
 }
 
 function forbidden(error: unknown): undefined {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  // A ring may also have gone since it was listed.
+  // The ring may have been deleted since it was listed.
   if (code !== 'forbidden' && code !== 'not-found') throw error;
 }

@@ -1,20 +1,20 @@
-// Health is what the appliance tells beside its API: `/readyz`, which is open to all, and `/metrics` in Prometheus'
-// text format, of which the console shows a few lines.
+// Parsers for the appliance's health: `/readyz`, which is public, and `/metrics` in Prometheus' text format, of which
+// the console shows a few values.
 
 export interface Readiness {
   readonly isReady: boolean;
   readonly isSealed: boolean;
   /** Why it is not ready. */
   readonly reason: string | undefined;
-  /** Undefined where the answer does not tell. */
+  /** Undefined if the response does not tell. */
   readonly backup: 'none' | { readonly at: string; readonly ageSeconds: number } | undefined;
-  /** Undefined where nothing is shipped. */
+  /** Undefined if nothing is shipped. */
   readonly shipping: { readonly isWorking: boolean; readonly ageSeconds: number | undefined } | undefined;
-  /** Files of the activity logs that are missing or changed; undefined where there are none. */
+  /** Missing or changed files of the activity logs; undefined if there are none. */
   readonly faults: { readonly count: number; readonly first: readonly string[] } | undefined;
 }
 
-/** Of an answer with this status and body; what is missing or of another type is left out. */
+/** Reads a response with this status and body; fields that are missing or of a wrong type are left out. */
 export function readinessOf(status: number, body: unknown): Readiness {
   const fields = recordOf(body) ?? {};
   const isReady = status === 200;
@@ -63,7 +63,7 @@ export interface Sample {
 const line = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?[ \t]+(\S+)(?:[ \t]+-?\d+)?[ \t]*$/;
 const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
 
-/** Lines that are no samples are passed over. */
+/** Lines that are not samples are skipped. */
 export function parseMetrics(text: string): Sample[] {
   const samples: Sample[] = [];
   for (const row of text.split('\n')) {
@@ -75,7 +75,7 @@ export function parseMetrics(text: string): Sample[] {
   return samples;
 }
 
-/** The samples' sum; undefined where there is none of that name and labels. */
+/** The sum of the matching samples; undefined if there are none. */
 export function sumOf(
   samples: readonly Sample[],
   name: string,

@@ -1,5 +1,4 @@
-// OverviewPage is what an operator looks at first: how the service is used, how it is doing, and what will soon need
-// attention.
+// OverviewPage is the operator's start page: how the service is used, its health, and what will soon need attention.
 import { useEffect, useId } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import { hrefTo } from '../navigation.ts';
@@ -23,12 +22,9 @@ import {
 } from './counts.ts';
 import { BackupTile, LogTile, readiness, SealTile, Tile, TileAnswer, useMetrics, useTurn } from './tiles.tsx';
 
-/** Each look is in the activity log, so not more often. */
+/** Milliseconds between refreshes; each is recorded in the activity log, so not more often. */
 const lookEvery = 60_000;
-/**
- * Counting what rings have served takes many requests: they are looked at when somebody asks to, and seldom by
- * themselves.
- */
+/** Rings are refreshed on request and every 15th time only: counting their encrypts takes many requests. */
 const ringsEvery = 15;
 
 export function OverviewPage({ api, text, stream }: PageProps) {
@@ -38,7 +34,7 @@ export function OverviewPage({ api, text, stream }: PageProps) {
   useTurn(state, turn);
   const metrics = useMetrics(text, turn);
 
-  // Asked for where metrics are this tenant's to see, so that nothing is asked in vain.
+  // Fetched only if this tenant may see metrics, so that no request is refused.
   const isOperator = metrics?.is === 'ready';
   const backups = useAnswer(async (signal) => (isOperator ? api.getBackups({}, { signal }) : undefined), [isOperator]);
   useTurn(backups, turn);
@@ -106,11 +102,11 @@ function cameOf<T>(answer: Answer<T>): T | undefined {
 
 interface AttentionProps {
   readonly concerns: readonly Concern[];
-  /** Whether all that could be wrong has been looked at. */
+  /** Whether everything was checked. */
   readonly isWhole: boolean;
 }
 
-/** What is to be looked at first. */
+/** Problems that need attention first. */
 function Attention({ concerns, isWhole }: AttentionProps) {
   const id = useId();
   return (
@@ -143,7 +139,7 @@ function Attention({ concerns, isWhole }: AttentionProps) {
 
 interface ChartTileProps {
   readonly api: Client;
-  /** Changes when everything is asked for anew. */
+  /** Changes when everything is fetched again. */
   readonly turn: number;
 }
 
@@ -173,7 +169,7 @@ interface RangeChoiceProps {
 
 function RangeChoice({ range, onChange }: RangeChoiceProps) {
   const id = useId();
-  const names = Object.keys(timeRanges) as TimeRangeName[]; // the keys of an object that nothing adds to
+  const names = Object.keys(timeRanges) as TimeRangeName[]; // an object with these keys only
   return (
     <fieldset data-segments>
       <legend data-spoken>Range of time</legend>
@@ -213,7 +209,7 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
   );
 }
 
-/** As many as one takes in at a glance. */
+/** Maximum number of rings shown, few enough to take in at a glance. */
 const mostShown = 6;
 
 function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {

@@ -1,5 +1,5 @@
-// Tile is a part of the overview: what it is about, and what is known of it or why nothing is. The tiles here are those
-// of the appliance's health: its state, its backups, its files.
+// Tile is a panel on the overview, with its data or the reason why there is none. The tiles here show the appliance's
+// health: its state, its backups, its files.
 import { type Child, type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -18,11 +18,11 @@ import { parseMetrics, type Readiness, readinessOf, type Sample, sumOf } from '.
 
 interface TileProps {
   readonly title: string;
-  /** Over the whole width. */
+  /** Spans the whole width. */
   readonly isWide?: boolean;
-  /** Beside the title. */
+  /** Shown beside the title. */
   readonly beside?: Child;
-  /** For links to it. */
+  /** Anchor for links. */
   readonly anchor?: string;
 }
 
@@ -46,12 +46,12 @@ export function Tile({ title, isWide = false, beside, anchor, children }: PropsW
 
 interface TileAnswerProps<T> {
   readonly of: Answer<T>;
-  /** What one would see with the flag that is missing: `the activity log`. */
+  /** The data that the missing flag would show, such as `the activity log`. */
   readonly what: string;
   readonly show: (value: T) => Child;
 }
 
-/** What came; where it was refused, who could change that. */
+/** Shows the response or, if it was refused, who can grant access. */
 export function TileAnswer<T>({ of, what, show }: TileAnswerProps<T>) {
   if (of.is === 'loading') return <Loading key="loading" />;
   if (of.is === 'ready') return <div key="ready">{show(of.value)}</div>;
@@ -69,7 +69,7 @@ function isForbidden(error: unknown): error is KmsError {
   return error instanceof KmsError && error.code === 'forbidden';
 }
 
-/** Asks again when the turn changes; what is there stays until the answer comes. */
+/** Fetches again when the turn changes; the old value stays until the response comes. */
 export function useTurn({ reload }: Pick<Answer<unknown>, 'reload'>, turn: number): void {
   useEffect(() => {
     if (turn > 0) reload();
@@ -100,7 +100,7 @@ export function SealTile({ answer }: StateTileProps) {
   );
 }
 
-/** Nothing but old records is out of reach: keys, keyrings and permissions are whole. */
+/** Damaged log files affect old records only: keys, keyrings and permissions are intact. */
 function Faults({ count, first }: NonNullable<Readiness['faults']>) {
   return (
     <>
@@ -123,13 +123,13 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
 
 interface BackupTileProps extends StateTileProps {
   readonly api: Client;
-  /** Those that the service makes by itself; undefined where one may not know. */
+  /** Backups that the service makes by itself; undefined if the user may not see them. */
   readonly backups: Answer<Backups | undefined>;
-  /** Absent where backups are not this tenant's to make. */
+  /** Absent if this tenant may not make backups. */
   readonly stream: PageProps['stream'] | undefined;
 }
 
-/** How often the service is asked whether a backup that is being made is there. */
+/** Milliseconds between polls while a backup is being made. */
 const askEvery = 2_000;
 
 export function BackupTile({ answer, api, backups, stream }: BackupTileProps) {
@@ -252,7 +252,7 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
   );
 }
 
-/** The appliance's metrics; undefined, and not asked for again, where they are not this tenant's to see. */
+/** The appliance's metrics; undefined, and not fetched again, if this tenant may not see them. */
 export function useMetrics(text: PageProps['text'], turn: number): Answer<Sample[]> | undefined {
   const answer = useAnswer(async (signal) => parseMetrics(await text('/metrics', signal)));
   const isOutside =
@@ -261,7 +261,7 @@ export function useMetrics(text: PageProps['text'], turn: number): Answer<Sample
   return isOutside ? undefined : answer;
 }
 
-/** How the store's files are doing, from the appliance's metrics. */
+/** State of the store's files, from the appliance's metrics. */
 export function LogTile({ metrics }: { readonly metrics: Answer<Sample[]> }) {
   return (
     <Tile title="Log and snapshot">
@@ -311,7 +311,9 @@ type Download =
   | { readonly is: 'done'; readonly saved: string }
   | { readonly is: 'failed'; readonly text: string };
 
-/** Makes a backup and saves it as a file: what POST /system/backup answers, sealed, so that it can lie anywhere. */
+/**
+ * Makes a backup and saves it as a file: the response of POST /system/backup, sealed, so that it can be kept anywhere.
+ */
 function BackupDownload({ stream }: Pick<PageProps, 'stream'>) {
   const [download, setDownload] = useState<Download>({ is: 'idle' });
   const running = useRef<AbortController>(null);

@@ -1,5 +1,5 @@
-// Button is a button that says why it cannot be used, where a flag is missing. `kind`: what comes first in the page is
-// plain, what stands beside it quiet, what destroys is `danger`.
+// Button is disabled with an explanation if a flag is missing. `kind`: the main action is plain, secondary ones are
+// quiet, destructive ones are `danger`.
 import { type Child, type PropsWithChildren, useId } from 'hono/jsx/dom';
 import { useSession } from '../session.ts';
 
@@ -7,11 +7,11 @@ interface ButtonProps {
   readonly onClick?: () => void;
   readonly kind?: 'quiet' | 'danger' | undefined;
   readonly type?: 'button' | 'submit';
-  /** The permission flag without which it would be refused, such as `keyring.payroll.rotate`. */
+  /** The permission flag that the action needs, such as `keyring.payroll.rotate`. */
   readonly needs?: string | undefined;
-  /** Under way: a second click does nothing. */
+  /** In progress: further clicks do nothing. */
   readonly isBusy?: boolean;
-  /** For those who hear it, where the text says too little. */
+  /** Label for screen readers, if the text is not enough. */
   readonly label?: string;
 }
 
@@ -46,7 +46,7 @@ export function Button(props: PropsWithChildren<ButtonProps>) {
   );
 }
 
-/** Beside what can be done: leaves all as it is. */
+/** Cancels, leaving everything as it is. */
 export function CancelButton({ onClick }: { readonly onClick: () => void }) {
   return (
     <button type="button" data-kind="quiet" onClick={onClick}>
@@ -62,7 +62,7 @@ interface ButtonLinkProps {
   readonly children?: Child;
 }
 
-/** A link that looks like a button: it goes somewhere and changes nothing. */
+/** A link styled as a button: it navigates and changes nothing. */
 export function ButtonLink({ href, kind, needs, children }: ButtonLinkProps) {
   const lacks = useLack(needs);
   if (lacks !== undefined) return <Button {...{ kind, needs }}>{children}</Button>;
@@ -73,7 +73,7 @@ export function ButtonLink({ href, kind, needs, children }: ButtonLinkProps) {
   );
 }
 
-/** Why the flag is missing, in words; undefined where it is not. */
+/** The message about a missing flag; undefined if it is not missing. */
 export function useLack(flag: string | undefined): string | undefined {
   const { may } = useSession();
   return flag === undefined || may.covers(flag) ? undefined : `You would need the flag ${flag}.`;

@@ -1,5 +1,5 @@
-// Dialog is a question over the page: the browser's own dialog, which keeps the keyboard inside, closes with Escape and
-// gives the focus back.
+// Dialog is a modal question: the browser's own dialog, which traps the keyboard focus, closes with Escape and returns
+// the focus.
 import { type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
 import { FieldProblems } from '../error-text.ts';
 import { CancelButton } from './button.tsx';
@@ -9,11 +9,11 @@ import { useState } from './state.ts';
 
 interface DialogProps {
   readonly title: string;
-  /** Closed by its reader. Without it the dialog stays until what it asks for is done. */
+  /** Called when the user closes it. Without it the dialog stays open until its task is done. */
   readonly onClose?: () => void;
 }
 
-/** Open while it is there. */
+/** Open while mounted. */
 export function Dialog({ title, onClose, children }: PropsWithChildren<DialogProps>) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -30,7 +30,7 @@ export function Dialog({ title, onClose, children }: PropsWithChildren<DialogPro
         event.preventDefault();
         onClose?.();
       }}
-      // Some browsers let nobody prevent a second Escape.
+      // Some browsers do not let a page prevent a second Escape.
       onClose={() => {
         if (!dialog.current?.isConnected) return;
         if (onClose) onClose();
@@ -45,16 +45,16 @@ export function Dialog({ title, onClose, children }: PropsWithChildren<DialogPro
 
 interface ConfirmProps {
   readonly title: string;
-  /** What has to be typed. */
+  /** The name that the user has to type. */
   readonly name: string;
   readonly action: string;
   readonly busy?: string;
-  /** Throws what the appliance answered; closes nothing by itself. */
+  /** Throws the appliance's error; does not close the dialog by itself. */
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }
 
-/** For what destroys: done only when its name is typed. Its children say what will happen. */
+/** Confirms a destructive action by having its target's name typed. The children describe the effect. */
 export function ConfirmByName(props: PropsWithChildren<ConfirmProps>) {
   const { title, name, action, busy, onConfirm, onClose, children } = props;
   const [typed, setTyped] = useState('');

@@ -1,16 +1,16 @@
-// Fields are what stands in a form, each with its label, a hint, and what is wrong with what was typed.
+// Form fields, each with its label, hint and problem.
 import { type Child, createContext, useContext, useId } from 'hono/jsx/dom';
 import type { Problems } from '../error-text.ts';
 import { jsonText } from '../text.ts';
 
-/** What a form found wrong with its fields. */
+/** Problems that a form found with its fields. */
 export const ProblemContext = createContext<Problems>({});
 
 interface FieldProps {
   readonly name: string;
   readonly label: string;
   readonly hint?: Child;
-  /** To begin with. */
+  /** Initial value. */
   readonly value?: string;
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'search' | 'datetime-local';
   readonly isRequired?: boolean | undefined;
@@ -44,7 +44,7 @@ export function Field(props: FieldProps) {
   );
 }
 
-/** For the `list` of an input. */
+/** Suggestions for the `list` of an input. */
 export function Proposals({ id, texts }: { readonly id: string; readonly texts: readonly string[] }) {
   return (
     <datalist id={id}>
@@ -59,7 +59,7 @@ interface TextAreaProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'va
   readonly rows?: number;
   /** For code and data. */
   readonly isCode?: boolean;
-  /** What is beyond so many characters is not taken. */
+  /** Maximum length in characters; the browser accepts no more. */
   readonly most?: number;
 }
 
@@ -105,7 +105,7 @@ interface LabelledProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'is
   readonly children: (attributes: object) => Child;
 }
 
-/** A field of another kind, with its label, hint and what is wrong with it. */
+/** A field of another kind with its label, hint and problem. */
 function Labelled({ name, label, hint, isRequired = false, children }: LabelledProps) {
   const id = useId();
   const problem = useContext(ProblemContext)[name];
@@ -147,11 +147,11 @@ function Notes({ id, hint, problem }: NotesProps) {
 }
 
 interface FileFieldProps extends Pick<FieldProps, 'name' | 'label' | 'hint' | 'isRequired'> {
-  /** Undefined when none is chosen any more. */
+  /** Called with undefined when the choice is cleared. */
   readonly onFile: (file: File | undefined) => void;
 }
 
-/** The file stays where it is until something reads it. */
+/** The file is not read until something needs it. */
 export function FileField({ name, label, hint, isRequired = false, onFile }: FileFieldProps) {
   return (
     <Labelled {...{ name, label, hint, isRequired }}>
@@ -169,13 +169,13 @@ export function FileField({ name, label, hint, isRequired = false, onFile }: Fil
 interface SelectProps {
   readonly name: string;
   readonly label: string;
-  /** Value and text of each. */
+  /** Value and label of each option. */
   readonly options: readonly (readonly [value: string, text: string])[];
   readonly value: string;
   readonly onChange?: (value: string) => void;
 }
 
-/** One of a few, as a list. */
+/** A choice of one option, as a list. */
 export function Select({ name, label, options, value, onChange }: SelectProps) {
   const id = useId();
   return (
@@ -211,7 +211,7 @@ interface ChoiceProps<Value extends string> {
   readonly onChange: (value: Value) => void;
 }
 
-/** One of a few, as radio buttons with a line about each. */
+/** A choice of one option, as radio buttons with a line about each. */
 export function Choice<Value extends string>({ legend, name, options, chosen, onChange }: ChoiceProps<Value>) {
   const id = useId();
   return (

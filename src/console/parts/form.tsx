@@ -1,5 +1,5 @@
-// Form is a form whose values are in its fields alone, and which says at each field what the appliance found wrong with
-// it. Fields inside it are found by their names, which are those of the request.
+// Form keeps its values in its fields only, and shows at each field what the appliance rejected. Fields are matched by
+// name, which is the same as in the request.
 import { type Child, type PropsWithChildren, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
 import { errorText, FieldProblems, type Problems } from '../error-text.ts';
@@ -9,25 +9,25 @@ import { ProblemContext } from './fields.tsx';
 import { announce, toast } from './messages.tsx';
 import { useAction, useState } from './state.ts';
 
-/** Text of the fields of a form. */
+/** The values of a form's fields. */
 export interface FormValues {
-  /** Without blanks around it; empty where nothing was typed. */
+  /** Trimmed; empty if nothing was typed. */
   text(name: string): string;
-  /** As it was typed. */
+  /** Exactly as typed. */
   exactly(name: string): string;
   isOn(name: string): boolean;
 }
 
 interface FormProps {
   readonly action: string;
-  /** What the button says meanwhile. */
+  /** Label of the button while the form is being sent. */
   readonly busy?: string;
-  /** The permission flag without which it would be refused. */
+  /** The permission flag that submitting needs. */
   readonly needs?: string | undefined;
   readonly kind?: 'danger' | undefined;
-  /** Throws what the appliance answered, or `FieldProblems`. */
+  /** Throws the appliance's error, or `FieldProblems`. */
   readonly onSubmit: (values: FormValues) => Promise<void>;
-  /** Beside the button that sends it. */
+  /** Shown beside the submit button. */
   readonly beside?: Child;
 }
 
@@ -77,19 +77,19 @@ export function Form(props: PropsWithChildren<FormProps>) {
 
 interface EditPanelProps {
   readonly title: string;
-  /** What the button says that begins it. */
+  /** Label of the button that starts editing. */
   readonly change: string;
   readonly action: string;
   readonly needs: string | undefined;
   readonly onBegin?: () => void;
   readonly onSave: (values: FormValues) => Promise<void>;
-  /** Told once it is saved. */
+  /** Message once it is saved. */
   readonly saved: string;
   readonly fields: Child;
   readonly shown: Child;
 }
 
-/** Something that is shown, and edited in its place. */
+/** A panel that shows something and lets the user edit it in place. */
 export function EditPanel(props: EditPanelProps) {
   const { title, change, action, needs, onBegin, onSave, saved, fields, shown } = props;
   const [isEditing, setEditing] = useState(false);
@@ -135,7 +135,7 @@ function fieldsOf(error: unknown): Problems {
   return Object.fromEntries(Object.entries(error.fields).map(([name, text]) => [name, sentence(text)]));
 }
 
-/** The appliance says what is wrong in lower case and without a full stop. */
+/** A message of the appliance, which is lower case without a full stop, as a sentence. */
 function sentence(text: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
@@ -148,7 +148,7 @@ function missingFields(form: HTMLFormElement): Problems {
   );
 }
 
-/** Once the fields say what is wrong. */
+/** Focuses the first field that has a problem. */
 function focusFirst(form: HTMLFormElement, problems: Problems): void {
   const fields = [...form.querySelectorAll<HTMLElement>('[name]')];
   fields.find((field) => (field.getAttribute('name') ?? '') in problems)?.focus();
@@ -163,7 +163,7 @@ function valuesOf(form: HTMLFormElement): FormValues {
   return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name) };
 }
 
-/** What was typed into a `JsonField`. Throws `FieldProblems`. */
+/** The object typed into a `JsonField`. Throws `FieldProblems`. */
 export function objectIn(values: FormValues, name: string): Record<string, unknown> {
   const { value, problem } = parseObject(values.exactly(name));
   if (problem !== undefined) throw new FieldProblems({ [name]: problem });

@@ -1,7 +1,7 @@
-// Icon is a drawing beside a word, of the set Lucide (lucide.dev), whose licence stands in the list of third parties;
-// it says nothing that the word does not.
+// Icon is a decorative drawing beside a word, from the Lucide set (lucide.dev), whose licence is in the list of third
+// parties. It conveys nothing that the word does not.
 
-/** Of squares of 24 units: strokes of 2, round at their ends. */
+/** SVG paths for a 24-unit square, drawn with round strokes of width 2. */
 const drawings = {
   home: 'M15 21v-8a1 1 0 0 0-1-1h-4a1 1 0 0 0-1 1v8M3 10a2 2 0 0 1 .709-1.528l7-6a2 2 0 0 1 2.582 0l7 6A2 2 0 0 1 21 10v9a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z',
   key: 'M2.586 17.414A2 2 0 0 0 2 18.828V21a1 1 0 0 0 1 1h3a1 1 0 0 0 1-1v-1a1 1 0 0 1 1-1h1a1 1 0 0 0 1-1v-1a1 1 0 0 1 1-1h.172a2 2 0 0 0 1.414-.586l.814-.814a6.5 6.5 0 1 0-4-4zM16.5 7.5h.01',

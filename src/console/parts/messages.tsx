@@ -1,10 +1,10 @@
-// Messages are what the console tells of its own work: that something is loading, what came of it, what went wrong, and
-// short words about what was done. All are told to those who see and to those who hear.
+// Messages to the user: loading, results, errors, and short notices about what was done. All of them reach screen
+// readers too.
 import { type Child, useEffect } from 'hono/jsx/dom';
 import { errorText } from '../error-text.ts';
 import { type Answer, useState } from './state.ts';
 
-/** Says something to those who hear the page, without moving them: by the live region that the page came with. */
+/** Announces a text to screen readers without moving the focus, through the live region in the page. */
 export function announce(text: string): void {
   const region = document.querySelector('body > [role=status]');
   if (region) region.textContent = text;
@@ -19,17 +19,17 @@ const shownFor = 9000;
 let count = 0;
 let show: ((toast: Toast | undefined) => void) | undefined;
 
-/** Shows a line that goes by itself; nothing is said in it alone. */
+/** Shows a notice that disappears by itself; nothing important is said there alone. */
 export function toast(text: string): void {
   show?.({ id: ++count, text });
 }
 
-/** For whoever leaves a page: what was said on it goes. What a page says on its way to another one is said there. */
+/** Clears the notice of a page that is left. A notice made while navigating is shown on the next page. */
 export function endToasts(): void {
   show?.(undefined);
 }
 
-/** Where toasts are shown: stands once in the shell. */
+/** The place for toasts, once in the shell. */
 export function Toasts() {
   const [shown, setShown] = useState<Toast | undefined>(undefined);
   useEffect(() => {
@@ -52,7 +52,7 @@ interface LoadedProps<T> {
   readonly show: (value: T) => Child;
 }
 
-/** What came, or that nothing has come. */
+/** Shows the value, or that it is loading or failed. */
 export function Loaded<T>({ of, show }: LoadedProps<T>) {
   if (of.is === 'loading') return <Loading key="loading" />;
   if (of.is === 'failed') return <Failed key="failed" error={of.error} onRetry={of.reload} />;
@@ -72,7 +72,7 @@ interface FailedProps {
   readonly onRetry?: () => void;
 }
 
-/** What went wrong, with the server's words, and a way to try again. */
+/** An error with the server's message, and a button to try again. */
 export function Failed({ error, onRetry }: FailedProps) {
   return (
     <div role="alert" data-note data-tone="bad">
@@ -86,7 +86,7 @@ export function Failed({ error, onRetry }: FailedProps) {
   );
 }
 
-/** What an action threw, if it threw anything. */
+/** Shows the error of an action, if there is one. */
 export function ActionError({ error }: { readonly error: unknown }) {
   if (error === undefined) return null;
   return (

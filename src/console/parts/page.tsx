@@ -1,14 +1,14 @@
-// PageHeader is what a page begins with: its title, a line about what it is, and what can be done with it as a whole.
-// MessagePage is a page without a session, which is one message. Both titles take the focus, so that they are read and
-// the keyboard goes on from there.
+// PageHeader starts a page: its title, a line about it, and actions for the page as a whole. MessagePage is a public
+// page that consists of one message. Both titles take the focus, so that screen readers read them and the keyboard
+// continues from there.
 import { type Child, type PropsWithChildren, useEffect, useRef } from 'hono/jsx/dom';
 import { hrefTo } from '../navigation.ts';
 
 interface PageHeaderProps {
   readonly title: string;
-  /** Of the window, where the title alone says too little. */
+  /** Title of the window, if the heading alone says too little. */
   readonly windowTitle?: string;
-  /** Link to the page that this one is a part of. */
+  /** Link to the parent page. */
   readonly back?: { readonly href: string; readonly title: string };
   readonly lead?: Child;
   /** Buttons and links. */
@@ -41,7 +41,7 @@ export function PageHeader({ title, windowTitle = title, back, lead, actions }: 
 
 const icon = document.querySelector<HTMLImageElement>('header img')?.src ?? '';
 
-/** The name of the service, which leads to its start page; with the icon that the page came with. */
+/** The service's name with the icon from the page; links to the start page. */
 export function Brand() {
   return (
     <a href={hrefTo('home')} data-brand>
@@ -53,13 +53,13 @@ export function Brand() {
 
 interface MessagePageProps {
   readonly title: string;
-  /** How the page presents itself: a success, a failure, or neither. */
+  /** Marks the message as a success or a failure; default: neither. */
   readonly tone?: 'good' | 'bad';
-  /** For what the page starts with: the browser reads that by itself. */
+  /** Set for the first message after loading, which browsers announce by themselves. */
   readonly isFirst?: boolean;
 }
 
-/** A state of a page that fills it whole. */
+/** A message that fills the page. */
 export function MessagePage({ title, tone, isFirst = false, children }: PropsWithChildren<MessagePageProps>) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -77,7 +77,7 @@ export function MessagePage({ title, tone, isFirst = false, children }: PropsWit
   );
 }
 
-/** Where a request got no answer, or none that helps: it can be sent again. */
+/** Message for a request without a useful response; it can be sent again. */
 export function Unreachable({ text, onRetry }: { readonly text: string; readonly onRetry: () => void }) {
   return (
     <MessagePage title="That did not work" tone="bad">

@@ -1,16 +1,16 @@
-// Search fields are the filters of a search in their three forms: as people type them, in the address of the page, so
-// that a search can be kept and passed on, and as the API takes them.
+// Search filters in their three forms: as typed by the user, as kept in the page's address (so that a search can be
+// bookmarked and shared), and as the API takes them.
 import { parseTimestamp } from '../../model/timestamp.ts';
 import { localForm, parseObject } from '../text.ts';
 
 /**
- * `text` as it is; `list` of texts apart by blanks or commas; `switch` is `true`, `false` or nothing; `flag` is the
- * name of one, or `any`; `start` and `end` are times in the form of `datetime-local`, in UTC but where they are typed
- * and shown; `object` is JSON.
+ * `text` is taken as it is; `list` is separated by blanks or commas; `switch` is `true`, `false` or empty; `flag` is a
+ * flag's name or `any`; `start` and `end` have the format of `datetime-local`, in UTC except in the input fields;
+ * `object` is JSON.
  */
 type FieldKind = 'text' | 'list' | 'switch' | 'flag' | 'start' | 'end' | 'object';
 
-/** Empty where nothing is asked. */
+/** Empty values are not filtered by. */
 export type Fields<Name extends string> = Readonly<Record<Name, string>>;
 
 type FilterResult<Name extends string, Filters> =
@@ -20,21 +20,21 @@ type FilterResult<Name extends string, Filters> =
 export interface SearchFields<Name extends string, Filters> {
   readonly names: readonly Name[];
   readonly empty: Fields<Name>;
-  /** What `textOf` gives for each name. */
+  /** Fields with the values that `textOf` returns. */
   of(textOf: (name: Name) => string): Fields<Name>;
-  /** The same of what somebody typed, who gives times of their own zone. */
+  /** The same for user input, whose times are in local time. */
   typed(textOf: (name: Name) => string): Fields<Name>;
   fromQuery(query: URLSearchParams): Fields<Name>;
-  /** Without what is empty, so that an address says no more than it must. */
+  /** Leaves out empty fields, which keeps addresses short. */
   toQuery(fields: Fields<Name>): Readonly<Record<string, string>>;
   filters(fields: Fields<Name>): FilterResult<Name, Filters>;
 }
 
-/** `kinds` has every field of `Filters` under the name that the API gives it, with a kind that fits. */
+/** `kinds` lists every field of `Filters` under its API name, with a kind that fits. */
 export function searchFields<Name extends string, Filters extends object>(
   kinds: Readonly<Record<Name, FieldKind>>,
 ): SearchFields<Name, Filters> {
-  const names = Object.keys(kinds) as Name[]; // the keys of an object that nothing adds to
+  const names = Object.keys(kinds) as Name[]; // an object with these keys only
   const of = (textOf: (name: Name) => string): Fields<Name> =>
     Object.fromEntries(names.map((name) => [name, textOf(name)])) as Fields<Name>; // of every name
   return {
@@ -74,20 +74,22 @@ export function searchFields<Name extends string, Filters extends object>(
 
 const timeForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?$/;
 
-/** In UTC; undefined for what no field of times gives. */
+/** Parses a time in UTC; undefined if it is not in the format of a time field. */
 function timeIn(text: string): number | undefined {
   return timeForm.test(text) ? parseTimestamp(text) : undefined;
 }
 
-/** For a field of times, in the time zone of whoever reads it: browsers complain of what is none. */
+/**
+ * Value for a time field, in the reader's time zone; empty for a malformed time, which browsers would complain about.
+ */
 export function shownTime(text: string): string {
   const time = timeIn(text);
   return time === undefined ? '' : localForm(new Date(time)).slice(0, text.length);
 }
 
-/** The same time in UTC, as the address has it; what is none stays as it was typed. */
+/** The same time in UTC, as in the address; a malformed time stays as it was typed. */
 function typedTime(text: string): string {
-  // The one text that is read in the zone of who typed it; it is a time as the browser's field gives one.
+  // The only text that is read in the user's time zone; it is in the format of the browser's field.
   return timeIn(text) === undefined ? text : new Date(text).toISOString().slice(0, text.length);
 }
 
@@ -112,7 +114,7 @@ function read(kind: FieldKind, text: string): Read {
     case 'end': {
       const time = parseTimestamp(text);
       if (time === undefined) return { problem: 'Give a date and a time, such as 2026-01-31T08:00.' };
-      // A minute that something ends with is meant whole.
+      // An end given as a minute includes that whole minute.
       return { value: kind === 'end' && /T\d\d:\d\d$/.test(text) ? time + 59_999 : time };
     }
   }

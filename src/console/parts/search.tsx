@@ -1,5 +1,4 @@
-// Search is how lists are narrowed: by a box while one types, or by a form of filters that the address of the page
-// keeps.
+// Searches that narrow lists: a box that filters while the user types, or a form of filters kept in the page's address.
 import { type PropsWithChildren, useEffect, useId } from 'hono/jsx/dom';
 import { FieldProblems } from '../error-text.ts';
 import { Form, type FormValues } from './form.tsx';
@@ -7,19 +6,19 @@ import type { Fields, SearchFields } from './search-fields.ts';
 import { type List, useState } from './state.ts';
 
 interface Narrowed<T> {
-  /** Without blanks around it; empty where everything is shown. */
+  /** Trimmed; empty if everything is shown. */
   readonly sought: string;
   readonly list: List<T>;
   /** For a `SearchBox`. */
   readonly onInput: (text: string) => void;
 }
 
-/** A list with those items alone that have what is typed in one of their texts. */
+/** Keeps only the items that contain the typed text in one of their texts. */
 export function useNarrowed<T>(list: List<T>, textsOf: (item: T) => readonly string[]): Narrowed<T> {
   const [typed, setTyped] = useState('');
   const sought = typed.trim();
   const words = sought.toLowerCase();
-  // What is sought may be on a page that is not here yet.
+  // Matches may be on pages that are not loaded yet.
   useEffect(() => {
     if (words !== '' && list.hasMore && list.is === 'ready') list.more();
   });
@@ -46,18 +45,18 @@ export function SearchBox({ label, onInput }: { readonly label: string; readonly
 
 interface SearchFormProps<Name extends string, Filters> {
   readonly search: SearchFields<Name, Filters>;
-  /** With fields that make sense. */
+  /** Called with valid fields only. */
   readonly onSearch: (fields: Fields<Name>) => void;
   readonly clearHref: string;
 }
 
-/** Filters, whatever those are: what makes no sense is told at its field, and all can be cleared at once. */
+/** A form of filters: invalid ones are reported at their fields, and all can be cleared at once. */
 export function SearchForm<Name extends string, Filters>(props: PropsWithChildren<SearchFormProps<Name, Filters>>) {
   const { search, onSearch, clearHref, children } = props;
   const submit = async (values: FormValues): Promise<void> => {
     const typed = search.typed((name) => values.text(name));
     const result = search.filters(typed);
-    // Cast: what is not a problem has no entry.
+    // Cast: fields without a problem have no entry.
     if ('problems' in result) throw new FieldProblems(result.problems as Readonly<Record<string, string>>);
     onSearch(typed);
   };
@@ -78,7 +77,7 @@ export function SearchForm<Name extends string, Filters>(props: PropsWithChildre
   );
 }
 
-/** In place of results where the address of the page asks for something that makes no sense. */
+/** Shown instead of results if the page's address has invalid filters. */
 export function BadFilters({ problems }: { readonly problems: Readonly<Partial<Record<string, string>>> }) {
   return (
     <div role="alert" data-note data-tone="bad">

@@ -1,5 +1,5 @@
-// Secret is a secret that is shown this once: to be copied or saved before anything else is done. It is in the page's
-// memory only as long as it is shown.
+// Secret shows a secret once, to be copied or saved before anything else. It is in the page's memory only while it is
+// shown.
 import { useId, useRef } from 'hono/jsx/dom';
 import { saveAs } from '../files/saving.ts';
 import { announce } from './messages.tsx';
@@ -8,9 +8,9 @@ import { useState } from './state.ts';
 interface SecretProps {
   readonly label: string;
   readonly value: string;
-  /** Of the file that it can be saved as; without it there is only copying. */
+  /** Name for saving it as a file; without it, it can only be copied. */
   readonly fileName?: string;
-  /** Once it was copied or saved. */
+  /** Called once it was copied or saved. */
   readonly onTaken?: () => void;
 }
 
@@ -19,7 +19,7 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
   const field = useRef<HTMLTextAreaElement>(null);
   const [said, setSaid] = useState('');
 
-  /** As the field's value alone, it is in no attribute and no text of the page. */
+  /** Set as the field's value, so that it is in no attribute and no text node of the page. */
   const fill = (element: HTMLTextAreaElement | null): void => {
     field.current = element;
     if (element) element.value = value;

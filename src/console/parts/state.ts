@@ -1,6 +1,5 @@
-// State is what a part of a page keeps: a value, an answer of the service, a list that comes page by page, an action.
-// What comes when the part is gone, such as a late answer, changes nothing: the second change of a part that was taken
-// away would put it back into the page.
+// Hooks for a component's state: a value, a response of the service, a paginated list, an action. State setters ignore
+// calls after unmount: hono/jsx re-inserts an unmounted component on its second update.
 import { useEffect, useLayoutEffect, useState as useRawState, useRef } from 'hono/jsx/dom';
 
 type Change<T> = T | ((now: T) => T);
@@ -26,13 +25,13 @@ type AnswerState<T> =
   | { readonly is: 'ready'; readonly value: T };
 
 export type Answer<T> = AnswerState<T> & {
-  /** Asks again; what is there stays until the answer comes. */
+  /** Fetches again; the old value stays until the response comes. */
   readonly reload: () => void;
-  /** Puts in place what is known already, such as the answer to a change. */
+  /** Sets a value that is already known, such as the response to a change. */
   readonly set: (value: T) => void;
 };
 
-/** Asks when the part appears and whenever one of `about` changes; an answer that comes too late is dropped. */
+/** Fetches on mount and whenever one of `about` changes; late responses are dropped. */
 export function useAnswer<T>(load: (signal: AbortSignal) => Promise<T>, about: readonly unknown[] = []): Answer<T> {
   const [state, setState] = useState<AnswerState<T>>({ is: 'loading' });
   const ask = (): void =>
@@ -56,21 +55,21 @@ interface ListState<T> {
   readonly is: 'loading' | 'failed' | 'ready';
   readonly error?: unknown;
   readonly next?: string | undefined;
-  /** Where it failed: to be asked for from its beginning. */
+  /** Set if a refresh failed: the list has to be fetched from its start. */
   readonly isStale?: boolean;
 }
 
 export interface List<T> extends Pick<ListState<T>, 'items' | 'is' | 'error'> {
   readonly hasMore: boolean;
-  /** Gets the next page. */
+  /** Fetches the next page. */
   readonly more: () => void;
-  /** Gets anew what is there; that stays until the answer comes. */
+  /** Fetches the loaded items again; the old ones stay until the response comes. */
   readonly again: () => void;
 }
 
-/** A list is asked for anew when somebody comes back to the window and it is older than this, in milliseconds. */
+/** Age in milliseconds from which a list is fetched again when the user returns to the window. */
 const staleAfter = 30_000;
-/** Items that the appliance gives at once at most. */
+/** Maximum number of items per response. */
 const mostAtOnce = 1000;
 
 interface ListPage<T> {
@@ -78,15 +77,15 @@ interface ListPage<T> {
   readonly pagination: { readonly hasMore: boolean; readonly nextCursor?: string };
 }
 
-/** A page as the client answers it: `(page, signal) => api.listKeyrings({ ...page }, { signal })`. */
+/** A loader of pages, such as `(page, signal) => api.listKeyrings({ ...page }, { signal })`. */
 export type LoadPage<T> = (
   page: { readonly cursor?: string; readonly limit: number },
   signal: AbortSignal,
 ) => Promise<ListPage<T>>;
 
 /**
- * Asks for the first page when the part appears and whenever one of `about` changes, and anew for what is there when
- * somebody comes back to the window.
+ * Fetches the first page on mount and whenever one of `about` changes, and fetches the loaded items again when the user
+ * returns to the window.
  */
 export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], limit = 100): List<T> {
   const [state, setState] = useState<ListState<T>>({ items: [], is: 'loading' });
@@ -121,7 +120,7 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
       setState,
     );
   };
-  // What it does is that of the last state, from the moment at which it is shown.
+  // Kept in a ref, so that the listeners always see the latest state.
   const comeBack = useRef(() => {});
   comeBack.current = () => {
     const isOld = Date.now() - (askedAt.current ?? 0) > staleAfter;
@@ -159,7 +158,7 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
 
 type Request = <T>(send: (signal: AbortSignal) => Promise<T>, set: (result: T) => void) => void;
 
-/** One request at a time: a newer one ends the one before, and the last one ends with the part. */
+/** One request at a time: a newer one aborts the previous, and unmounting aborts the last. */
 function useRequest(begin: () => void, about: readonly unknown[]): Request {
   const latest = useRef<AbortController>(null);
   useEffect(() => {
@@ -180,17 +179,15 @@ function useRequest(begin: () => void, about: readonly unknown[]): Request {
 
 interface Action<Input extends readonly unknown[]> {
   readonly isBusy: boolean;
-  /** What it threw when it was last done; undefined where it threw nothing. */
+  /** Error of the last run; undefined if it succeeded. */
   readonly error: unknown;
-  /** Does nothing while it is under way; never throws. */
+  /** Does nothing while a run is in progress; never rejects. */
   readonly start: (...input: Input) => Promise<void>;
-  /** Forgets the error. */
+  /** Clears the error. */
   readonly clear: () => void;
 }
 
-/**
- * Something that is done at a click, and not twice at once. `onError` is called once the error is there to be shown.
- */
+/** An action that is started by a click and never runs twice at once. `onError` is called once the error is set. */
 export function useAction<Input extends readonly unknown[]>(
   run: (...input: Input) => Promise<void>,
   onError?: (error: unknown) => void,

@@ -1,5 +1,5 @@
-// DataTable is a list of the appliance as a table: page by page, empty, loading and failed. On a phone each row becomes
-// a block of its own.
+// DataTable shows a paginated list as a table, including its empty, loading and failed states. On a phone each row
+// becomes a block.
 import type { Child } from 'hono/jsx/dom';
 import { Icon } from './icon.tsx';
 import { Failed, Loading } from './messages.tsx';
@@ -8,17 +8,17 @@ import type { List } from './state.ts';
 export interface Column<T> {
   readonly title: string;
   readonly cell: (item: T) => Child;
-  /** `number` stands to the right; `name` is the row's head. */
+  /** `number` is right-aligned; `name` is the row's header cell. */
   readonly kind?: 'name' | 'number';
 }
 
 interface DataTableProps<T> {
-  /** What the table holds, for those who hear it. */
+  /** Caption for screen readers. */
   readonly caption: string;
   readonly columns: readonly Column<T>[];
   readonly list: List<T>;
   readonly keyOf: (item: T) => string;
-  /** In place of a table without rows: what could be here and how it gets here. */
+  /** Shown instead of an empty table: what could be here, and how it gets here. */
   readonly empty: Child;
 }
 
@@ -32,7 +32,7 @@ export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTable
   );
 }
 
-/** Below the items of a list: how many there are, what comes next, or why nothing does. */
+/** Below a list: the number of items, a button for more, or why there are none. */
 export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'empty'>) {
   const { items, is, error, hasMore, more, again } = list;
   return (
@@ -70,7 +70,7 @@ interface RowsProps<T> extends Pick<DataTableProps<T>, 'caption' | 'columns' | '
   readonly items: readonly T[];
 }
 
-/** A table of what is at hand. */
+/** A table of items that are already loaded. */
 export function Rows<T>({ caption, columns, items, keyOf }: RowsProps<T>) {
   return (
     <table>

@@ -1,12 +1,11 @@
-// Values are what is known of one thing, as it is shown: facts, moments in the reader's time zone, JSON, and ids that
-// can be copied.
+// Values of a thing as shown on a page: facts, times in the reader's time zone, JSON, and ids that can be copied.
 import type { Child } from 'hono/jsx/dom';
 import { fingerprintOf } from '../../client/ring-keys.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
-/** Left out where there is none. */
+/** False and undefined are left out. */
 export type Fact = readonly [name: string, value: Child] | false | undefined;
 
 /** Pairs of a name and a value. */
@@ -26,12 +25,12 @@ export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   );
 }
 
-/** Of milliseconds or RFC 3339. */
+/** From milliseconds or RFC 3339. */
 function dateOf(at: number | string): Date {
   return new Date(typeof at === 'string' ? epochTimeOf(at) : at);
 }
 
-/** `at`: milliseconds, or RFC 3339. In UTC for whoever points at it. */
+/** `at`: milliseconds, or RFC 3339. Hovering shows UTC. */
 export function Time({ at }: { readonly at: number | string }) {
   const date = dateOf(at);
   if (Number.isNaN(date.getTime())) return <span>{String(at)}</span>;
@@ -42,7 +41,7 @@ export function Time({ at }: { readonly at: number | string }) {
   );
 }
 
-/** The same as a day alone, for tables with many columns; hovering tells the rest. */
+/** The date only, for tables with many columns; hovering shows the full time. */
 export function Day({ at }: { readonly at: number | string | null }) {
   if (at === null) return <span data-quiet>never</span>;
   const date = dateOf(at);
@@ -53,7 +52,7 @@ export function Day({ at }: { readonly at: number | string | null }) {
   );
 }
 
-/** The time of day alone, below the heading of a day: both in the time zone of who looks. */
+/** The time of day, in the reader's time zone, under a heading with the date. */
 export function Clock({ at }: { readonly at: number }) {
   const date = dateOf(at);
   return (
@@ -63,21 +62,22 @@ export function Clock({ at }: { readonly at: number }) {
   );
 }
 
-/** A time that may not come, or has not come yet. */
+/** A time, or `never`. */
 export function Moment({ at }: { readonly at: number | null }) {
   return at === null ? <span data-quiet>never</span> : <Time at={at} />;
 }
 
-/** Ids and public keys, which nobody types. */
+/** Ids and public keys, which are not typed by hand. */
 interface CopyableProps {
   readonly text: string;
   readonly what: string;
-  /** Broken anywhere, so that it fits in a table. */
+  /** May be broken anywhere, so that it fits in a table. */
   readonly isLong?: boolean;
 }
 
 /**
- * Characters. Of what nobody reads to its end, such as a hybrid public key, the beginning is shown if it can be copied.
+ * Longest text in characters that is shown in full. Of longer ones, such as a hybrid public key, only the beginning is
+ * shown, provided that the text can be copied.
  */
 const mostShown = 'clipboard' in navigator ? 200 : Number.POSITIVE_INFINITY;
 
@@ -100,12 +100,12 @@ export function Copyable({ text, what, isLong }: CopyableProps) {
   );
 }
 
-/** Of a public key. */
+/** Fingerprint of a public key. */
 export function Fingerprint({ of }: { readonly of: string }) {
   return <code>{fingerprintOf(of)}</code>;
 }
 
-/** How a ring is kept, in a word each. */
+/** A ring's traits, one tag each. */
 export function RingTags({ of }: { readonly of: RingTraits }) {
   return (
     <>

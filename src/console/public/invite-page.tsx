@@ -1,4 +1,4 @@
-// InvitePage completes an invite: whose it is, and the password that they choose.
+// InvitePage completes an invite: it shows whom it is for, and takes the password that they choose.
 import { useEffect } from 'hono/jsx/dom';
 import type { AnswerTo } from '../../client/client.ts';
 import { errorText, stateOf } from '../error-text.ts';
@@ -40,7 +40,7 @@ export function InvitePage({ token }: { readonly token: string | undefined }) {
       const api = appliance({ key: newKey() });
       const { user } = await api.completeInvite({ token: token ?? '', password }, withTimeout());
       setState({ is: 'done', user });
-      // There is nothing here to use the session for.
+      // This page has no use for the session.
       api.logout().catch(() => {});
     } catch (error) {
       const refused = refusal(error);
@@ -130,7 +130,7 @@ function Refused({ why }: { readonly why: Refusal }) {
   );
 }
 
-/** Names may be in any script and direction. */
+/** A name, which may be in any script and direction. */
 function Name({ of }: { readonly of: string }) {
   return (
     <strong>

@@ -1,5 +1,5 @@
-// LoginPage logs in: with a password and, where there is one, a second factor; with a passkey alone; or with an API key
-// for operators who have no user yet. What is typed stays in the fields.
+// LoginPage logs in with a password and, if there is one, a second factor; with a passkey alone; or with an API key,
+// for operators without a user. Input stays in the fields.
 import { useEffect } from 'hono/jsx/dom';
 import type { AnswerTo } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -15,7 +15,7 @@ import { appliance, type Credential, signIn, withTimeout } from '../session.ts';
 import { OidcButton } from './oidc-button.tsx';
 
 interface LoginProps {
-  /** Why somebody is here who was logged in. */
+  /** Why the user is here after having been logged in. */
   readonly why: string | undefined;
   /** There is no user yet, and so no password. */
   readonly isNew: boolean;
@@ -109,7 +109,7 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
   );
 }
 
-/** What a right password wants beside it. */
+/** Second factors that the appliance asks for after a correct password. */
 interface Wanted {
   readonly secondFactor: readonly string[];
   readonly passkeyOptions?: AnswerTo<'passkeyLoginOptions'>;
@@ -139,7 +139,7 @@ function SecondStep({ wanted: { secondFactor, passkeyOptions }, onInput }: Secon
   );
 }
 
-/** Throws what the appliance answered; `wantedIn` knows where more is wanted than a password. */
+/** Throws the appliance's error; `wantedIn` finds out whether it asks for a second factor. */
 async function byPassword(values: FormValues, wanted: Wanted | undefined): Promise<Credential> {
   const code = values.text('code');
   const { passkeyOptions } = wanted ?? {};
@@ -154,11 +154,11 @@ async function byPassword(values: FormValues, wanted: Wanted | undefined): Promi
 
 function wantedIn(error: unknown): Wanted | undefined {
   const body = error instanceof KmsError ? error.body : undefined;
-  // Cast: what the appliance answers is declared.
+  // Cast: the appliance's response is declared.
   return body && 'secondFactor' in body ? (body as Wanted) : undefined;
 }
 
-/** An API key has no sessions, which the appliance says of those only that it knows. */
+/** Checks the key by listing sessions: API keys have none, and the appliance says so only for keys that it knows. */
 async function byKey(values: FormValues): Promise<Credential> {
   const credential = { bearer: values.text('apikey'), user: undefined };
   try {
@@ -166,7 +166,7 @@ async function byKey(values: FormValues): Promise<Credential> {
     return credential;
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;
-    // An answer of its own has a body; without one, the text cannot be a key at all.
+    // The appliance's own error has a body; without one, the text cannot be a key at all.
     if (error.code === 'invalid' && error.body) return credential;
     if (error.code !== 'unauthenticated' && error.code !== 'invalid') throw error;
     throw new FieldProblems({ apikey: 'The service does not know this key, or it is disabled.' });

@@ -1,5 +1,5 @@
-// OidcButton leads to the identity provider, where one is set up. What ties the login to this tab is kept in it alone,
-// and is gone once it was used.
+// OidcButton starts a login with the identity provider, if one is configured. The data that ties the login to this tab
+// is kept in the tab's storage only, and removed on use.
 import { useEffect } from 'hono/jsx/dom';
 import { errorText } from '../error-text.ts';
 import { Button } from '../parts/button.tsx';
@@ -10,15 +10,15 @@ const kept = 'kms-oidc';
 
 export interface Begun {
   readonly binding: string;
-  /** Where somebody was: path and query. */
+  /** The page that the user was on: path and query. */
   readonly from: string;
 }
 
-/** Nothing where no provider is set up, or while it is not known. */
+/** Renders nothing if no provider is configured, or until that is known. */
 export function OidcButton() {
   const [name, setName] = useState<string | undefined>(undefined);
   useEffect(() => {
-    // Without an answer there is the password.
+    // If there is no response, the password is still there.
     appliance()
       .describeOidc({}, withTimeout())
       .then(
@@ -43,7 +43,7 @@ export function OidcButton() {
   );
 }
 
-/** Undefined where no login was begun in this tab. */
+/** Undefined if no login was started in this tab. */
 export function takeBegun(): Begun | undefined {
   const text = sessionStorage.getItem(kept);
   sessionStorage.removeItem(kept);

@@ -1,4 +1,4 @@
-// OidcPage is where the identity provider leads back to: it finishes the login that was begun in this tab.
+// OidcPage is the redirect target of the identity provider: it finishes the login that was started in this tab.
 import { useEffect } from 'hono/jsx/dom';
 import { Console } from '../console.tsx';
 import { errorText } from '../error-text.ts';
@@ -9,7 +9,7 @@ import { useState } from '../parts/state.ts';
 import { type Credential, signIn, withTimeout } from '../session.ts';
 import { type Begun, takeBegun } from './oidc-button.tsx';
 
-/** What the provider put into the address. */
+/** Parameters that the provider added to the address. */
 export interface OidcReturn {
   readonly code: string | undefined;
   readonly state: string | undefined;
@@ -66,7 +66,7 @@ export function OidcPage({ code, state: returned, iss }: OidcReturn) {
   );
 }
 
-/** A page of the console; the start page where it was none. */
+/** The console page that the login was started on, or else the start page. */
 function placeBefore({ from }: Begun): string {
   const url = new URL(from, window.location.origin);
   const place = url.origin === window.location.origin ? placeAt(url) : undefined;

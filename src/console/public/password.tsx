@@ -1,5 +1,5 @@
-// PasswordForm is the form by which somebody chooses a password: it tells the rules while they type and lets them see
-// what they typed. The password is in the field alone, never in the state of the page.
+// PasswordForm is where users choose a password: it shows the rules while they type, and can show the password. The
+// password is in the field only, never in the page's state.
 import { useEffect, useRef } from 'hono/jsx/dom';
 import { type PasswordCheck, type PasswordRule, passwordRules } from '../../client/password-rules.ts';
 import { errorText, FieldProblems } from '../error-text.ts';
@@ -7,14 +7,14 @@ import { announce } from '../parts/messages.tsx';
 import { useAction, useState } from '../parts/state.ts';
 
 interface PasswordFormProps {
-  /** Whose password it is, where that is known: shown, and for password managers. */
+  /** The user's name if it is known: shown, and used by password managers. */
   readonly username?: string;
   readonly action: string;
-  /** Resolves when another state of the page takes over; throws what to tell and let try again. */
+  /** Resolves when another state of the page takes over; throws an error to show before the next attempt. */
   readonly onSubmit: (password: string) => Promise<void>;
 }
 
-/** Long enough that nobody is talked to while they type. */
+/** Milliseconds without typing before screen readers announce the rules. */
 const announceAfter = 900;
 
 export function PasswordForm({ username, action, onSubmit }: PasswordFormProps) {
@@ -95,7 +95,7 @@ export function PasswordForm({ username, action, onSubmit }: PasswordFormProps) 
   );
 }
 
-/** Not to be broken apart at the end of a line. */
+/** Non-breaking, so that a line does not end within the examples. */
 const examples = ', such as !\u00a0or\u00a0?';
 
 const texts: Readonly<Record<PasswordRule['name'], (least: number) => string>> = {
@@ -123,7 +123,7 @@ export function PasswordChecklist({ id, check }: { readonly id: string; readonly
   );
 }
 
-/** One sentence for those who hear it. */
+/** One sentence for screen readers. */
 export function checkSummary({ isValid, isTooLong, rules }: PasswordCheck): string {
   if (isValid) return 'The password meets all rules.';
   if (isTooLong) return 'The password is too long.';

@@ -1,5 +1,5 @@
-// ForgotPage asks for a reset link, with the same answer for every address; ResetPage takes a new password with one.
-// Whether the link is good is known only when a password comes with it.
+// ForgotPage requests a reset link, with the same response for every address; ResetPage uses the link to set a new
+// password. Whether the link is valid shows only when a password is sent with it.
 import { useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
 import { noMailMessage } from '../../model/names.ts';
@@ -21,7 +21,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
       await appliance().completePasswordReset({ token: token ?? '', password }, withTimeout());
       setState('done');
     } catch (error) {
-      // The password met the rules before it was sent, so it is the link.
+      // The password met the rules before it was sent, so the link must be invalid.
       if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
       setState('refused');
     }

@@ -1,5 +1,5 @@
-// SetUpPage makes the user of the first administrator, by the link that the appliance showed when it was made, and logs
-// them in.
+// SetUpPage creates the first administrator's user, through the link that the appliance showed when it was created, and
+// logs them in.
 import { passwordRules } from '../../client/password-rules.ts';
 import { Console } from '../console.tsx';
 import { FieldProblems, stateOf } from '../error-text.ts';

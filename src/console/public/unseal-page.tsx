@@ -1,4 +1,4 @@
-// UnsealPage takes what opens a sealed service: a passphrase, a key, or shares, each from whoever has one.
+// UnsealPage takes what unseals the service: a passphrase, a key, or shares, each from its holder.
 import { useEffect, useRef } from 'hono/jsx/dom';
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { errorOfAnswer, errorOfFailure } from '../../client/failure.ts';
@@ -13,7 +13,7 @@ import { announce } from '../parts/messages.tsx';
 import { MessagePage } from '../parts/page.tsx';
 import { useState } from '../parts/state.ts';
 
-/** Others may give their shares elsewhere. */
+/** Milliseconds between polls, since shares may also be entered elsewhere. */
 const lookEvery = 10_000;
 
 export function UnsealPage() {
@@ -25,7 +25,7 @@ export function UnsealPage() {
     setStatus(now);
   };
   useEffect(() => {
-    // Without an answer there is the form.
+    // The form is usable even without a response.
     const look = (): void => void ask('GET', '/system/seal-status').then(see, () => {});
     look();
     const timer = setInterval(look, lookEvery);
@@ -74,7 +74,7 @@ export function UnsealPage() {
   );
 }
 
-/** What each kind of custodian has that can be typed; others have nothing. */
+/** The secret to type for each kind of custodian; other kinds have none. */
 const names: Readonly<Record<string, { readonly text: string; readonly label: string }>> = {
   passphrase: { text: 'the passphrase', label: 'Passphrase' },
   shares: { text: 'shares', label: 'Share' },
@@ -104,7 +104,7 @@ function progressText({ progress = 0, threshold = 0 }: SealStatus): string {
   return `${given}, ${missing} more ${missing === 1 ? 'is' : 'are'} needed.`;
 }
 
-/** Throws what the appliance answered. */
+/** Throws the appliance's error. */
 async function ask(method: string, path: string, step?: UnsealStep): Promise<SealStatus> {
   let response: Response;
   try {
@@ -118,6 +118,6 @@ async function ask(method: string, path: string, step?: UnsealStep): Promise<Sea
   }
   const answer: unknown = await response.json().catch(() => undefined);
   if (!response.ok || !isJsonObject(answer)) throw errorOfAnswer(response, answer, baseUrl);
-  // Cast: what the appliance answers is declared.
+  // Cast: the appliance's response is declared.
   return answer as unknown as SealStatus;
 }

@@ -1,5 +1,4 @@
-// NewUserPage adds a user: by an invitation, with which they choose their own password, or with a password that is made
-// for them.
+// NewUserPage adds a user: by an invitation, with which they choose their own password, or with a generated password.
 import type { User } from '../../api/users.ts';
 import { FieldProblems } from '../error-text.ts';
 import { draftProblems, emptyDraft, flagsOf } from '../flags/draft.ts';
@@ -115,7 +114,7 @@ function AddedUser({ username, how, secret, onAnother }: Added & { readonly onAn
   );
 }
 
-/** Who a user is. */
+/** Input for a user's name and address. */
 export function PersonFields({ user }: { readonly user?: User }) {
   return (
     <>
@@ -126,7 +125,7 @@ export function PersonFields({ user }: { readonly user?: User }) {
   );
 }
 
-/** What is in `PersonFields`. */
+/** The values of `PersonFields`. */
 export function personIn(values: FormValues) {
   return { email: values.text('email'), firstName: values.text('firstName'), lastName: values.text('lastName') };
 }

@@ -1,4 +1,4 @@
-// UserPage is one user: who they are, what they may do, their API keys; it invites them again and deletes them.
+// UserPage shows one user with their permissions and API keys; it changes, invites again or deletes them.
 import type { User } from '../../api/users.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -149,7 +149,7 @@ interface InviteAgainProps {
   readonly onClose: () => void;
 }
 
-/** For who has not come yet: the old link ends, and there is a new one. */
+/** Renews the invitation of a user who has not accepted it: the old link ends, and there is a new one. */
 function InviteAgain({ api, user, onClose }: InviteAgainProps) {
   const [link, setLink] = useState<string | undefined>(undefined);
   const [hasCome, setCome] = useState(false);
@@ -158,7 +158,7 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
     try {
       setLink((await api.inviteUser({ username, email, firstName, lastName })).loginUrl);
     } catch (error) {
-      // A name that is taken: by this user, who is not waiting for an invitation any more.
+      // The name is taken: by this user, who has accepted the invitation meanwhile.
       if (!(error instanceof KmsError) || error.fields?.username === undefined) throw error;
       setCome(true);
     }

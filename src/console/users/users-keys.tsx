@@ -1,5 +1,5 @@
-// UsersKeys are the API keys of a user, of which the user's answer tells the ids: a table of them, and the question
-// before the user is deleted, which says what ends with them and offers to hand it to somebody else.
+// UsersKeys lists a user's API keys, whose ids come with the user. Before the user is deleted, a dialog shows which
+// keys end with them and offers to hand those to another user.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { User } from '../../api/users.ts';
 import type { Client } from '../../client/client.ts';
@@ -19,7 +19,7 @@ interface UserProps {
   readonly user: User;
 }
 
-/** More than this nobody looks through. */
+/** Maximum number of keys shown; no user looks through more. */
 const mostShown = 50;
 
 function useKeysOf({ api, user }: UserProps): Answer<SafeApiKey[]> {
@@ -90,7 +90,7 @@ export function DeleteUser({ api, user, onClose, onDeleted }: DeleteUserProps) {
   );
 }
 
-/** Those that are disabled already stay as they are. */
+/** Hands over the active keys; disabled ones stay as they are. */
 async function handKeys(api: Client, user: User, owner: string): Promise<void> {
   for (const apikeyid of user.keys) {
     const { active } = await api.getApiKey({ apikeyid });
@@ -99,7 +99,7 @@ async function handKeys(api: Client, user: User, owner: string): Promise<void> {
 }
 
 interface KeysThatEndProps extends UserProps {
-  /** The id of the user who gets them; empty for nobody. */
+  /** Id of the user who gets them; empty for none. */
   readonly heir: string;
   readonly onHeir: (heir: string) => void;
 }

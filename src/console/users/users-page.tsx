@@ -1,4 +1,4 @@
-// UsersPage lists the users, searched by name and address while one types.
+// UsersPage lists the users, with a search by name and address.
 import type { User } from '../../api/users.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
@@ -27,7 +27,7 @@ const columns: readonly Column<User>[] = [
   { title: 'Last login', cell: (user) => (user.state === 'invited' ? <Invited /> : <Moment at={user.lastLoginAt} />) },
 ];
 
-/** Who was invited and has not come yet. */
+/** Marks a user who was invited and has not accepted yet. */
 export function Invited() {
   return (
     <span data-tag data-tone="warn">

@@ -1,4 +1,4 @@
-// Notes on Accounts, API keys and the activity log.
+// Notes on the endpoints of Accounts, API keys and the activity log.
 import type { accountEndpoints } from '../../api/accounts.ts';
 import type { activityEndpoints } from '../../api/activity.ts';
 import type { apikeyEndpoints } from '../../api/apikeys.ts';

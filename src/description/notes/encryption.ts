@@ -1,4 +1,4 @@
-// Notes on encrypt and decrypt, hashes and headers, and Assets.
+// Notes on the endpoints for encrypt and decrypt, hashes and headers, and Assets.
 
 import type { assetEndpoints } from '../../api/assets.ts';
 import type { encryptionEndpoints } from '../../api/encryption.ts';

@@ -1,4 +1,4 @@
-// Notes on KeyRings, both services, and on encryption.
+// Notes on the endpoints of KeyRings, client-side and asymmetric.
 import type { asymEndpoints } from '../../api/asym.ts';
 import { sample } from '../../api/example-values.ts';
 import type { keyringEndpoints } from '../../api/keyrings.ts';

@@ -1,4 +1,4 @@
-// Notes on Users, invites, logins, sessions, passwords and second factors.
+// Notes on the endpoints for Users, invites, logins, sessions, passwords and second factors.
 
 import { sample } from '../../api/example-values.ts';
 import type { loginEndpoints } from '../../api/logins.ts';

@@ -1,4 +1,4 @@
-// Notes on the appliance itself: health, this description, metrics, backup and the seal.
+// Notes on the endpoints of the appliance itself: health, this description, metrics, backup and the seal.
 import type { publicEndpoints, sealEndpoints, systemEndpoints } from '../../api/system.ts';
 import type { Note } from '../prose.ts';
 

@@ -1,4 +1,4 @@
-// Notes on the keys that the appliance holds: those of transit rings, and the key pairs for clients of Tang.
+// Notes on the endpoints for keys that the appliance holds: those of transit rings, and key pairs for Tang clients.
 import { sample } from '../../api/example-values.ts';
 import type { tangEndpoints } from '../../api/tang.ts';
 import type { transitEndpoints } from '../../api/transit.ts';

@@ -1,4 +1,4 @@
-// Limits of Tang's clients: the addresses that may ask, and how often. The protocol knows no credential.
+// Limits for Tang clients: the addresses that may send requests, and how often. The protocol has no credentials.
 import { KmsError } from '../../errors.ts';
 import {
   type AddressSet,
@@ -9,7 +9,10 @@ import {
   privateBlocks,
 } from '../../model/addresses.ts';
 
-/** The addresses that may ask: those of the blocks. Default: the ranges that are never routed on the Internet. */
+/**
+ * The addresses that may send requests, from CIDR blocks. Default: the ranges that are not routed on the Internet.
+ * Throws `usage` for a malformed block.
+ */
 export function tangAddresses(blocks: readonly string[] = privateBlocks): AddressSet {
   const wrong = blocks.find((block) => canonicalBlock(block) === undefined);
   if (wrong === undefined) return addressSet(blocks.flatMap((block) => canonicalBlock(block) ?? []));
@@ -18,20 +21,21 @@ export function tangAddresses(blocks: readonly string[] = privateBlocks): Addres
   });
 }
 
-/** So many at once, then so many a second. A recovery takes some milliseconds of the one thread that serves all. */
+/** Token buckets: requests at once, then per second. A recovery takes some milliseconds of the one serving thread. */
 const ofOne = { burst: 60, perSecond: 1 };
 const ofAll = { burst: 200, perSecond: 25 };
-/** Addresses that are remembered; beyond them newcomers count as one. */
+/** Maximum number of tracked addresses; further ones share one bucket. */
 const mostAddresses = 4096;
 
 interface Bucket {
   left: number;
-  /** Milliseconds. */
+  /** Time of the last refill, in milliseconds. */
   at: number;
 }
 
 /**
- * How often clients of Tang may ask, each address and all of them; of IPv6 what a network gives to one place, a /64.
+ * Rate limits for Tang clients, per address and overall. IPv6 addresses count by their /64, which is what a network
+ * assigns to one site.
  */
 export class TangLimits {
   readonly #elapsed: () => number;
@@ -43,7 +47,7 @@ export class TangLimits {
     this.#all = { left: ofAll.burst, at: elapsed() };
   }
 
-  /** Seconds to wait; 0 for a request that is counted. */
+  /** Seconds to wait; 0 if the request may proceed, in which case it is counted. */
   wait(address: string): number {
     const now = this.#elapsed();
     const bytes = addressBytes(address);
@@ -69,7 +73,7 @@ export class TangLimits {
   }
 }
 
-/** Fills it for the time that has passed. */
+/** Refills the bucket for the time passed; returns the seconds until it has a token. */
 function waitOf(bucket: Bucket, { burst, perSecond }: typeof ofOne, now: number): number {
   bucket.left = Math.min(burst, bucket.left + (Math.max(0, now - bucket.at) / 1000) * perSecond);
   bucket.at = now;

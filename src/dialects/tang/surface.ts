@@ -1,6 +1,6 @@
-// The appliance as clients of Tang see it: /adv, what to bind to, and /rec, which recovers. The protocol knows neither
-// credential nor tenant: the addresses that may ask stand in for the one and the host for the other, as elsewhere. What
-// is answered to whom: docs/guide-tang.md.
+// The appliance as a Tang server: /adv advertises the keys to bind to, and /rec recovers. The protocol knows neither
+// credentials nor tenants: clients are admitted by address, and the host selects the tenant as elsewhere. For who gets
+// which response, see docs/guide-tang.md.
 import { advertised, makeFirstPair, recover, type TangContext } from '../../core/tang.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
@@ -13,17 +13,17 @@ import type { Ways } from '../../http/surface.ts';
 import { resolveTenant, type TenantHandle } from '../../http/tenant-directory.ts';
 import { TangLimits } from './limits.ts';
 
-/** The thumbprint in the path; absent where none is. */
+/** The thumbprint in the path, if there is one. */
 type Thumbprint = string | undefined;
 
-/** One of the two things that Tang does. */
+/** One of Tang's two operations. */
 interface TangOperation<B> {
   readonly action: string;
   read(request: ApiRequest): Promise<B>;
   run(at: Place, thumbprint: Thumbprint, body: B): Promise<Outcome>;
 }
 
-/** Where it is done. */
+/** The tenant and context in which an operation runs. */
 interface Place {
   readonly open: OpenState;
   readonly handle: TenantHandle;
@@ -45,9 +45,9 @@ export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
           const handle = resolveTenant(state, request);
           tenant = { tenant: handle.tenant.id };
           needAddress(limits, request);
-          // Read before the turn: a slow body keeps no other request waiting.
+          // Read before queueing, so that a slow body does not hold up other requests.
           const body = await operation.read(request);
-          const turn = ways.queue.enter(handle.tenant.id, 'tang');
+          const turn = ways.queue.enter(handle.tenant.id, () => 'tang');
           if (turn) await turn;
           const context = { tenant: handle.tenant, world, address: request.remoteAddress };
           const outcome = await operation
@@ -80,14 +80,14 @@ export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
   };
 }
 
-/** Clients write slashes where and as many as they like. */
+/** Clients put any number of slashes between the parts. */
 function matchPath(path: string): { name?: 'adv' | 'rec'; thumbprint?: string } {
   const [, name, thumbprint] = /^\/+(adv|rec)(?:\/+([\w-]+)|\/*)$/.exec(path) ?? [];
   if (name === 'adv') return thumbprint === undefined ? { name } : { name, thumbprint };
   return name === 'rec' && thumbprint !== undefined ? { name, thumbprint } : {};
 }
 
-/** The address may ask, and did not do so too often. */
+/** Throws `forbidden` for an address that is not allowed, and `rate-limited` for too many requests. */
 function needAddress(limits: TangLimits, { remoteAddress: address, tangClients }: ApiRequest): void {
   if (address === undefined || !tangClients?.has(address)) {
     throw new KmsError('forbidden', 'this address may not ask (--tang-allow)');
@@ -133,7 +133,7 @@ function textOutcome(type: string, content: string): Outcome {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Whatever type the request says that it is: clients differ. */
+/** Reads the body as JSON whatever its declared type: clients differ. */
 async function readJwk({ body }: ApiRequest): Promise<unknown> {
   const bytes = await body.read(publicBodyLimit, undefined);
   if (!bytes) throw tooLarge(publicBodyLimit);

@@ -1,15 +1,15 @@
-// Answers as Vault and OpenBao give them: data or a token in an envelope, or texts that say what is wrong.
+// Responses in the format of Vault and OpenBao: data or a token in an envelope, or error messages.
 import type { World } from '../../core/context.ts';
 import { KmsError } from '../../errors.ts';
 
-/** What a request comes to. Where none of these is there, the answer has no body. */
+/** A response before it is encoded. Without any of the optional parts it has no body. */
 export interface Told {
   readonly status: number;
-  /** In the envelope, as `auth` is. */
+  /** In the envelope, like `auth`. */
   readonly data?: object | undefined;
   readonly auth?: object;
   readonly errors?: readonly string[];
-  /** Without an envelope. */
+  /** Sent without an envelope. */
   readonly bare?: object;
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
@@ -19,7 +19,7 @@ export const nothing: Told = { status: 404, errors: [] };
 export const permissionDenied: Told = { status: 403, errors: ['permission denied'] };
 export const isSealed: Told = { status: 503, errors: ['Vault is sealed'] };
 
-/** Of the statuses of answers those that have no body. */
+/** Statuses whose responses have no body. */
 export function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
@@ -36,13 +36,14 @@ export function noSuchRoute(path: readonly string[]): Told {
   return problem(404, `no handler for route "${path.join('/').slice(0, 200)}". route entry not found.`);
 }
 
-/** The error of a request that is not as it must be. */
+/** The error for an invalid request. */
 export function invalid(message: string): KmsError {
   return new KmsError('invalid', message);
 }
 
 /**
- * Ids in the form of UUIDs: random ones of a process, counted at their ends, which costs less than each a random one.
+ * Ids in the form of UUIDs: a random prefix per process and a counter at the end, which is cheaper than a random id
+ * each.
  */
 export function envelopeIds(random: World['random']): () => string {
   const start = random(10)
@@ -52,7 +53,7 @@ export function envelopeIds(random: World['random']): () => string {
   return () => start + (++count).toString(16).padStart(12, '0');
 }
 
-/** Undefined where there is none. */
+/** The response body; undefined if there is none. */
 export function bodyOf({ data, auth, errors, bare }: Told, nextId: () => string): object | undefined {
   if (errors) return { errors };
   if (!data && !auth) return bare;

@@ -1,5 +1,4 @@
-// The codec of Vault's clients: their bodies become ours, and what our endpoints answer or refuse is put in their
-// words.
+// The codec of Vault's clients: translates their request bodies into ours, and our responses and refusals into theirs.
 import { sealedError } from '../../http/admission.ts';
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { Codec } from '../../http/codec.ts';
@@ -9,7 +8,7 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
 import type { Operation } from './operations.ts';
 
-/** @param nextId of the envelopes of answers. */
+/** @param nextId ids of the response envelopes. */
 export function codecOf({ body, item, answer }: Operation, nextId: () => string): Codec {
   return {
     ...(body && {
@@ -33,7 +32,7 @@ export function outcomeOf(told: Told, nextId: () => string): Outcome {
   return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
 }
 
-/** Puts a refusal of our endpoints in Vault's words. */
+/** Translates a refusal of our endpoints into Vault's terms. */
 export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): Told {
   const message: unknown = Reflect.get(body, 'message');
   const text = typeof message === 'string' ? message : 'the request was refused';
@@ -44,7 +43,7 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
   return { ...problem(status, text), headers };
 }
 
-/** The answer, or the refusal that making it threw. */
+/** The response, or the refusal if making it throws. */
 export function toldBy(make: () => Told): Told {
   try {
     return make();
@@ -53,14 +52,14 @@ export function toldBy(make: () => Told): Told {
   }
 }
 
-/** The bytes of a body that no endpoint of ours takes; undefined for too many. */
+/** The bytes of a body that none of our endpoints reads; undefined if it is too large. */
 export function readBytes({ body }: ApiRequest): Promise<Uint8Array | undefined> {
   return body.read(publicBodyLimit, undefined);
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Empty where nothing came. Throws `invalid` for what is no object, and `too-large`. */
+/** The body as an object; empty if there was none. Throws `invalid` if it is not an object, and `too-large`. */
 export function objectOf(bytes: Uint8Array | undefined): JsonObject {
   if (!bytes) throw tooLarge(publicBodyLimit);
   if (bytes.length === 0) return {};

@@ -1,5 +1,5 @@
-// The fields of a body as clients of Vault send them: null for what is absent, numbers and truth values as text, too,
-// and periods as Go writes them.
+// Body fields as Vault's clients send them: null for absent, numbers and booleans possibly as text, and durations in
+// Go's notation.
 import type { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { mostTransitItems } from '../../model/transit.ts';
@@ -24,7 +24,7 @@ export function numberOf(given: JsonObject, name: string): number | undefined {
   throw wrongKind(name, 'an integer');
 }
 
-/** `negative` is what is said of one below 0. */
+/** `negative` is the message for a number below 0. */
 export function countOf(given: JsonObject, name: string, negative: string): number | undefined {
   const number = numberOf(given, name);
   if (number !== undefined && number < 0) throw invalid(negative);
@@ -47,7 +47,7 @@ function wrongKind(name: string, expected: string): KmsError {
   return invalid(`error converting input for field "${name}": expected ${expected}`);
 }
 
-/** Seconds, or text as Go has durations. 0: never. */
+/** The rotation period: seconds, or a duration in Go's notation; 0 means never. */
 export function rotationOf(given: JsonObject): { rotateAfter?: number | null } {
   const value = given.auto_rotate_period;
   if (isAbsent(value)) return {};
@@ -62,7 +62,7 @@ export function rotationOf(given: JsonObject): { rotateAfter?: number | null } {
 
 const units: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 };
 
-/** Characters; Go itself writes no longer ones than 25. */
+/** Characters; Go itself never writes more than 25. */
 const longestPeriod = 100;
 
 function secondsOf(text: string): number | undefined {
@@ -74,7 +74,7 @@ function secondsOf(text: string): number | undefined {
   );
 }
 
-/** Undefined where it is no batch. Of one that is too long nothing is looked at. */
+/** The items of a batch; undefined if the request is not one. A batch that is too long is refused unread. */
 export function batchOf({ batch_input: batch }: JsonObject): readonly unknown[] | undefined {
   if (batch === undefined || batch === null) return undefined;
   if (!Array.isArray(batch)) throw invalid('error parsing batch input: expected an array');
@@ -82,7 +82,7 @@ export function batchOf({ batch_input: batch }: JsonObject): readonly unknown[] 
   throw invalid(`error parsing batch input: expected at most ${mostTransitItems} items, got ${batch.length}`);
 }
 
-/** What both single requests and the items of a batch may say; texts by the names of `own`. */
+/** Fields that both single requests and batch items may have; `own` names the text fields. */
 export function itemOf(given: unknown, own: readonly string[]): object {
   if (!isJsonObject(given)) throw invalid('error parsing batch input: expected objects');
   const item: Record<string, unknown> = {};
@@ -95,7 +95,7 @@ export function itemOf(given: unknown, own: readonly string[]): object {
   };
 }
 
-/** The version that a message is to be of. */
+/** The key version to use. */
 export function madeVersionOf(given: JsonObject): number | undefined {
   return countOf(given, 'key_version', 'requested version for encryption is negative');
 }

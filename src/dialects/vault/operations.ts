@@ -1,5 +1,5 @@
-// What is asked of the transit engine, in other words: the paths of Vault and OpenBao under a mount, each with the
-// endpoint of ours that does it, the body that this takes, and what they are answered of its answer.
+// Operations of the transit engine: the paths of Vault and OpenBao under a mount, each with the endpoint of ours that
+// serves it and the translation of request and response bodies.
 import type { EndpointId } from '../../api/endpoints.ts';
 import type { TransitMade, TransitRing } from '../../api/transit.ts';
 import type { WrittenItems } from '../../core/pages.ts';
@@ -19,18 +19,18 @@ import {
   textOf,
 } from './fields.ts';
 
-/** An endpoint of our own in the engine's words. */
+/** One of our endpoints in the engine's terms. */
 export interface Operation {
   readonly id: EndpointId;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
-  /** Makes our body of the one that came. Throws `invalid`. */
+  /** Translates the client's body into ours. Throws `invalid`. */
   readonly body?: (given: JsonObject) => object;
-  /** The part of a list's item that is written. */
+  /** The part of a list item that is written. */
   readonly item?: (item: TransitRing) => unknown;
-  /** Makes their answer of ours. */
+  /** Translates our response into theirs. */
   readonly answer: (ours: JsonObject, given: JsonObject) => Told;
-  /** What is said of a ring that is not there; none: 404 without a word. */
+  /** The error message if the ring does not exist. Default: 404 without a body. */
   readonly missing?: string;
 }
 
@@ -41,11 +41,11 @@ export function isWrite(method: string): boolean {
 const noKey = 'encryption key not found';
 
 /**
- * What a path asks for; text says why it is refused, undefined stands for what there is not. A mount may have any name,
- * and several parts: the shortest behind which something is asked for is meant.
+ * The operation that a path names; a string gives the reason for a refusal, undefined means that there is none. A mount
+ * may have any name of several parts: the shortest mount that leaves a known operation is taken.
  */
 export function operationOf(method: string, path: readonly string[], isList: boolean): Operation | string | undefined {
-  // Behind a mount are three parts at most.
+  // At most three parts follow a mount.
   for (let mount = Math.max(1, path.length - 3); mount < path.length; mount++) {
     const operation = behindMount(method, path.slice(mount), isList);
     if (operation) return operation;
@@ -78,15 +78,15 @@ function behindMount(method: string, rest: readonly string[], isList: boolean): 
   return what === 'verify' ? verify(name, more) : undefined;
 }
 
-/** A hash of Vault's, whether this has it or not. */
+/** The name of a Vault hash, supported or not. */
 const hashName = /^(?:none|sha[0-9-]+)$/;
 
-/** Whether any method does something there. */
+/** Whether the path has an operation for any method. */
 export function isKnownPath(path: readonly string[]): boolean {
   return ['GET', 'POST', 'DELETE'].some((method) => operationOf(method, path, true) !== undefined);
 }
 
-/** What Vault has and this has not, and why. */
+/** The reason for refusing an operation that Vault has but this appliance has not; undefined for any other path. */
 function refusedFor(method: string, path: readonly string[]): string | undefined {
   if (path.length < 2) return undefined;
   if (path.includes('export', 1)) return notExportable;
@@ -133,7 +133,7 @@ const listRings: Operation = {
   item: ({ name }) => name,
   answer(ours) {
     if ((ours.pagination as JsonObject).hasMore) throw invalid('more keys than can be listed at once: 10000');
-    // Cast: names alone were written.
+    // Cast: `item` wrote names only.
     const keys = (ours.data as WrittenItems<TransitRing>).parsed().sort();
     return keys.length === 0 ? nothing : found({ keys });
   },
@@ -269,7 +269,7 @@ function dataKey(ringname: string, isWrapped: boolean): Operation {
   };
 }
 
-/** The hash may stand in the path or in either of two fields. */
+/** The hash may be in the path or in either of two fields. */
 function signedOf(given: JsonObject, inPath: string | undefined): object {
   if (!(given.batch_input === undefined || given.batch_input === null)) {
     throw invalid('batch_input is not supported for signatures: send one request for each');

@@ -1,6 +1,6 @@
-// The appliance as software sees it that speaks to Vault or OpenBao: the paths under /v1 of the transit engine, of
-// tokens and AppRole logins, and of the state of the server. Endpoints of our own decide who may ask, do it and record
-// it; a request is matched with one of them, or answered here. What clients insist on: docs/guide-transit.md.
+// The appliance as a Vault or OpenBao server: the paths under /v1 for the transit engine, tokens and AppRole logins,
+// and the server's state. Authorization, execution and the activity log are left to our endpoints: each request is
+// mapped to one of them or answered here. For what clients depend on, see docs/guide-transit.md.
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { knownAsker } from '../../http/admission.ts';
@@ -20,7 +20,7 @@ import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts
 import { type Target, Targets } from './target.ts';
 import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
 
-/** One request, as far as it is understood. */
+/** A request as parsed so far. */
 interface Asked {
   readonly request: ApiRequest;
   readonly target: Target;
@@ -29,14 +29,14 @@ interface Asked {
 
 /** The tenant that a request names, and the rest of its path. */
 interface TenantAsked {
-  /** Undefined where there is no such tenant. */
+  /** Undefined if there is no such tenant. */
   readonly handle: TenantHandle | undefined;
-  /** The tenant's name or host, as the request has it. */
+  /** The tenant's name or host as the request gives it. */
   readonly name: string;
   readonly path: readonly string[];
 }
 
-/** Work that is no endpoint's, for the tenant of this id if there is one. */
+/** Work that no endpoint does, for the tenant with this id, if any. */
 interface OwnWork {
   readonly tenant: string | undefined;
   work(): Promise<Told>;
@@ -55,7 +55,7 @@ class VaultSurface {
   readonly #targets = new Targets();
   readonly #nextId: () => string;
   readonly #codecs = new WeakMap<Operation, Codec>();
-  /** By the action that they are counted as. */
+  /** Handlers by the action they are counted under. */
   readonly #own = new Map<string, Handler<OwnWork>>();
 
   constructor(appliance: AppliancePort, ways: Ways) {
@@ -64,7 +64,7 @@ class VaultSurface {
     this.#nextId = envelopeIds(appliance.world.random);
   }
 
-  /** Never fails. */
+  /** Never rejects. */
   async handle(request: ApiRequest): Promise<Reply> {
     try {
       const target = this.#targets.of(request);
@@ -103,7 +103,7 @@ class VaultSurface {
     return this.#run(asked.request, handle, operation, new Bearer(token));
   }
 
-  /** By an endpoint of ours. */
+  /** Runs one of our endpoints. */
   async #run(request: ApiRequest, handle: TenantHandle, operation: Operation, credential: Bearer): Promise<Outcome> {
     const { id, params = noParams, query = noParams, missing } = operation;
     const way = this.#ways.endpoints.get(id);
@@ -121,12 +121,12 @@ class VaultSurface {
     return codec;
   }
 
-  /** An outcome as it goes out: a refusal of ours in their words. */
+  /** The final outcome: a refusal of ours is translated into Vault's terms. */
   #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: string): Outcome {
     const { sentStatus: status } = outcome;
     if (status !== undefined) return { ...outcome, status };
     const { state } = this.#appliance;
-    // Where its tenant was deleted meanwhile, it is told what the next request will be.
+    // If the tenant was deleted mid-flight, the response is the one that the next request will get.
     const isGone = handle && !state.sealed && !isServed(state, handle);
     return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
   }
@@ -161,18 +161,18 @@ class VaultSurface {
     });
   }
 
-  /** A tenant that there is not is answered as one where nobody has that role. */
+  /** A login to an unknown tenant is answered as one to a tenant without that role. */
   #logIn(asked: Asked, open: OpenState, { handle, name }: TenantAsked, refusal: string | undefined): Promise<Outcome> {
     const { token, request } = asked;
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, 'session.create', async () => {
       if (refusal !== undefined) return problem(400, refusal);
-      const login = { token, from: request, handle, unknownTenant: name, world };
+      const login = { token, from: request, handle, named: name, world };
       return logIn(login, open.people.appRoleBackoff, async () => objectOf(await readBytes(request)));
     });
   }
 
-  /** In its turn among all requests: senders of unknown tokens wait with the holders of known ones. */
+  /** Queues like all other requests: senders of unknown tokens wait along with holders of known ones. */
   #byToken(
     asked: Asked,
     handle: TenantHandle,
@@ -184,8 +184,8 @@ class VaultSurface {
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, action, async () => {
       if (token === undefined) return permissionDenied;
-      const asker = knownAsker(handle, new Bearer(token), request, world.now());
-      const turn = queue.enter(handle.tenant.id, asker ?? 'unknown');
+      const asker = () => knownAsker(handle, new Bearer(token), request, world.now()) ?? 'unknown';
+      const turn = queue.enter(handle.tenant.id, asker);
       if (turn) await turn;
       return work({ token, from: request, handle, world }).finally(() => queue.leave());
     });
@@ -221,7 +221,7 @@ class VaultSurface {
     return handler;
   }
 
-  /** An answer for holders of a token alone. */
+  /** Gives the response to holders of a valid token only. */
   #toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Outcome> {
     return this.#byToken(asked, handle, 'none', async (token) =>
       (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
@@ -237,7 +237,7 @@ function isLogin(method: string, path: readonly string[]): boolean {
   return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
 }
 
-/** By the namespace, by the first part of the path where several stand before the operation, or by the host. */
+/** Finds the tenant by namespace, by the first path part if several precede the operation, or by host. */
 function matchTenant({ request, target }: Asked, { tenants }: OpenState): TenantAsked {
   const { parts, method, isList } = target;
   const namespace = namespaceOf(request);
@@ -245,7 +245,7 @@ function matchTenant({ request, target }: Asked, { tenants }: OpenState): Tenant
     return { handle: tenants.byName(namespace), name: namespace, path: parts };
   }
   const tail = parts.slice(1);
-  // The first of three parts is the mount, except where the last asks for a list.
+  // The first of three parts is the mount, unless this is a list of keys.
   const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
   const name = parts[0]?.toLowerCase() ?? '';
   const first = mayName ? tenants.byName(name) : undefined;

@@ -1,5 +1,5 @@
-// What clients of Vault ask under `sys`: the state of the server, which anybody may; and what there is here and what a
-// token may do with it, which its holder may. Nothing is answered that is not so: programs go by it.
+// Vault's `sys` paths: the server's state, which anyone may read, and mounts and capabilities, for holders of a token.
+// Every response must be true, because programs rely on it.
 import { type EndpointId, endpoints } from '../../api/endpoints.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -8,7 +8,7 @@ import { found, hasNoBody, invalid, isSealed, noSuchRoute, type Told } from './a
 import { isWrite, operationOf } from './operations.ts';
 import type { Target } from './target.ts';
 
-/** The state of the server; undefined for what takes a token. */
+/** The server's state; undefined for paths that need a token. */
 export function serverState({ method, parts, query }: Target, sealed: boolean, now: number): Told | undefined {
   const isRead = method === 'GET' || method === 'HEAD';
   const place = parts.slice(1).join('/');
@@ -22,7 +22,7 @@ export function serverState({ method, parts, query }: Target, sealed: boolean, n
       const rest = { version, migration: false, recovery_seal: false, storage_type: 'kms' };
       return { status: 200, bare: { type: 'kms', initialized: true, sealed, ...threshold, ...rest } };
     }
-    // `bao status` and `vault status` ask for it.
+    // `bao status` and `vault status` request it.
     case 'leader': {
       const bare = { ha_enabled: false, is_self: false, leader_address: '', leader_cluster_address: '' };
       return sealed ? isSealed : { status: 200, bare };
@@ -47,7 +47,7 @@ function health(query: URLSearchParams, sealed: boolean, now: number): Told {
   return hasNoBody(status) ? { status } : { status, bare };
 }
 
-/** An entry of a list of mounts, with nothing that could be set. */
+/** An entry in a list of mounts, without settings. */
 function mount(type: string, description: string): object {
   return {
     accessor: type,
@@ -76,7 +76,7 @@ const auth = {
   'token/': mount('token', 'secrets of API keys: lookup-self and renew-self'),
 };
 
-/** Lists of what there is; undefined for another path. Any name is that of a mount of the transit engine. */
+/** Lists of mounts; undefined for any other path. Every name counts as a mount of the transit engine. */
 export function mounts(method: string, path: readonly string[]): Told | undefined {
   if (method !== 'GET') return undefined;
   const [, ...rest] = path;
@@ -91,7 +91,7 @@ export function isAboutCapabilities(method: string, path: readonly string[]): bo
   return isWrite(method) && path.length === 2 && path[1] === 'capabilities-self';
 }
 
-/** Vault's words for methods. */
+/** Vault's names of the methods. */
 const capabilityNames: readonly (readonly [name: string, method: string, isList: boolean])[] = [
   ['create', 'POST', false],
   ['delete', 'DELETE', false],
@@ -107,7 +107,7 @@ const actions = new Map<EndpointId, string>(
 const mostPaths = 100;
 const longestPath = 512;
 
-/** What the holder of the flags may do at each of the paths that the body names. Throws `invalid`. */
+/** Capabilities that the flags grant on each path that the body names. Throws `invalid`. */
 export function capabilities(given: JsonObject, flags: Flags): Told {
   const { paths, path } = given;
   const asked: unknown = paths ?? (path === undefined || path === null ? [] : [path]);
@@ -124,7 +124,7 @@ export function capabilities(given: JsonObject, flags: Flags): Told {
   return found(list.length === 1 ? { ...data, capabilities: data[String(first)] } : data);
 }
 
-/** Paths that every holder of a token has. */
+/** Paths that every holder of a token may use. */
 const ofHolders: Readonly<Record<string, readonly string[]>> = {
   'auth/token/lookup-self': ['create', 'read', 'update'],
   'auth/token/renew-self': ['create', 'update'],

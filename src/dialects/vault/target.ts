@@ -1,25 +1,25 @@
-// The target of a request of Vault's clients: its path, decoded and cut into parts, and the operation that these name.
+// The target of a Vault client's request: its path, decoded and split into parts, and the operation that they name.
 import type { ApiRequest } from '../../http/request.ts';
 import { invalid } from './answers.ts';
 import { type Operation, operationOf } from './operations.ts';
 
 export interface Target {
   readonly method: string;
-  /** The path behind /v1, decoded, without empty parts. */
+  /** The path after /v1, decoded, without empty parts. */
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
   readonly isList: boolean;
-  /** The operation that the whole path names, by `operationOf`. Looked up once, and only for holders of a token. */
+  /** The operation that the whole path names, by `operationOf`. Computed on first use and kept. */
   operation(): Operation | string | undefined;
 }
 
 const noQuery = new URLSearchParams();
 
-/** Targets that are remembered, of so many characters at most; one more lets go of them all. */
+/** Maximum number of cached targets, and the longest that is cached in characters; the cache is cleared when full. */
 const mostTargets = 1000;
 const longestTarget = 200;
 
-/** Characters of a path, and the parts that it has: a mount of several, an operation, and names that are escaped. */
+/** Limits in characters of a path and in parts, which allow for a long mount, an operation and escaped names. */
 const longestPath = 2048;
 const mostParts = 32;
 
@@ -28,7 +28,9 @@ const tooLong = invalid(`the path is longer than ${longestPath} characters, or h
 export class Targets {
   readonly #remembered = new Map<string, Target>();
 
-  /** Undefined for a path that is not under /v1. Throws `invalid` for one that cannot be read. */
+  /**
+   * The target; undefined for a path that is not under /v1. Throws `invalid` for a path that is too long or malformed.
+   */
   of({ method, path, search }: ApiRequest): Target | undefined {
     const name = `${method} ${path}`;
     const known = search === '' ? this.#remembered.get(name) : undefined;
@@ -50,7 +52,7 @@ export class Targets {
 
 function targetOf(method: string, parts: readonly string[], query: URLSearchParams): Target {
   let found: { readonly operation: ReturnType<Target['operation']> } | undefined;
-  // Go's truth values: hvac asks with `list=True`.
+  // Go's spellings of true: hvac sends `list=True`.
   const isList = query !== noQuery && /^(?:1|t|T|true|TRUE|True)$/.test(query.get('list') ?? '');
   const operation = () => {
     found ??= { operation: operationOf(method, parts, isList) };

@@ -1,5 +1,5 @@
-// Tokens of the transit engine's clients: an API key's secret, which they look up, try to renew, or get by AppRole for
-// the key's id and that secret.
+// Tokens of the transit engine's clients. A token is an API key's secret: clients look it up, try to renew it, or get
+// it by an AppRole login with the key's id and that secret.
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer, type Origin } from '../../core/credential.ts';
@@ -10,7 +10,7 @@ import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { found, permissionDenied, problem, type Told } from './answers.ts';
 
-/** A token that came, and to whom. */
+/** A request's token, its origin, and the tenant that it was sent to. */
 export interface TokenAsked {
   readonly token: string | undefined;
   readonly from: Origin;
@@ -18,11 +18,11 @@ export interface TokenAsked {
   readonly world: World;
 }
 
-/** A login to a tenant, or to one that there is not. */
+/** A login to a tenant, which may not exist. */
 interface LoginAsked extends Omit<TokenAsked, 'handle'> {
   readonly handle: TenantHandle | undefined;
-  /** What named a tenant that there is not. */
-  readonly unknownTenant: string;
+  /** The name or host that the request gave for the tenant. */
+  readonly named: string;
 }
 
 interface Holder {
@@ -32,10 +32,12 @@ interface Holder {
   readonly expiresAt: number | undefined;
 }
 
-/** Characters that are remembered of a tenant that there is not. */
+/** Maximum number of characters kept of an unknown tenant's name. */
 const longestName = 253;
 
-/** Who holds the token, which is recorded; undefined where nobody does that is let in. */
+/**
+ * The holder of the token; undefined if the token is unknown or not usable. Records the request if the token is known.
+ */
 export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
   const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
@@ -51,7 +53,7 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
   });
 }
 
-/** What the token's holder may do; undefined where nobody holds it, or may use it. Records nothing. */
+/** Flags of the token's holder; undefined if the token is unknown or not usable. Records nothing. */
 export async function flagsOf({ token, from, handle, world }: TokenAsked): Promise<Flags | undefined> {
   if (token === undefined) return undefined;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
@@ -83,7 +85,7 @@ export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
   });
 }
 
-/** A key without an end is answered as a token that has none. */
+/** A key without an expiry is answered like a token that never expires. */
 export async function renewSelf(asked: TokenAsked): Promise<Told> {
   const holder = await holderOf(asked, 'session.refresh', 200);
   if (!holder) return permissionDenied;
@@ -93,32 +95,38 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
 }
 
 /**
- * By AppRole: the role is the API key's id, the secret id its secret, and the token that secret again. At the pace of
- * other logins. Throws `rate-limited`, for whoever comes from there before the body is read.
+ * AppRole login: the role id is the API key's id, the secret id is its secret, and the token is that secret again.
+ * Subject to the same back-off as other logins: throws `rate-limited` before the body is read.
  *
- * A tenant that there is not answers, waits and counts as one without keys, so that nobody learns which there are.
+ * Tries are counted by the name that they give for the tenant, and an unknown tenant answers, waits and counts like one
+ * without keys, so that tenants and their hosts cannot be probed for. Tries under other names of the tenant make this one
+ * fail like a wrong secret.
  */
 export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
-  const { handle, from, unknownTenant } = asked;
-  const tenant = handle?.tenant.id ?? `none ${unknownTenant.slice(0, longestName)}`;
-  const origin = { tenant, address: from.remoteAddress ?? 'local' };
+  const { handle, from, named } = asked;
+  const address = from.remoteAddress ?? 'local';
+  const origin = { tenant: `named ${named.slice(0, longestName)}`, address };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
   const { role_id: role, secret_id: secret } = await read();
   const wrong = problem(400, 'invalid role or secret ID');
   if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
   const turn = await backoff.begin({ ...origin, name: role });
+  const own = handle && backoff.take({ tenant: handle.tenant.id, address, userId: role });
   try {
-    const holder = handle && (await holderOfRole({ ...asked, handle }, role, secret));
-    if (holder) turn.succeeded();
-    else turn.failed();
+    const holder = own && (await holderOfRole({ ...asked, handle }, role, secret));
+    for (const each of [turn, own]) {
+      if (holder) each?.succeeded();
+      else each?.failed();
+    }
     return holder ? { status: 200, auth: authOf(holder.id, secret, 0) } : wrong;
   } finally {
     turn.abandoned();
+    own?.abandoned();
   }
 }
 
-/** Whose role and secret these are. A wrong secret of a key is recorded as that key's failed login. */
+/** The holder of the role and the secret. A wrong secret for an existing key is recorded as that key's failed login. */
 async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, from, world } = asked;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));

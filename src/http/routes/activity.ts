@@ -1,5 +1,5 @@
-// Routes of the activity log, and of its auditor: the log's head, its records as an export, and for the administrator
-// its whole chain verified on the disk. Records may lie in closed segments, so they are read beside the transaction.
+// Routes of the activity log and its auditor: the log's head, its records as an export, and for the administrator its
+// whole chain verified on disk. Records may be in closed segments, so they are read outside the transaction.
 import type { activityEndpoints } from '../../api/activity.ts';
 import {
   type ActivityHead,
@@ -34,13 +34,13 @@ export const activityRoutes: RoutesOf<(typeof activityEndpoints)[number]['id']> 
       const start = await exportStart(store, since ?? begin);
       const isLater = since === undefined && begin.seq > 0;
       const leading = isLater ? signHead(tenant, begin, appliance.world.now()) : undefined;
-      // Nothing is read before the record of it is durable: it is the last one.
+      // Nothing is read before the record of the export itself, its last one, is durable.
       return ({ caller }) => exportChain(store, start, caller.id, leading);
     },
   },
 };
 
-/** What the administrator asks of the chain on the disk, from a head that was kept on where there is one. */
+/** The administrator's check of the chain on disk, from an earlier head if one is given. */
 export const chainRoutes: Pick<TenantRoutes, 'verifyActivity'> = {
   async verifyActivity({ handle, body }) {
     const since = sinceOf(handle, body);

@@ -1,5 +1,5 @@
-// Routes of OpenID Connect: logins, of which the talk with the provider comes before the transaction, and the settings
-// that the administrator at the machine makes.
+// Routes of OpenID Connect: logins, which talk to the provider before the transaction, and the settings that the
+// administrator at the machine makes.
 import type { oidcEndpoints } from '../../api/oidc.ts';
 import {
   getProvider,
@@ -38,7 +38,7 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
         const proven = await finishLogin(placeOf(input, provider), body);
         return (ctx) => {
           const answer = loginByClaims(ctx, { provider, proven, lifetimes });
-          // Whom the provider knows and who is nobody here has not succeeded.
+          // Only here: a login accepted by the provider but unknown to the tenant is no success.
           backoff.forgive(origin);
           return answer;
         };

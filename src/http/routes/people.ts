@@ -1,6 +1,5 @@
 // Routes of people: users, sessions, invites, password resets, and the links that the administrator at the machine
-// hands out. Passwords are hashed and checked before the transaction, after a look at whether there is anything to
-// check.
+// hands out. Passwords are hashed and checked before the transaction, and only if there is something to check.
 import type { loginEndpoints } from '../../api/logins.ts';
 import type { userEndpoints } from '../../api/users.ts';
 import { activityRecord } from '../../core/activity.ts';
@@ -112,7 +111,7 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
           if (!candidate || !passed || isTooSoon) return { candidate, step: undefined };
           return { candidate, step: await lookAtSecondStep(handle.store, placeOf(input), candidate.userId, body) };
         },
-        // A password alone that needs more neither opens anything nor forgives failures.
+        // A right password that still needs a second factor neither logs in nor clears earlier failures.
         ({ step }) => (step?.is === 'missing' ? undefined : step !== undefined && step.is !== 'wrong'),
       );
       const { lifetimes } = open.people;
@@ -154,8 +153,8 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
 };
 
 /**
- * Sends mail once what the operation did is durable. The answer does not wait for it: it must not tell by its time
- * whether there was anything to do.
+ * Sends mail once the operation is durable. The answer does not wait for it: its timing must not reveal whether there
+ * was anything to send.
  */
 function mailLater(ctx: AfterCommit, input: Input<unknown>, send: (mailer: Mailer) => Promise<void>): void {
   const { mailer } = input.open.people;
@@ -170,7 +169,7 @@ function mailLater(ctx: AfterCommit, input: Input<unknown>, send: (mailer: Maile
   ctx.afterCommit(async () => void sending());
 }
 
-/** Does nothing until the answer is on its way, so that it takes the same time for everybody. */
+/** Does nothing until the answer is on its way, so that it takes the same time for every address. */
 async function sendResetLink(around: Around, mailer: Mailer, email: string): Promise<void> {
   const { appliance, open, handle } = around;
   await new Promise((resolve) => setTimeout(resolve));
@@ -192,7 +191,7 @@ export const linkRoutes: Pick<TenantRoutes, 'makeSetUpLink' | 'makeResetLink' | 
   makeResetLink(input) {
     const links = linksOf(input);
     const user = namedUser(input.body);
-    // A link lets its holder in as that user: making one is recorded as a change of the user.
+    // A link logs its holder in as that user, so making one is recorded as a change of the user.
     return asAdministrator(input, { action: 'user.update', props: { operation: 'reset-link' } }, (ctx) =>
       resetLink(ctx, { user, links }),
     );
@@ -207,7 +206,7 @@ function namedUser({ username, email }: { readonly username: string; readonly em
   return { text: username, is: email ? 'email' : 'username' };
 }
 
-/** Runs an operation of the administrator at the machine, and records it. */
+/** Runs and records an operation of the administrator at the machine. */
 function asAdministrator<R>(
   { appliance: { world }, handle: { tenant, store } }: Around,
   recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
@@ -224,7 +223,7 @@ function asAdministrator<R>(
   });
 }
 
-/** Where the links lead that people of this tenant get. */
+/** Settings of the links that are sent to this tenant's people. */
 function linksOf(around: Around): LinkSettings {
   return { lifetimes: around.open.people.lifetimes, baseUrl: baseUrlOf(around) };
 }

@@ -1,5 +1,5 @@
-// Routes of second factors and passkeys. Passwords and passkeys are checked before the transaction, at the pace that
-// the tries before allow; what was found is made good in it.
+// Routes of second factors and passkeys. Passwords and passkeys are verified before the transaction, with backoff after
+// failures; the proof is consumed inside it.
 import type { loginEndpoints } from '../../api/logins.ts';
 import type { secondFactorEndpoints } from '../../api/second-factors.ts';
 import type { Caller } from '../../core/context.ts';
@@ -73,7 +73,7 @@ export const passkeyLoginRoutes: PasskeyLogins = {
       const subject = { purpose: 'login', userId: '' } as const;
       const { factor, use } = await atPace(
         input,
-        // Not as a user is called.
+        // A name that no username equals.
         { name: `passkey ${credential.id}` },
         async () => {
           const factor = await handle.store.transaction((tables) => tables.secondFactors.byCredentialId(credential.id));
@@ -87,27 +87,27 @@ export const passkeyLoginRoutes: PasskeyLogins = {
   },
 };
 
-/** Undefined for what was not accepted, which the operation says. */
+/** Undefined for a proof that was refused; the operation reports it. */
 function unlessInvalid(error: unknown): undefined {
   if (error instanceof KmsError && error.code === 'invalid') return undefined;
   throw error;
 }
 
-/** Where the page is at which passkeys are made and used. */
+/** The origin at which passkeys are made and used. */
 export function placeOf({ handle, appliance, origin }: Input<unknown>): PasskeyPlace {
   return { tenant: handle.tenant, world: appliance.world, origin };
 }
 
-/** Under what failures are counted. */
+/** The names under which failed tries are counted. */
 interface Tried {
   readonly name: string;
   readonly userId?: string;
 }
 
 /**
- * Runs a check at the pace that the tries before allow. `isRight` says whether what it found counts as a success or as
- * a failure, or, undefined, as neither. A check that finds out whose the name is asks `mayBe` with the user's id: false
- * says that it must come to the answer for what is wrong.
+ * Runs a check with backoff. `isRight` says whether its result counts as a success or a failure, or, if undefined, as
+ * neither. A check that finds the user behind the name calls `mayBe` with the user's id: if false, it must give the
+ * same answer as for a wrong input.
  */
 export async function atPace<T>(
   { open, handle, address }: Input<unknown>,
@@ -136,7 +136,7 @@ export async function atPace<T>(
   }
 }
 
-/** Under what failures of a user are counted who is logged in. */
+/** The names under which a logged-in user's failures are counted. */
 export function triedAs({ handle }: Input<unknown>, userId: string): Promise<Tried> {
   return handle.store.transaction(({ users }) => ({ name: users.byId(userId)?.username ?? '', userId }));
 }
@@ -146,7 +146,7 @@ interface Given {
   readonly code?: string;
 }
 
-/** Whether it is still the user who has the session. Undefined for what is wrong. */
+/** Checks that the session's user is still the one asking. Undefined if the proof is wrong. */
 async function prove(
   input: Input<unknown>,
   caller: Caller,

@@ -1,6 +1,5 @@
-// Routes of the appliance as a whole: health, backup, metrics, and its seal. Health, the seal's state and the steps to
-// open it are there for everybody, since while it is sealed there are no credentials; sealing goes the way of every
-// other request, flag and activity record included.
+// Routes of the appliance as a whole: health, backup, metrics, and its seal. Health, seal status and the unseal steps
+// need no credential, since there are none while sealed; sealing is an ordinary request, with flag and activity record.
 import { publicEndpoints, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
 import { KmsError } from '../../errors.ts';
 import type { AppliancePort, State } from '../appliance-port.ts';
@@ -13,7 +12,7 @@ import { beside, type Operation, type RoutesOf, type ServedPath } from '../route
 export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   createBackup(ctx, { open, handle }) {
     ctx.afterCommit(() => open.recordInOthers('system.backup', handle));
-    // Nothing of it is made before the answer is being read, which is after the record of it is durable.
+    // Nothing is made before the answer is read, which is after its record is durable.
     return open.backup();
   },
   getBackups: beside(async ({ open }) => open.backups()),
@@ -41,7 +40,7 @@ export const sealRoute: Operation<typeof sealEndpoints.seal> = (ctx, { appliance
   return { sealed: true, kinds: sealing.status().kinds };
 };
 
-/** What is answered sealed and open, and needs no tenant: for whatever watches the process, and for who unseals it. */
+/** Paths served both sealed and open, without a tenant: for monitoring, and for unsealing. */
 export function alwaysServed(appliance: AppliancePort): readonly ServedPath[] {
   const { health, readiness } = publicEndpoints;
   const { status, unseal } = sealEndpoints;
@@ -82,10 +81,10 @@ async function unsealStep({ sealing, bodyLimit }: AppliancePort, request: ApiReq
   }
 }
 
-/** A key, share or passphrase that does not fit, or is no such thing, is input that breaks a rule. */
+/** A key, share or passphrase that is wrong or malformed becomes invalid input. */
 function wireError(error: unknown): unknown {
   if (!(error instanceof KmsError) || !['refused', 'corrupt', 'invalid'].includes(error.code)) return error;
-  // Whoever types it in from elsewhere sees the message alone.
+  // Remote callers see only the message, so the hint is appended to it.
   const { message, hint } = error;
   return new KmsError('invalid', hint === undefined ? message : `${message}; ${hint}`);
 }

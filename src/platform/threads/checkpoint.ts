@@ -1,6 +1,6 @@
-// Runs checkpoints of stores on a thread of their own, so that the serving thread never pauses for one. The thread
-// stays a while for the next: under load they follow each other, and starting and compiling anew would be a good part
-// of what each one costs.
+// CheckpointThread runs checkpoints of stores on a thread of its own, so that the serving thread never pauses for one.
+// The thread stays for a while: under load, checkpoints follow each other, and starting and compiling again would be a
+// good part of each one's cost.
 import type { Worker } from 'node:worker_threads';
 import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
@@ -19,10 +19,10 @@ import {
   type WorkAnswerOf,
 } from './jobs.ts';
 
-/** Milliseconds. At full speed the next one comes sooner, and else its memory is wanted back. */
+/** In milliseconds. At full speed the next checkpoint comes sooner; otherwise its memory is better freed. */
 const idleTimeout = 20_000;
 
-/** Of stores in a database. */
+/** For stores in a database. */
 export type SharedCheckpoints = CheckpointThread<SharedCheckpointJob, SharedCheckpoint | undefined>;
 
 export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> {
@@ -30,7 +30,7 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
   readonly #queue = new SerialQueue();
   #worker: Worker | undefined;
   #leaving: NodeJS.Timeout | undefined;
-  /** Whether the thread has stepped back behind the others. Priority that is given up does not come back. */
+  /** Whether the thread has lowered its priority, which cannot be raised again. */
   #yields = false;
 
   private constructor(work: CheckpointWork | SharedCheckpointWork) {
@@ -46,7 +46,7 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
     return new CheckpointThread({ kind: 'shared-checkpoints', source: sourceData(source), wasm });
   }
 
-  /** One after the other. */
+  /** Runs one checkpoint at a time. */
   run(keys: StoreKeys, job: J): Promise<R> {
     return this.#queue.run(() => this.#run(keys, job));
   }
@@ -72,7 +72,7 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
     }
   }
 
-  /** Ends the thread and what it remembers. The next checkpoint starts another. */
+  /** Ends the thread with its caches. The next checkpoint starts another. */
   async end(): Promise<void> {
     clearTimeout(this.#leaving);
     const worker = this.#worker;

@@ -1,20 +1,20 @@
-// How a thread takes orders, and ends. V8's helper, which all threads share, compiles what a thread runs often. Where
-// that thread's old memory is at its limit, the helper waits for it to collect; one that ends at that moment waits for
-// the helper, and both wait for ever, and with them every thread that ends later and whatever else the helper is for
-// (https://github.com/nodejs/node/issues/54918). So a thread collects before it ends, which leaves the helper room, and
-// so does a server. (Of threads that ran much and ended, one in 10 to 200 hung; with the collection none of 4,000.)
+// How a thread takes orders and ends. V8's helper, shared by all threads, compiles hot code. If a thread's old
+// generation is at its limit, the helper waits for it to collect; a thread that ends at that moment waits for the
+// helper, and both hang for ever, along with every thread that ends later and all other work of the helper
+// (https://github.com/nodejs/node/issues/54918). So a thread, and a server too, collects before it ends, which leaves
+// the helper room. (Of busy threads, one in 10 to 200 hung at its end; with the collection none of 4,000.)
 import type { MessagePort, Worker } from 'node:worker_threads';
 
 /** The last order. */
 const leave = 'leave';
 
-/** Milliseconds that a thread has for the work at hand and its end, and once more where it is made to end. */
+/** Milliseconds that a thread has to finish its work and end, and again once it is terminated. */
 const patience = 2_000;
 
-/** Whether a thread was told to end and did not. */
+/** Whether a thread did not end when told to. */
 let isStuck = false;
 
-/** In the thread: takes orders until it is told to end; `close` gives up what would keep it alive. */
+/** Runs in the thread: takes orders until it is told to end; `close` releases what would keep it alive. */
 export function takeOrders<O>(port: MessagePort, take: (order: O) => void, close?: () => Promise<void>): void {
   port.on('message', (order: O | typeof leave) => {
     if (order !== leave) return take(order);
@@ -25,12 +25,12 @@ export function takeOrders<O>(port: MessagePort, take: (order: O) => void, close
   });
 }
 
-/** Has a thread that takes orders end after what it does, at the latest after some seconds. */
+/** Ends a thread that takes orders after its current work, or after some seconds at the latest. */
 export async function endThread(worker: Worker): Promise<void> {
-  // Of one that has ended.
+  // The thread has already ended.
   if (worker.threadId === -1) return;
   const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
-  // Whatever it was asked for is over.
+  // Errors of pending work no longer matter.
   worker.on('error', () => {});
   worker.ref();
   worker.postMessage(leave);
@@ -38,7 +38,7 @@ export async function endThread(worker: Worker): Promise<void> {
   if (!(await isInTime(worker.terminate()))) endWithoutThem();
 }
 
-/** From now on the process does not wait for its threads when it ends, since one of them never might. */
+/** From now on the process does not wait for its threads at its end, since one of them may never end. */
 function endWithoutThem(): void {
   if (!isStuck) process.on('exit', () => process.kill(process.pid, 'SIGKILL'));
   isStuck = true;

@@ -1,4 +1,4 @@
-// What is sent to a worker thread and what it sends back: plain data that the structured clone takes.
+// Messages to and from worker threads: plain data for the structured clone.
 
 import type { Worker } from 'node:worker_threads';
 import type { Argon2Cost } from '../../crypto/primitives.ts';
@@ -10,13 +10,13 @@ import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
 import type { CryptoChoice } from '../native-crypto.ts';
 import type { SourceData } from '../store-url.ts';
 
-/** A store's keys as data: the epoch in force and every key held. */
+/** A store's keys as data: the current epoch and every key held. */
 export interface KeysAsData {
   readonly epoch: number;
   readonly held: readonly { readonly label: StoreKeyLabel; readonly epoch: number; readonly key: Uint8Array }[];
 }
 
-/** Makes a checkpoint for each order that it is sent, until it is told to end: see checkpoint.ts. */
+/** Makes a checkpoint for each order, until it is told to end: see checkpoint.ts. */
 export interface CheckpointWork {
   readonly kind: 'checkpoints';
   /** The data directory. */
@@ -24,7 +24,7 @@ export interface CheckpointWork {
   readonly wasm: Uint8Array;
 }
 
-/** The same for stores in a database, which it reaches by itself. */
+/** Makes checkpoints of stores in a database, over its own connection. */
 export interface SharedCheckpointWork {
   readonly kind: 'shared-checkpoints';
   readonly source: SourceData;
@@ -41,7 +41,7 @@ export interface PasswordWork {
   readonly kind: 'passwords';
 }
 
-/** Answers the 32 bytes that a passphrase makes, or in words why it does not: see passwords.ts. */
+/** Derives 32 bytes from a passphrase, or answers with an error: see passwords.ts. */
 export interface PassphraseWork {
   readonly kind: 'passphrase';
   readonly passphrase: string;
@@ -49,7 +49,7 @@ export interface PassphraseWork {
   readonly cost: Argon2Cost;
 }
 
-/** Verifies a segment of an activity log for each order that it is sent, until it is told to end: see segments.ts. */
+/** Verifies a segment of an activity log for each order, until it is told to end: see segments.ts. */
 export interface SegmentsWork {
   readonly kind: 'segments';
   /** The data directory. */
@@ -59,16 +59,16 @@ export interface SegmentsWork {
 export interface SegmentOrder {
   readonly check: SegmentCheck;
   readonly keys: KeysAsData;
-  /** The whole file, where it is not in the data directory. */
+  /** The whole file, if it is not in the data directory. */
   readonly bytes?: Uint8Array | undefined;
 }
 
-/** The work of a thread; which there are, the worker's own code lists (appliance/worker.ts). */
+/** The work of a thread; appliance/worker.ts lists all kinds. */
 export interface Job {
   readonly kind: string;
 }
 
-/** What a thread is started with. */
+/** The data that a thread is started with. */
 export interface WorkerData<W extends Job = Job> {
   readonly work: W;
   readonly crypto: CryptoChoice;
@@ -78,7 +78,7 @@ export type WorkAnswerOf<R> =
   | { readonly ok: true; readonly result: R }
   | { readonly ok: false; readonly code: ErrorCode; readonly message: string; readonly hint: string | undefined };
 
-/** Of an answer; throws what the thread failed with. */
+/** The result in an answer; throws the thread's error. */
 export function resultOf<R>(answer: WorkAnswerOf<R>): R {
   if (answer.ok) return answer.result;
   const { code, message, hint } = answer;
@@ -112,7 +112,7 @@ function heldKey(keys: StoreKeys, label: StoreKeyLabel, epoch: number): KeysAsDa
   }
 }
 
-/** The next answer of a thread; `whose` says in words what it is for. */
+/** The next answer of a thread; `whose` says in words what the thread is for. */
 export function answerOf<A>(worker: Worker, whose: string): Promise<A> {
   return new Promise((resolve, reject) => {
     const onExit = (code: number): void =>

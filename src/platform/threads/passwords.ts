@@ -1,6 +1,6 @@
-// Passwords and passphrases on threads of their own. One worker with a bounded queue hashes passwords, so that logins,
-// however many, take one core at most and nothing of the serving thread. The passphrase of a custodian takes about a
-// second, and gets a thread each time.
+// Passwords and passphrases on threads of their own. One worker with a bounded queue hashes passwords, so that any
+// number of logins takes one core at most and none of the serving thread's time. A custodian's passphrase takes about a
+// second, and gets its own thread each time.
 
 import { getPriority, setPriority } from 'node:os';
 import { isMainThread, type MessagePort, type Worker } from 'node:worker_threads';
@@ -26,18 +26,18 @@ interface Waiting {
 }
 
 export interface PasswordWorkerOptions {
-  /** Starts a thread that runs `servePasswords`. Called when there is work and no thread. */
+  /** Starts a thread that runs `servePasswords`. Called if there is work and no thread. */
   start(): Worker;
   random(length: number): Uint8Array;
-  /** Requests under way at once; more are refused. */
+  /** Limit of pending requests; further ones are refused. */
   readonly most?: number;
 }
 
-/** Hashes passwords as the core has it done. */
+/** Hashes and verifies passwords for the core. */
 export interface PasswordWorker {
   hash(password: string): Promise<string>;
   verify(stored: string, password: string): Promise<boolean>;
-  /** Ends the thread; what waits is refused. */
+  /** Ends the thread; pending requests are refused. */
   close(): Promise<void>;
 }
 
@@ -51,7 +51,7 @@ export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOpti
     if (worker) return worker;
     const started = start();
     started.on('message', (answer: Answer) => settle(started, answer));
-    // A thread that dies takes what it had with it; the next request starts another.
+    // A thread that dies loses its requests; the next request starts another.
     started.on('error', () => gone(started));
     started.on('exit', () => gone(started));
     worker = started;
@@ -80,7 +80,7 @@ export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOpti
     return new Promise((resolve, reject) => {
       waiting.set(id, { resolve, reject });
       const to = running();
-      // The thread alone keeps no process alive; a request under way does.
+      // An idle thread does not keep the process alive; a pending request does.
       to.ref();
       to.postMessage({ ...work, id } satisfies Request);
     });
@@ -103,7 +103,7 @@ function unavailable(message: string): KmsError {
   return new KmsError('unavailable', message, { retryAfter: 1 });
 }
 
-/** The worker's side: answers requests one after the other. */
+/** The worker's side: answers requests one at a time. */
 export function servePasswords(port: MessagePort): void {
   if (!isMainThread) lowerPriority();
   takeOrders<Request>(port, (request) => port.postMessage(answerTo(request)));
@@ -121,26 +121,27 @@ function answerTo(request: Request): Answer {
 }
 
 /**
- * How far the thread steps back for those that answer requests, where there are fewer cores than work; the most is 19.
+ * Niceness that the thread adds for itself, so that threads that answer requests come first on a busy machine; the
+ * maximum is 19.
  */
 const niceness = 10;
 
 let isLowered = false;
 
-/** For a thread whose work nobody's answer should wait behind; for good. */
+/** Lowers the priority of a thread that no request should wait behind; irrevocable. */
 export function lowerPriority(): void {
-  // On Linux 0 means the calling thread, elsewhere it would be the whole process.
+  // On Linux 0 means the calling thread, elsewhere the whole process.
   if (isLowered || process.platform !== 'linux') return;
   isLowered = true;
   try {
     setPriority(0, Math.min(19, getPriority(0) + niceness));
   } catch {
-    // Where that is forbidden, it takes a full share of the cores.
+    // If that is forbidden, it takes a full share of the cores.
   }
 }
 
 /**
- * What the slot of a passphrase keeps, so that the same secret can be made again when the cost of new ones has changed.
+ * Parameters in a passphrase's slot, so that the same secret can be derived after the cost for new ones has changed.
  */
 interface PassphraseParams extends Argon2Cost {
   readonly salt: Uint8Array;

@@ -1,6 +1,5 @@
-// SegmentVerifier looks after the closed segments of all activity logs while the appliance serves: now and then whether
-// each file is there, often those that are at fault, and the contents of all of them in slow passes, on a thread that
-// steps back for everything else.
+// SegmentVerifier checks the closed segments of all activity logs while the appliance serves: now and then whether each
+// file exists, often the faulty ones, and all contents in slow passes, on a thread of low priority.
 import type { Worker } from 'node:worker_threads';
 import { KmsError, systemCode } from '../../errors.ts';
 import { segmentPath } from '../../store/activity/segment.ts';
@@ -13,15 +12,13 @@ import { endThread } from './ending.ts';
 import { answerOf, keysAsData, type SegmentOrder, type SegmentsWork, type WorkAnswerOf } from './jobs.ts';
 
 export interface VerifierSettings {
-  /**
-   * Milliseconds from the start to the first pass over the contents, and from the beginning of one to that of the next.
-   */
+  /** Milliseconds from the start to the first pass over the contents, and from the start of one pass to the next. */
   readonly firstAfter: number;
   readonly passEvery: number;
-  /** Milliseconds between looks at what is at fault, and between looks at every file. */
+  /** Milliseconds between checks of faulty segments, and between checks that every file exists. */
   readonly againEvery: number;
   readonly lookEvery: number;
-  /** Bytes a second that a pass reads at least; more where it would take longer than its interval. */
+  /** Least bytes a second of a pass; more if it would otherwise outlast its interval. */
   readonly bytesPerSecond: number;
 }
 
@@ -37,11 +34,11 @@ const usual: VerifierSettings = {
 interface VerifierDeps {
   /** The data directory. */
   readonly root: string;
-  /** Those in service now. */
+  /** The stores in service now. */
   stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
-  /** By the name that the seal has for the store, or that its files are under. */
+  /** By the store's name in the seal, or that of its directory. */
   keysFor(name: string): StoreKeys;
-  /** Reads a segment that is elsewhere than in the data directory; absent where all are in it. */
+  /** Reads a segment outside the data directory; absent if all are in it. */
   read?(path: string): Promise<Uint8Array>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
@@ -51,7 +48,7 @@ export class SegmentVerifier {
   readonly #settings: VerifierSettings;
   readonly #closing = new AbortController();
   #thread: Worker | undefined;
-  /** Who uses the thread. */
+  /** Tasks that use the thread. */
   #users = 0;
   #underWay: Promise<unknown>[] = [];
   /** One segment is read at a time. */
@@ -71,13 +68,13 @@ export class SegmentVerifier {
     ];
   }
 
-  /** What is at fault is looked at now, without the usual pauses: it may be well again. */
+  /** Checks the faulty segments now, without the usual pauses: they may have been repaired. */
   again(): Promise<void> {
     const goesOn = async (): Promise<boolean> => !this.#closing.signal.aborted;
     return this.#onThread(() => this.#eachWatched((segments) => segments.again(this.#verify, goesOn)));
   }
 
-  /** Ends what is under way after the segment at hand. */
+  /** Stops after the segment being verified. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#endThread();
@@ -98,7 +95,7 @@ export class SegmentVerifier {
       try {
         await run(segments);
       } catch (cause) {
-        // A store that was closed, or that does not serve now, has its say elsewhere.
+        // A store that was closed, or does not serve now, is reported elsewhere.
         if (cause instanceof KmsError && cause.code === 'unavailable') continue;
         this.#deps.onEvent?.({ level: 'warn', message: 'segments of the activity log could not be verified', cause });
       }
@@ -108,7 +105,7 @@ export class SegmentVerifier {
   async #pass(): Promise<void> {
     const { bytesPerSecond, passEvery } = this.#settings;
     const total = this.#deps.stores().reduce((sum, store) => sum + store.status().activityBytes, 0);
-    // In four fifths of the interval, since it takes more than its pauses.
+    // In four fifths of the interval, since a pass takes more than its pauses.
     const rate = Math.max(bytesPerSecond / 1000, total / (passEvery * 0.8));
     await this.#onThread(() =>
       this.#eachWatched((segments) => segments.pass(this.#verify, (bytes) => this.#sleep(bytes / rate))),
@@ -120,7 +117,7 @@ export class SegmentVerifier {
     await this.#onThread(() => segments.again(this.#verify, (bytes) => this.#sleep(bytes / rate)));
   }
 
-  /** The thread is started with the first order, and ended with the last who may give one. */
+  /** Starts the thread with the first order, and ends it after the last task that may give one. */
   async #onThread(run: () => Promise<void>): Promise<void> {
     this.#users++;
     try {
@@ -144,7 +141,7 @@ export class SegmentVerifier {
     try {
       const { dir, summary } = check;
       const bytes = await this.#deps.read?.(segmentPath(dir, summary.file)).catch((error: unknown) => {
-        // The thread finds none either, and says so.
+        // The thread will not find it either, and reports that.
         if (systemCode(error) === 'ENOENT') return undefined;
         throw error;
       });
@@ -166,7 +163,7 @@ export class SegmentVerifier {
     if (thread) await endThread(thread);
   }
 
-  /** Answers whether to go on. */
+  /** Returns whether to go on. */
   #sleep(milliseconds: number): Promise<boolean> {
     const { signal } = this.#closing;
     if (signal.aborted) return Promise.resolve(false);

@@ -1,6 +1,6 @@
 // The activity log of one tenant: a hash chain of records, the newest in memory (the tail), all older ones in sealed
-// segments that are rewritten for a new key alone. What is staged becomes part of the log when the store says that it
-// is durable.
+// segments that are only rewritten for a new key. Staged records become part of the log when the store reports them
+// durable.
 import { setImmediate } from 'node:timers/promises';
 import { toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
@@ -28,22 +28,22 @@ export const emptyHead: ChainHead = { seq: 0, hash: toBase64Url(new Uint8Array(3
 
 export interface ActivityLogOptions {
   readonly files: WholeFiles;
-  /** Where the segments are; made by the caller. */
+  /** Directory of the segments; made by the caller. */
   readonly dir: string;
   readonly keys: ActivityKeys;
-  /** The store's 16 bytes, to which its segments are bound. */
+  /** The store's 16 bytes that its segments are bound to. */
   readonly uid: Uint8Array;
   readonly segments: readonly SegmentSummary[];
-  /** What retention let go of before them. */
+  /** The beginning of the log that retention dropped, if any. */
   readonly dropped?: DroppedActivity | undefined;
   /** The canonical lines after the segments. */
   readonly tail: readonly string[];
   readonly head: ChainHead;
   /** Records in a segment. */
   readonly segmentRecords?: number;
-  /** A segment is full, too, when its lines have this many bytes. */
+  /** Size of a segment's lines in bytes at which it is full with fewer records. */
   readonly segmentText?: number;
-  /** What may be kept in memory of segments that were read. */
+  /** Cache for segments that were read, in bytes. Default: 16 MiB. */
   readonly cacheBytes?: number;
 }
 
@@ -54,9 +54,9 @@ interface ChainedRecord {
   readonly hash: string;
 }
 
-/** So many records of the tail are read, of some microseconds each, before others may have their turn. */
+/** Records of the tail to read, some microseconds each, before yielding to the event loop. */
 const recordsInOneGo = 128;
-/** Records are hashed in steps of so many, so that nothing waits long for it. */
+/** Records to index or hash, between turns of the event loop. */
 const indexStep = 256;
 
 export class ActivityLog {
@@ -68,7 +68,7 @@ export class ActivityLog {
   #segments: readonly SegmentSummary[];
   #dropped: DroppedActivity | undefined;
   #bytes: number;
-  /** Who reads segments that may be dropped meanwhile. */
+  /** Number of readers of segments that may be dropped meanwhile. */
   #readers = 0;
 
   constructor(options: ActivityLogOptions) {
@@ -93,13 +93,13 @@ export class ActivityLog {
     this.#tail = new ActivityTail(covered, tail, { seq: head.seq, hash: decodeHash(head.hash) });
   }
 
-  /** The last record of the log, staged ones not counted. */
+  /** The last record of the log, without staged ones. */
   get head(): ChainHead {
     const { seq, hash } = this.#tail.head;
     return { seq, hash: toBase64Url(hash) };
   }
 
-  /** The number of its last record. */
+  /** Sequence number of the last record. */
   get count(): number {
     return this.#tail.headSeq;
   }
@@ -113,12 +113,12 @@ export class ActivityLog {
     return this.#segments;
   }
 
-  /** What retention let go of; undefined where the log has its first record. */
+  /** The beginning of the log that retention dropped; undefined if the first record is kept. */
   get dropped(): DroppedActivity | undefined {
     return this.#dropped;
   }
 
-  /** Whether somebody reads who may still want files of dropped segments. */
+  /** Whether a reader may still need files of dropped segments. */
   get isRead(): boolean {
     return this.#readers > 0;
   }
@@ -127,7 +127,7 @@ export class ActivityLog {
     return this.#tail.stagedCount;
   }
 
-  /** Gives a record its place in the chain. Throws `invalid` for props that JSON cannot say. */
+  /** Assigns a record its place in the chain. Throws `invalid` for props that JSON cannot represent. */
   stage(record: ActivityInput): void {
     this.#tail.stage(record);
   }
@@ -137,24 +137,18 @@ export class ActivityLog {
     this.#tail.commit(count);
   }
 
-  /** Takes back staged records until `toCount` of them are left. */
+  /** Discards the newest staged records until `toCount` of them are left. */
   discardStaged(toCount = 0): void {
     this.#tail.discard(toCount);
   }
 
-  /**
-   * Adds a record that was made durable before, or its canonical line. Throws `corrupt` for a line that does not follow
-   * the head.
-   */
-  replay(record: ActivityInput | string): void {
+  /** Adds a record that was made durable earlier. */
+  replay(record: ActivityInput): void {
     this.#needNoneStaged();
-    if (this.#tail.replay(record)) return;
-    throw new KmsError('corrupt', `the log has an activity record that does not follow record ${this.#tail.headSeq}`, {
-      hint: 'restore the data directory from a backup',
-    });
+    this.#tail.replay(record);
   }
 
-  /** The same for one without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
+  /** The same for a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
   replayAlike(alike: Alike, createdAt: number, bytes: Uint8Array, idAt: number, keyVersion?: number): void {
     this.#needNoneStaged();
     this.#tail.replayAlike(alike, createdAt, bytes, idAt, keyVersion);
@@ -164,13 +158,13 @@ export class ActivityLog {
     if (this.stagedCount > 0) throw new KmsError('internal', 'activity replayed behind staged records');
   }
 
-  /** The newest records that match, `page.after` being the sequence number of the last one of the page before. */
+  /** The newest records that match; `page.after` is the sequence number of the last record of the previous page. */
   async search(filter: ActivityFilter, page: PageRequest): Promise<Page<ActivityRecord>> {
     const prepared = prepareFilter(filter);
     await this.#indexed();
     await yieldToEventLoop();
-    // From here to the first await nothing changes: tail and segments fit together, and the tail's search goes on with
-    // what it has then.
+    // Nothing changes from here to the first await: tail and segments fit together, and the tail's search continues on
+    // the blocks it starts with.
     const segments = this.#segments;
     const beforeSeq = page.after ?? Number.MAX_SAFE_INTEGER;
     const found = new Found(page.limit);
@@ -196,7 +190,7 @@ export class ActivityLog {
     });
   }
 
-  /** No file of a segment goes away meanwhile. */
+  /** Keeps the segments' files while `read` runs. */
   async #reading<R>(read: () => Promise<R>): Promise<R> {
     this.#readers++;
     try {
@@ -207,8 +201,8 @@ export class ActivityLog {
   }
 
   /**
-   * The records from `fromSeq`, or from the first that is kept, to the head of this moment in chain order. Every
-   * segment on the way is read and verified whole. Throws `corrupt` where the chain breaks.
+   * The records from `fromSeq`, or from the first one kept, to the current head, in chain order. Every segment on the
+   * way is read and verified whole. Throws `corrupt` if the chain breaks.
    */
   async *read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     this.#readers++;
@@ -222,11 +216,11 @@ export class ActivityLog {
   async *#read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     const end = this.#tail.headSeq;
     const kept = (this.#dropped?.seq ?? 0) + 1;
-    // Those that are dropped meanwhile are read to their end.
+    // Segments dropped meanwhile are still read to their end.
     const known = this.#segments;
     await this.hashed();
     for (let next = Math.max(kept, fromSeq); next <= end; ) {
-      // Before the look at where the record is: a checkpoint may move it from the tail into a segment meanwhile.
+      // Before locating the record: a checkpoint may move it from the tail into a segment meanwhile.
       if (next % recordsInOneGo === 0) await yieldToEventLoop();
       const isClosed = next < this.#tail.firstSeq;
       const segment = isClosed ? (segmentOf(known, next) ?? segmentOf(this.#segments, next)) : undefined;
@@ -243,8 +237,8 @@ export class ActivityLog {
   }
 
   /**
-   * Takes over the segments that a checkpoint made of this log, and what it dropped before them, and lets go of the
-   * records that they cover.
+   * Takes over a checkpoint's segments of this log, and what it dropped before them, and removes the records that they
+   * cover from the tail.
    */
   adopt(segments: readonly SegmentSummary[], dropped?: DroppedActivity): void {
     this.#tail.dropTo(endOfSegments(segments, placeBefore(dropped)));
@@ -253,7 +247,7 @@ export class ActivityLog {
     this.#bytes = bytesOfSegments(segments);
   }
 
-  /** The same for the newest segments; those that it has and that were not dropped stay as they are. */
+  /** The same for the newest segments; known ones that were not dropped stay. */
   extend(newest: readonly SegmentSummary[], dropped?: DroppedActivity): void {
     const known = this.#segments.at(-1)?.lastSeq ?? 0;
     const all = [...this.#segments, ...newest.filter(({ firstSeq }) => firstSeq > known)];
@@ -262,8 +256,8 @@ export class ActivityLog {
   }
 
   /**
-   * What the log would lack without its first segments, as far as all their records are from before `before` and none
-   * is behind record `upTo`. Undefined where no further one may go.
+   * The part of the log that would go with its first segments, if all their records are older than `before` and none
+   * comes after record `upTo`. Undefined if no further segment may go.
    */
   droppable(before: number, upTo: number): DroppedActivity | undefined {
     const may = ({ to, lastSeq }: SegmentSummary): boolean => to < before && lastSeq <= upTo;
@@ -271,15 +265,15 @@ export class ActivityLog {
     return dropped === this.#dropped ? undefined : dropped;
   }
 
-  /** Lets go of the segments up to record `seq`; their files stay. For a checkpoint alone, on a log of its own. */
+  /** Drops the segments up to record `seq`; their files stay. Only for a checkpoint, on its own copy of the log. */
   drop(seq: number): void {
     const dropped = afterDropping(this.#segments, this.#dropped, ({ lastSeq }) => lastSeq <= seq);
     this.extend([], dropped);
   }
 
   /**
-   * Writes every full run of the tail as a segment and answers all segments. For a checkpoint alone, on a log of its
-   * own.
+   * Writes every full run of the tail as a segment and returns all segments. Only for a checkpoint, on its own copy of
+   * the log.
    */
   async roll(): Promise<readonly SegmentSummary[]> {
     if (this.stagedCount > 0) throw new KmsError('internal', 'a checkpoint of staged activity');
@@ -299,7 +293,7 @@ export class ActivityLog {
     return this.#tail.lines();
   }
 
-  /** How many of the oldest lines of the tail fill a segment. */
+  /** The number of the tail's oldest lines that fill a segment; undefined if they do not. */
   #fullRun(): number | undefined {
     return this.#tail.runOf(this.#segmentRecords, this.#segmentText);
   }
@@ -311,18 +305,18 @@ export class ActivityLog {
     return { record, line, hash: toBase64Url(this.#tail.hashOf(seq)) };
   }
 
-  /** Waits until the hashes are known, so that what needs them next need not stop everything for it. */
+  /** Waits until all records are hashed, so that a later use of the hashes need not block the event loop. */
   async hashed(): Promise<void> {
     while (this.#tail.hashSome(indexStep)) await setImmediate();
   }
 
-  /** Waits until what came from the disk can be searched. */
+  /** Waits until records from the disk can be searched. */
   async #indexed(): Promise<void> {
     while (this.#tail.indexSome(indexStep)) await setImmediate();
   }
 }
 
-/** Opens the log of a snapshot. Throws `corrupt` when its parts do not fit together. */
+/** Opens the log of a snapshot. Throws `corrupt` if its parts do not fit together. */
 export function openActivityLog(options: ActivityLogOptions): ActivityLog {
   return new ActivityLog(options);
 }

@@ -1,14 +1,14 @@
-// Reading the activity log of a store that serves: what is found is answered once it is durable, and a segment that is
-// met at fault is known to be from then on.
+// ActivityReads reads the activity log of a store in service: results are returned once they are durable, and a faulty
+// segment is reported to the segment watch.
 import type { ActivityFilter, ActivityRecord, ChainedActivity, StoreActivity } from '../port.ts';
 import type { Page, PageRequest } from '../sql.ts';
 import type { ActivityLog } from './activity-log.ts';
 import type { SegmentWatch } from './segment-watch.ts';
 
-/** A log as it is in memory, of which the end may not be durable yet. */
+/** A log in memory, whose end may not be durable yet. */
 interface CurrentActivity {
   readonly activity: ActivityLog;
-  /** Resolves when everything in it now is durable; undefined when it is. */
+  /** Resolves when everything now in the log is durable; undefined if it already is. */
   durable(): Promise<void> | undefined;
 }
 
@@ -30,7 +30,7 @@ export class ActivityReads implements StoreActivity {
     return this.#durably((activity) => activity.find(id));
   }
 
-  /** Once more where what was read from is not in service any more, or has other segments now. */
+  /** Reads again if the log was replaced during a failed read, or has other segments now. */
   async #durably<R>(read: (activity: ActivityLog) => Promise<R>): Promise<R> {
     const current = await this.#current();
     const { segments } = current.activity;
@@ -61,7 +61,7 @@ export class ActivityReads implements StoreActivity {
     }
   }
 
-  /** A segment that somebody finds at fault is known to be from then on. */
+  /** Reports a faulty segment found by `read` to the segment watch. */
   async noting<R>(read: () => Promise<R>): Promise<R> {
     try {
       return await read();

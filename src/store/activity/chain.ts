@@ -1,6 +1,6 @@
 // The hash chain over the lines of the log, and its verification: hash n = SHA-256(hash n-1 || UTF-8 of line n), hash 0
-// = 32 zero bytes. An export, a backup or the log itself is verified from nothing but lines and hashes, without an
-// appliance; what comes out names the first record that was changed, dropped or moved.
+// = 32 zero bytes. Verifying an export, a backup or the log itself takes only lines and hashes, no appliance; the
+// verdict names the first record that was changed, dropped or moved.
 
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
@@ -14,64 +14,63 @@ export function genesisHash(): Uint8Array {
   return new Uint8Array(hashLength);
 }
 
-/** The hash of a line, as text or as its UTF-8, that follows the 32-byte hash `previous`. */
+/** The hash of a line, given as text or UTF-8, that follows the 32-byte hash `previous`. */
 export function chainHash(previous: Uint8Array, line: string | Uint8Array): Uint8Array {
-  // UTF-8 takes at most 3 bytes for a UTF-16 code unit. One buffer of the module saves two allocations a record.
+  // UTF-8 takes at most 3 bytes for a UTF-16 code unit. The shared buffer saves two allocations per record.
   const room = hashLength + line.length * 3;
   if (scratch.length < room) scratch = new Uint8Array(room * 2);
   scratch.set(previous);
   return sha256(scratch.subarray(0, hashLength + placed(line)));
 }
 
-/** Puts the line behind the place of the hash; its length in bytes. */
+/** Puts the line after the room for the hash; returns its length in bytes. */
 function placed(line: string | Uint8Array): number {
   if (typeof line === 'string') return encoder.encodeInto(line, scratch.subarray(hashLength)).written;
   scratch.set(line, hashLength);
   return line.length;
 }
 
-/** A place in the chain: the hash is that of the record `seq`. */
+/** A position in the chain: `hash` is that of record `seq`. */
 export interface ChainPlace {
   readonly seq: number;
   readonly hash: Uint8Array;
 }
 
-/** One record as an export has it: its canonical line and its hash, base64url. */
+/** A record as exported: its canonical line and its hash, base64url. */
 export interface ChainLink {
   readonly line: string;
   readonly hash: string;
 }
 
-/** A place in the chain that is known from elsewhere. */
+/** A position in the chain that is known from elsewhere. */
 export interface ChainAnchor {
   readonly seq: number;
   readonly hash: string;
 }
 
 interface ChainBreak {
-  /** Which link of the input, from 1 on. */
+  /** Number of the link in the input, from 1 on. */
   readonly position: number;
   /** The record that should be here. */
   readonly seq: number;
-  /** One lower-case sentence that names the record. */
+  /** A lower-case sentence that names the record. */
   readonly problem: string;
 }
 
 export interface ChainVerdict {
-  /** Links that verified. */
+  /** Number of links that verified. */
   readonly count: number;
-  /** The last record that verified; where the chain starts when there is none. */
+  /** The last record that verified, or the start of the chain if there is none. */
   readonly head: ChainAnchor;
-  /** Absent when everything verified. */
+  /** Absent if everything verified. */
   readonly broken?: ChainBreak;
 }
 
 interface ChainExpectations {
-  /** The place before the first link; default: the beginning of the log. */
+  /** The position before the first link. Default: the beginning of the log. */
   readonly start?: ChainAnchor;
   /**
-   * Places that the chain must go through, such as heads that were written down earlier. Those before the start say
-   * nothing.
+   * Positions that the chain must pass through, such as heads written down earlier. Those before the start are ignored.
    */
   readonly anchors?: readonly ChainAnchor[];
 }
@@ -79,7 +78,7 @@ interface ChainExpectations {
 export const chainStart: ChainAnchor = { seq: 0, hash: toBase64Url(genesisHash()) };
 
 /**
- * The sequence number of a record's text; undefined for a text that is none. What else is in a record is not looked at:
+ * The sequence number in a record's text; undefined if the text is no record. The rest of the record is not checked:
  * the hashes vouch for it, and verifiers of any age must agree.
  */
 export function placeOf(line: string): number | undefined {
@@ -91,7 +90,7 @@ export function placeOf(line: string): number | undefined {
   }
 }
 
-/** What is wrong with a link that should be record `seq`; undefined when only its hash remains to be compared. */
+/** Why a link cannot be record `seq`; undefined if only its hash remains to be compared. */
 function wrongPlace(line: string, seq: number): string | undefined {
   const place = placeOf(line);
   if (place === undefined) return `record ${seq} was changed: it is not readable as a record`;

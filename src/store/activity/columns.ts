@@ -1,6 +1,5 @@
-// Columns are how version 3 of a segment stores its records: field by field in place of line by line. Of an ordinary
-// record nothing is left to compress but the 10 random bytes of its id. A line that is not put together again to the
-// byte is stored as it is.
+// Columns are how a segment stores its records: field by field instead of line by line. Of an ordinary record only the
+// 10 random bytes of its id do not compress. A line that the columns cannot reproduce byte for byte is stored as it is.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 import type { ActivityRecord } from '../port.ts';
@@ -11,33 +10,33 @@ import { type Alike, addressMember, lineParts } from './record.ts';
 import type { SegmentBlock } from './segment.ts';
 
 const prefix = 'act';
-/** Bytes of an id before its random ones, which are its time. */
+/** Bytes of an id's time, before its random ones. */
 const timeBytes = 6;
 const randomBytes = 10;
 const idBytes = timeBytes + randomBytes;
-/** Differences of later ones may not be exact. */
+/** Differences of later times may be inexact. */
 const latestTime = 2 ** 50;
-/** Stands for no frame: the line is stored as it is. */
+/** Marks a record without a frame: its line is stored as it is. */
 const wholeLine = 255;
 
 /** The texts of a segment's records by field. */
 export interface SegmentTexts {
   readonly addresses: Origins;
-  /** As JSON has them. */
+  /** JSON strings. */
   readonly keyids: Origins;
   readonly rings: Origins;
 }
 
-/** Of a record's texts. */
+/** Numbers of a record's texts in the lists of its segment. */
 export interface TextNumbers {
   readonly from: number;
   readonly by: number;
   readonly about: number;
-  /** Whether the record can do without its texts. */
+  /** Whether the record can be stored without its texts. */
   readonly isBare: boolean;
 }
 
-/** Gathers them, in the order of the records' positions. */
+/** Collects the texts, in the order of the records' positions. */
 export class TextCollector {
   readonly #addresses: OriginCollector;
   readonly #keyids: OriginCollector;
@@ -53,7 +52,7 @@ export class TextCollector {
     return this.#addresses.texts;
   }
 
-  /** The numbers of a record's texts, 0 for one that has none. */
+  /** The numbers of a record's texts; 0 for a text without a number. */
   numbersOf({ address, keyid, ringname }: Alike): TextNumbers {
     const [from, by, about] = [
       this.#addresses.numberOf(address),
@@ -70,7 +69,7 @@ export class TextCollector {
     this.#rings.add(about);
   }
 
-  /** Each field's with its length (u32) in front. */
+  /** The list of each field, preceded by its length (u32). */
   bytes(): Uint8Array {
     return concatBytes(...[this.#addresses, this.#keyids, this.#rings].flatMap((each) => prefixed(each.bytes())));
   }
@@ -82,7 +81,7 @@ function prefixed(bytes: Uint8Array): [Uint8Array, Uint8Array] {
   return [length, bytes];
 }
 
-/** Undefined for bytes that are none. */
+/** Undefined if the bytes are malformed. */
 export function decodeTexts(bytes: Uint8Array, records: number): SegmentTexts | undefined {
   const reader = new Reader(bytes);
   const next = (): Origins | undefined => {
@@ -98,7 +97,7 @@ function asJson({ addresses, numbers }: Origins): Origins {
   return { addresses: addresses.map((text) => JSON.stringify(text)), numbers };
 }
 
-/** What of a line is in no column: before and behind its fields, and what stands between keyid and ringname. */
+/** The parts of a line that are in no column: before its fields, after them, and between keyid and ringname. */
 interface Frame {
   readonly front: string;
   readonly inside: string;
@@ -107,7 +106,7 @@ interface Frame {
 
 const timeMember = '"createdAt":';
 
-/** `keyid` and `ringname` are JSON. */
+/** `keyid` is a JSON string. */
 function head(address: string | undefined, createdAt: number, id: string, keyid: string): string {
   const from = address === undefined ? '' : addressMember(address);
   return `${from}${timeMember}${createdAt},"id":"${id}","keyid":${keyid},`;
@@ -117,7 +116,7 @@ function tail(ringname: string, seq: number): string {
   return `"ringname":${ringname},"seq":${seq},`;
 }
 
-/** Undefined for a line that its fields and a frame do not make. */
+/** Undefined if the line cannot be rebuilt from its fields and a frame. */
 function frameOf(line: string, { address, createdAt, id, keyid, ringname, seq }: ActivityRecord): Frame | undefined {
   const start = head(address, createdAt, id, JSON.stringify(keyid));
   const end = tail(JSON.stringify(ringname), seq);
@@ -131,7 +130,7 @@ function frameOf(line: string, { address, createdAt, id, keyid, ringname, seq }:
   };
 }
 
-/** Of zigzag numbers, 7 bits a byte with the lowest first. */
+/** Writes zigzag numbers, 7 bits a byte, lowest first. */
 class Writer {
   readonly #bytes: number[] = [];
 
@@ -185,26 +184,26 @@ class Reader {
   }
 }
 
-/** Milliseconds in front of an id's random bytes. */
+/** Milliseconds in an id's time bytes. */
 function timeOf(id: Uint8Array): number {
   const [a = 0, b = 0] = id;
   return (a * 256 + b) * 0x1_0000_0000 + u32At(id, 2);
 }
 
-/** Big-endian. A DataView would give a small array a buffer of its own, which costs more than the rest. */
+/** Big-endian. A DataView would give a small array a buffer of its own, which costs more than all the rest. */
 function u32At(bytes: Uint8Array, at: number): number {
   const low = ((bytes[at + 1] ?? 0) << 16) | ((bytes[at + 2] ?? 0) << 8) | (bytes[at + 3] ?? 0);
   return (bytes[at] ?? 0) * 0x1_00_00_00 + low;
 }
 
-/** How far an id is behind the one before in the same millisecond: ids that are made together count up. */
+/** The step from the previous id of the same millisecond, or 0: ids made together count up. */
 function stepFrom(before: Uint8Array | undefined, id: Uint8Array): number {
   if (!before) return 0;
   for (let at = 0; at < 12; at++) if (before[at] !== id[at]) return 0;
   return Math.max(0, u32At(id, 12) - u32At(before, 12));
 }
 
-/** What each line of a block that is made has of its frame; `text` is how the block stores the frame. */
+/** The frame of a line to be added to a block; `text` is the form in which the block stores it. */
 export interface LineFrame {
   readonly text: string;
   readonly inside: string;
@@ -214,7 +213,7 @@ function frameText({ front, inside, back }: Frame): string {
   return `${front}\n${back}\n${inside === '' ? '' : '+'}`;
 }
 
-/** The frame of the lines of records that are alike; `inside` is what stands between keyid and ring. */
+/** The frame for the lines of records that are alike; `inside` is the text between keyid and ringname. */
 export function frameOfAlike(alike: Alike, inside: string): LineFrame {
   const { front, back } = lineParts({ ...alike, address: undefined });
   const frame = { front: front.slice(0, -timeMember.length), inside, back: back.slice(1) };
@@ -222,9 +221,10 @@ export function frameOfAlike(alike: Alike, inside: string): LineFrame {
 }
 
 /**
- * A block: u32 length of what is compressed, that, the chain hash before the first record, then the random bytes of
- * ids. Compressed are for each record the number of its frame; for each with a frame the time since the one before, and
- * of its id the step from the one before, where there is none 0 and how far its time is from the record's; then texts.
+ * A block: the u32 length of the compressed part, that part, the chain hash before the first record, then the random
+ * bytes of each id without a step. The compressed part holds the frame number of each record; for each framed record
+ * the time since the previous one and the id's step from the previous id, or 0 and the difference of the id's time from
+ * the record's; then the texts.
  */
 export class BlockMaker {
   readonly #prevHash: Uint8Array;
@@ -240,7 +240,7 @@ export class BlockMaker {
     this.#prevHash = prevHash;
   }
 
-  /** `seq` is the record's number by its place, `isBare` whether its texts are the segment's. */
+  /** `seq` is the record's number by its position; `isBare` says whether the segment has its texts. */
   add(line: string, record: ActivityRecord, isBare: boolean, seq: number): void {
     const frame = isBare && record.seq === seq ? frameOf(line, record) : undefined;
     const known = frame && { text: frameText(frame), inside: frame.inside };
@@ -249,7 +249,7 @@ export class BlockMaker {
     this.#insides.push(line);
   }
 
-  /** Answers whether the record can be said this way; else nothing was added. */
+  /** Returns whether the record fits this form; if not, nothing was added. */
   addFramed({ text, inside }: LineFrame, createdAt: number, id: string): boolean {
     const bytes = idToBytes(prefix, id);
     const number = this.#frames.get(text) ?? this.#frames.size;
@@ -279,15 +279,15 @@ export class BlockMaker {
   }
 }
 
-/** Where a block stands in its segment. */
+/** The position of a block in its segment. */
 interface BlockPlace {
-  /** Position of its first record, and that one's number. */
+  /** Position and sequence number of its first record. */
   readonly first: number;
   readonly seq: number;
   readonly records: number;
 }
 
-/** Undefined for bytes that are none. */
+/** Undefined if the bytes are malformed. */
 export function decodeBlock(part: Uint8Array, place: BlockPlace, texts: SegmentTexts): SegmentBlock | undefined {
   const outer = new Reader(part);
   const inner = new Reader(inflatePart(outer.take(outer.u32())));
@@ -299,7 +299,8 @@ export function decodeBlock(part: Uint8Array, place: BlockPlace, texts: SegmentT
   if (!all || prevHash.length !== hashLength || numbers.length !== place.records) return undefined;
   const frames = Array.from({ length: count }, (_, at) => all.slice(1 + at * 3, 4 + at * 3));
   const { records, first, seq } = place;
-  // Behind the frames stands for each record in turn what is inside, or the whole line, where there is such a thing.
+  // After the frames, for each record in turn: the text between keyid and ringname if there is one, or the whole line
+  // if it has no frame.
   let next = 1 + count * 3;
   const inside = new Uint32Array(records);
   const times = new Float64Array(records);

@@ -1,20 +1,20 @@
-// A kind of records: what many of them have alike, which is all but number, time and id. Their canonical lines are put
-// together from it, as text or as the bytes that the chain hashes, without a look at anything that they have alike.
+// A kind groups records that are equal except for number, time and id. Their canonical lines are built from it, as text
+// or as the bytes that the chain hashes, without encoding the common fields again.
 import { utf8 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import type { ActivityInput } from '../port.ts';
 import { type Alike, activityLine, type LineParts, lineParts, propsMember } from './record.ts';
 
-/** An id of the appliance's own: prefix and ULID. */
+/** Length of an id of the appliance's own: prefix and ULID. */
 export const idLength = 30;
 
-/** A line as bytes, behind room for the hash before it. Time, id and number are put in for each record. */
+/** A line as bytes, after room for the previous hash. Time, id and number are filled in for each record. */
 interface LineBytes {
   readonly bytes: Uint8Array;
-  /** Digits of the time, and of the number. */
+  /** Number of digits of the time, and of the sequence number. */
   readonly timeDigits: number;
   readonly seqDigits: number;
-  /** Where each of them ends, and where the id begins. */
+  /** Offsets of the ends of both, and of the start of the id. */
   readonly timeEnd: number;
   readonly seqEnd: number;
   readonly idAt: number;
@@ -22,11 +22,11 @@ interface LineBytes {
 
 export class RecordKind {
   readonly alike: Alike;
-  /** The one entry of `props` that many records share; undefined where there is none. */
+  /** The only entry of `props` that many records share; undefined if there is none. */
   readonly keyVersion: number | undefined;
-  /** Bytes of a line but for time, id and number; -1 where a line says a text otherwise than it was given. */
+  /** Bytes of a line without time, id and number; -1 if a text is not well-formed, so that the line has it altered. */
   readonly lineBytes: number;
-  // Made when somebody wants lines: a server mostly keeps records until a checkpoint, on its thread, has covered them.
+  // Built on first use: a server mostly keeps records only until a checkpoint, on its own thread, has covered them.
   #parts: LineParts | undefined;
   #bytes: LineBytes | undefined;
 
@@ -40,12 +40,12 @@ export class RecordKind {
     return this.keyVersion === undefined ? {} : { keyVersion: this.keyVersion };
   }
 
-  /** What a line has of them. */
+  /** The text between keyid and ringname in a line. */
   get inside(): string {
     return this.keyVersion === undefined ? '' : propsMember(this.props);
   }
 
-  /** Characters of a line but for time, id and number. */
+  /** Characters of a line without time, id and number. */
   get lineLength(): number {
     const { front, middle, back } = this.#lineParts();
     return front.length + middle.length + back.length + aroundId.length;
@@ -57,8 +57,8 @@ export class RecordKind {
   }
 
   /**
-   * The hash of a record's line, which follows the hash `before`; its id is `idLength` bytes of `ids`, its time whole
-   * and not negative.
+   * The hash of a record's line, given the hash `before` it. The id is `idLength` bytes of `ids`; the time must be a
+   * whole number, not negative.
    */
   hash(before: Uint8Array, createdAt: number, ids: Buffer, idAt: number, seq: number): Uint8Array {
     const line = this.#lineBytes(before.length, digitsOf(createdAt), digitsOf(seq));
@@ -91,17 +91,17 @@ export class RecordKind {
   }
 }
 
-/** What stands around an id. */
+/** The text around an id. */
 const aroundId = ',"id":""';
 
-/** Decimal digits of a whole number that is not negative. */
+/** Number of decimal digits of a whole number that is not negative. */
 export function digitsOf(value: number): number {
   let digits = 1;
   for (let power = 10; value >= power; power *= 10) digits++;
   return digits;
 }
 
-/** Writes the digits that end before `end`. */
+/** Writes the digits so that they end before `end`. */
 function putDigits(bytes: Uint8Array, end: number, value: number): void {
   let at = end;
   for (let rest = value; ; ) {
@@ -112,7 +112,7 @@ function putDigits(bytes: Uint8Array, end: number, value: number): void {
   }
 }
 
-/** Undefined for what is no number that JSON says as it is. */
+/** Undefined if it is not a positive safe integer. */
 export function keyVersionOf({ keyVersion }: ActivityInput['props']): number | undefined {
   return typeof keyVersion === 'number' && Number.isSafeInteger(keyVersion) && keyVersion > 0 ? keyVersion : undefined;
 }
@@ -120,6 +120,6 @@ export function keyVersionOf({ keyVersion }: ActivityInput['props']): number | u
 function lineBytes(alike: Alike, props: ActivityInput['props']): number {
   const { action, keyid, ringname, address = '' } = alike;
   for (const text of [action, keyid, ringname, address]) if (!text.isWellFormed()) return -1;
-  // Time and number are a digit each.
+  // Time and number count one digit each.
   return Buffer.byteLength(activityLine({ ...alike, id: '', createdAt: 0, props }, 0)) - 2;
 }

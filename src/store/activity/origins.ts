@@ -1,22 +1,18 @@
-// Origins are the texts of one field of a segment's records that repeat, in no order (where they came from, by which
-// key, about which ring): each text once, and for each record the number of its own. They stand apart from the records,
-// since between the other fields one of a hundred addresses takes five bytes a record, here less than one. A search by
-// address reads them in place of postings.
+// Origins are the recurring texts of one field of a segment's records (addresses, key ids or rings): each text once, in
+// no order, and for each record the number of its text. They are stored apart from the records: among the other fields,
+// one of a hundred addresses takes five bytes a record, here less than one. A search by address uses them instead of
+// postings.
 import { concatBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import type { AddressSet } from '../../model/addresses.ts';
-import { addressMember } from './record.ts';
 
 export interface Origins {
-  /** The first has the number 1. */
+  /** The first text has number 1. */
   readonly addresses: readonly string[];
-  /** By position; 0 where a record has none, or has it with its other fields. */
+  /** By position; 0 if a record has no text, or has it stored with its other fields. */
   readonly numbers: Uint16Array;
 }
 
-/** What stands before the address in a line. */
-const before = /^\{"action":"(?:[^"\\]|\\.)*",/;
-
-/** Numbers the texts of one field of a segment's records, and keeps the number of each record in their order. */
+/** Numbers the texts of one field of a segment's records, and keeps the number for each record in order. */
 export class OriginCollector {
   readonly #texts = new Map<string, number>();
   readonly #numbers: Uint16Array;
@@ -30,7 +26,7 @@ export class OriginCollector {
     return this.#texts.keys();
   }
 
-  /** The number of a text, 0 where it has none: one of too many, or one that cannot stand in a list. */
+  /** The number of a text; 0 if there are too many texts or this one cannot be stored in the list. */
   numberOf(text: string | undefined): number {
     if (text === undefined || text.includes('\n') || !text.isWellFormed()) return 0;
     const known = this.#texts.get(text);
@@ -47,8 +43,8 @@ export class OriginCollector {
   }
 
   /**
-   * Length of the list u32, the texts with a line feed between them, then for each record the high byte of its number,
-   * then for each the low byte. Empty where no record has one.
+   * Length of the list (u32), the texts with a line feed between them, then the high byte of each record's number, then
+   * the low bytes. Empty if no record has a text.
    */
   bytes(): Uint8Array {
     if (this.#texts.size === 0) return new Uint8Array();
@@ -66,7 +62,7 @@ export class OriginCollector {
   }
 }
 
-/** Undefined for bytes that are none. */
+/** Undefined if the bytes are malformed. */
 export function decodeOrigins(bytes: Uint8Array, records: number): Origins | undefined {
   if (bytes.length < 4) return undefined;
   const end = 4 + new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
@@ -79,15 +75,7 @@ export function decodeOrigins(bytes: Uint8Array, records: number): Origins | und
   return { addresses, numbers };
 }
 
-/** The line of the record at a position, as version 2 stores it, with its address. */
-export function withOrigin(line: string, { addresses, numbers }: Origins, at: number): string {
-  const address = addresses[(numbers[at] ?? 0) - 1];
-  if (address === undefined) return line;
-  const place = before.exec(line)?.[0].length ?? 0;
-  return line.slice(0, place) + addressMember(address) + line.slice(place);
-}
-
-/** The positions that came from there, ascending. */
+/** The positions of records from these addresses, ascending. */
 export function positionsFrom({ addresses, numbers }: Origins, wanted: AddressSet): number[] {
   const isWanted = [false, ...addresses.map(wanted.has)];
   const positions: number[] = [];

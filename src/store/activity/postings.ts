@@ -1,12 +1,12 @@
-// Postings: for each term the positions (0 is a segment's first record) that have it, ascending. Stored as gaps of 7
-// bits a byte or as a bitmap, whichever is shorter, on pages that are sorted by term, so that a search opens one page
-// for a term.
+// Postings list for each term the positions of the records that have it (0 is a segment's first record), ascending.
+// They are stored as gaps of 7 bits a byte or as a bitmap, whichever is shorter, on pages sorted by term, so that a
+// search opens one page per term.
 
 import { concatBytes } from '../../crypto/bytes.ts';
 
 const kindGaps = 0;
 const kindBitmap = 1;
-/** A page is closed when it has reached this many bytes. */
+/** A page is closed when it reaches this many bytes. */
 const pageBytes = 8192;
 
 interface PostingsPage {
@@ -14,7 +14,7 @@ interface PostingsPage {
   readonly bytes: Uint8Array;
 }
 
-/** Positions as bytes; `count` is the number of records. */
+/** Encodes positions; `count` is the number of records. */
 export function encodePositions(positions: readonly number[], count: number): Uint8Array {
   const gaps: number[] = [kindGaps];
   let previous = -1;
@@ -62,7 +62,7 @@ export function decodePositions(bytes: Uint8Array): number[] {
 }
 
 /**
- * Packs the postings of all terms on pages: u32 number of terms, then each term and where its bytes end (u32 both),
+ * Packs the postings of all terms on pages: u32 number of terms, then each term and the end of its bytes (u32 both),
  * then the bytes.
  */
 export function makePages(postings: ReadonlyMap<number, readonly number[]>, count: number): PostingsPage[] {
@@ -113,9 +113,8 @@ const columnOf = (page: DataView, count: number, at: (index: number) => number):
 };
 
 /**
- * A page as it is stored since version 3: u32 number of terms, then by how much each term is more than the one before,
- * then each end likewise, the highest bytes of all first; then the
- * positions. Compressed it takes half of what the page itself does.
+ * Encodes a page for storage: u32 number of terms, then the difference of each term from the previous one, then of each
+ * end likewise, the highest bytes of all first; then the positions. It compresses to half the size of the plain page.
  */
 export function packPage(page: Uint8Array): Uint8Array {
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
@@ -125,7 +124,7 @@ export function packPage(page: Uint8Array): Uint8Array {
   return concatBytes(page.subarray(0, 4), terms, ends, page.subarray(4 + count * 8));
 }
 
-/** The page again. */
+/** Decodes a page from `packPage`. */
 export function unpackPage(packed: Uint8Array): Uint8Array {
   const page = new Uint8Array(packed);
   const view = new DataView(page.buffer);
@@ -146,7 +145,7 @@ export function unpackPage(packed: Uint8Array): Uint8Array {
   return page;
 }
 
-/** The positions that a page has for a term. */
+/** The positions of a term on its page. */
 export function findPositions(page: Uint8Array, term: number): number[] {
   const view = new DataView(page.buffer, page.byteOffset, page.byteLength);
   const count = view.getUint32(0);
@@ -162,7 +161,7 @@ export function findPositions(page: Uint8Array, term: number): number[] {
   return decodePositions(page.subarray(start, view.getUint32(8 + low * 8)));
 }
 
-/** What is in both of two ascending lists. */
+/** The values in both of two ascending lists. */
 export function intersect(a: readonly number[], b: readonly number[]): number[] {
   const both: number[] = [];
   let at = 0;
@@ -173,7 +172,7 @@ export function intersect(a: readonly number[], b: readonly number[]): number[] 
   return both;
 }
 
-/** What is in any of some ascending lists, ascending. */
+/** The values in any of several ascending lists, ascending. */
 export function union(lists: readonly (readonly number[])[]): readonly number[] {
   const [first, ...rest] = lists;
   if (rest.length === 0) return first ?? [];

@@ -1,14 +1,14 @@
-// A record of the activity log and its canonical line: the RFC 8785 JSON of the record, which is what the chain hashes,
-// what the log stores and what an export shows.
+// An activity record and its canonical line: the RFC 8785 JSON of the record, which the chain hashes, the log stores
+// and an export shows.
 import { canonicalJson } from '../../crypto/canonical-json.ts';
 import type { ActivityInput, ActivityRecord } from '../port.ts';
 
-/** A JSON string; a lone surrogate, which RFC 8785 refuses, becomes U+FFFD. */
+/** A JSON string. A lone surrogate, which RFC 8785 refuses, becomes U+FFFD. */
 function quoted(text: string): string {
   return plain.test(text) ? `"${text}"` : JSON.stringify(text.toWellFormed());
 }
 
-/** What ids and names are made of, and JSON shows as it is. */
+/** Characters of ids and names, none of which JSON escapes. */
 const plain = /^[\w.*:-]*$/;
 
 export function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
@@ -16,27 +16,27 @@ export function hasEntries(props: Readonly<Record<string, unknown>>): boolean {
   return false;
 }
 
-/** An address as a line has it, right behind the action. */
+/** An address as it stands in a line, directly after the action. */
 export function addressMember(address: string): string {
   return `"address":${quoted(address)},`;
 }
 
-/** What many records have alike. */
+/** The fields that many records share. */
 export type Alike = Pick<ActivityInput, 'action' | 'keyid' | 'ringname' | 'status' | 'validAction' | 'address'>;
 
-/** What stands in a canonical line before the time, between id and number, and behind that. */
+/** The parts of a canonical line before the time, between id and number, and after the number. */
 export interface LineParts {
   readonly front: string;
   readonly middle: string;
   readonly back: string;
 }
 
-/** Props as a line has them, right behind the keyid. Throws `invalid` for what JSON cannot say. */
+/** Props as they stand in a line, directly after the keyid. Throws `invalid` for values that JSON cannot represent. */
 export function propsMember(props: ActivityInput['props']): string {
   return `"props":${canonicalJson(props)},`;
 }
 
-/** `inside` is what stands between keyid and ring. */
+/** `inside` is the text between keyid and ringname. */
 export function lineParts({ action, keyid, ringname, status, validAction, address }: Alike, inside = ''): LineParts {
   const from = address === undefined ? '' : addressMember(address);
   return {
@@ -47,8 +47,8 @@ export function lineParts({ action, keyid, ringname, status, validAction, addres
 }
 
 /**
- * The canonical line: keys in code-unit order, `props` left out when empty, `address` and `reporter` where there is
- * none. Throws `invalid` for props that JSON cannot say.
+ * The canonical line: keys in code-unit order, without `props` if empty, and without an absent `address` or `reporter`.
+ * Throws `invalid` for props that JSON cannot represent.
  */
 export function activityLine(input: ActivityInput, seq: number): string {
   const props = hasEntries(input.props) ? propsMember(input.props) : '';
@@ -61,7 +61,7 @@ function isProps(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The record of a line; undefined for a text that is none. */
+/** The record of a line; undefined if the text is no record. */
 export function parseActivityLine(line: string): ActivityRecord | undefined {
   let value: Partial<ActivityRecord> | null;
   try {

@@ -1,5 +1,5 @@
-// Segments come under the newest key one after the other, each replaced whole, while the log is read and written. Cut
-// off anywhere, the next one goes on where it was.
+// Reseals activity segments under the newest key one after the other, each replaced whole, while the log is read and
+// written. After an interruption the next run continues.
 import type { WholeFiles } from '../files.ts';
 import type { SegmentSummary } from '../port.ts';
 import {
@@ -19,20 +19,20 @@ interface ResealedSegments {
   readonly keys: ActivityKeys;
   readonly uid: Uint8Array;
   readonly segments: readonly SegmentSummary[];
-  /** Not where retention dropped it meanwhile. */
+  /** Whether retention has not dropped the segment meanwhile. */
   isKept(segment: SegmentSummary): Promise<boolean>;
-  /** Resolves when nobody copies the files. */
+  /** Resolves when no files are being copied. */
   free(): Promise<void>;
 }
 
-/** Throws the first fault, once all that are well are under the newest key. */
+/** Throws the first fault, after all intact segments are under the newest key. */
 export async function resealSegments(world: ResealedSegments): Promise<void> {
   const { segments, isKept } = world;
   const reader = new SegmentReader({ ...world, cache: new ByteCache(0) });
   const faults: SegmentFault[] = [];
   for (const summary of segments) {
     try {
-      // Whatever is not the segment itself stands for one that may come back, under the old key.
+      // Anything but the intact segment is a fault: the segment itself, under the old key, may yet come back.
       await reader.look(summary);
       await resealSegment(world, summary);
     } catch (error) {
@@ -60,7 +60,7 @@ async function resealSegment(
   await files.replace(path, pieces(resealedSegment(bytes, keys, path, hash)));
 }
 
-/** The key epochs of the segments. */
+/** The key epochs in the segments' headers. */
 export async function epochsOfSegments({
   files,
   dir,

@@ -1,6 +1,6 @@
-// Search goes through the log from its newest record on: a filter made ready for tail and segments, the page that it
-// fills, and the segments. Of a segment the summary may rule it out, its postings give candidates, its blocks have the
-// records; while one is looked at the next ones are loading already.
+// Search walks the log from its newest record back. It prepares a filter for tail and segments, fills a page, and
+// searches the segments: the summary may rule one out, its postings give candidates, its blocks hold the records. While
+// one is searched the next are already loading.
 
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import { deedOf, type Thing } from '../../model/deed.ts';
@@ -29,16 +29,18 @@ import {
   wideTerm,
 } from './terms.ts';
 
-/** Which part of a segment's summary knows about a term. */
+/** The part of a segment's summary that covers a term. */
 type TermKind = 'keys' | 'actions' | 'rings' | 'valid' | 'props' | 'addresses';
 
 /** A record must have at least one of these terms. */
 interface TermGroup {
   readonly kind: TermKind;
   readonly anyOf: readonly number[];
-  /** Of addresses: which ones. The terms are for the summary, and none where the block is too large for it. */
+  /**
+   * For addresses: the set itself. `anyOf` then only serves the summary, and is empty if the block is too large for it.
+   */
   readonly from?: AddressSet;
-  /** Only records of segments that know addresses have such terms. */
+  /** Only segments that store addresses have such terms. */
   readonly isNew?: true;
 }
 
@@ -48,7 +50,7 @@ export interface PreparedFilter {
   readonly addresses: AddressSet | undefined;
   /** Every group must hold. */
   readonly groups: readonly TermGroup[];
-  /** Texts that a matching line has in it. */
+  /** Texts that occur in every matching line. */
   readonly needles: readonly string[];
   /** Inclusive bounds of `createdAt`. */
   readonly start: number;
@@ -56,13 +58,13 @@ export interface PreparedFilter {
   matches(record: ActivityRecord): boolean;
 }
 
-/** More keys than this are looked up in no index: the records are gone through. */
+/** With more keys than this no index is used; the records are scanned. */
 const keysUsed = 1000;
 
-/** So many paths of a filter's props lead to candidates; all of them count for the answer. */
+/** Paths of a filter's props that are used to find candidates; a match must satisfy all of them. */
 const propsUsed = 16;
 
-/** Throws `invalid` for props that JSON cannot say. */
+/** Throws `invalid` for props that JSON cannot represent. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
   const { action, actions, ringname, valid, props, address, exclude } = filter;
@@ -126,7 +128,7 @@ function deedNeedles({ object, granted, revoked }: ActivityFilter): string[] {
   ];
 }
 
-/** What others report is their word, and does not count. */
+/** Reported records are the reporter's claim, and do not count. */
 function didWhatIsAsked({ props, reporter }: ActivityRecord, filter: ActivityFilter): boolean {
   if (filter.object === undefined && !filter.granted && !filter.revoked) return true;
   if (reporter !== undefined) return false;
@@ -149,7 +151,9 @@ function isExcluded(
   return record.keyid === keyid && record.action === action;
 }
 
-/** Newest first: a page, whose length is bounded too, and the record after it, which tells that there is a next one. */
+/**
+ * A page of records, newest first, bounded in length too, and one record more, which shows that there is a next page.
+ */
 export class Found {
   readonly #limit: number;
   readonly #records: ActivityRecord[] = [];
@@ -160,7 +164,7 @@ export class Found {
     this.#limit = limit;
   }
 
-  /** Adds a record, whose line is so many bytes long; answers whether there is enough. */
+  /** Adds a record whose line has `length` bytes; returns whether there are enough. */
   add(record: ActivityRecord, length: number): boolean {
     this.#enough = this.#records.push(record) > this.#limit || this.#length >= longestPage;
     this.#length += length;
@@ -182,8 +186,8 @@ export class Found {
 const maxAhead = 8;
 
 /**
- * What `load` makes of each item, in order, with more of them loading the further the walk goes. The first item is
- * loaded alone: often it is enough.
+ * The result of `load` for each item, in order, with more of them loading the further the walk goes. The first item is
+ * loaded alone: often it suffices.
  */
 async function* lookAhead<T, R>(items: Iterable<T>, load: (item: T) => Promise<R>): AsyncGenerator<R> {
   const rest = items[Symbol.iterator]();
@@ -193,7 +197,7 @@ async function* lookAhead<T, R>(items: Iterable<T>, load: (item: T) => Promise<R
       const { value, done } = rest.next();
       if (done) break;
       const loaded = load(value);
-      // It is awaited when its turn comes, or never, when the walk ends before.
+      // Awaited in its turn, or never if the walk ends before.
       loaded.catch(() => undefined);
       loading.push(loaded);
     }
@@ -218,7 +222,7 @@ export async function searchSegments(
   }
 }
 
-/** The last index whose value is at most `wanted`, in an ascending list; -1 when there is none. */
+/** The last index whose value is at most `wanted`, in an ascending list; -1 if there is none. */
 function lastAtMost(values: readonly number[], wanted: number): number {
   let low = 0;
   let high = values.length;
@@ -263,7 +267,7 @@ async function positionsOf(
   return union(lists);
 }
 
-/** Positions that have all terms, ascending; undefined when the filter asks for none, which is all. */
+/** Positions that have all terms, ascending; undefined if the filter has no terms, which means all. */
 async function candidates(
   reader: SegmentReader,
   segment: OpenSegment,
@@ -278,7 +282,7 @@ async function candidates(
   return positions;
 }
 
-/** A segment with the candidates in it. */
+/** A segment with its candidates. */
 interface SegmentPlan {
   readonly segment: OpenSegment;
   /** Ascending positions; undefined = all. */
@@ -296,8 +300,7 @@ async function planSegment(
 }
 
 /**
- * Candidates of one block: indexes into the plan's positions (or positions, where all are candidates), from high to
- * low.
+ * Candidates of one block: indexes into the plan's positions (or positions, if all are candidates), from high to low.
  */
 interface BlockPlan {
   readonly index: number;
@@ -305,7 +308,7 @@ interface BlockPlan {
   readonly low: number;
 }
 
-/** The blocks that must be read, newest first. */
+/** The blocks to be read, newest first. */
 function* planBlocks(
   { segment, positions }: SegmentPlan,
   prepared: PreparedFilter,

@@ -1,20 +1,19 @@
-// Reads segment files part by part, through a cache of bytes, or whole as links of the chain. Everything that comes out
-// of here has been verified; what does not verify, or is not there, is a fault that names the file.
+// Reads segment files part by part, through a byte-bounded cache, or whole as links of the chain. Everything it returns
+// has been verified; a part that does not verify, or a missing file, is a fault that names the file.
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { WholeFiles } from '../files.ts';
 import type { ActivityRecord, SegmentSummary } from '../port.ts';
-import { chainHash, hashLength } from './chain.ts';
+import { chainHash } from './chain.ts';
 import { decodeBlock, decodeTexts, type SegmentTexts } from './columns.ts';
 import { inflatePart } from './compression.ts';
-import { decodeOrigins, type Origins, withOrigin } from './origins.ts';
+import type { Origins } from './origins.ts';
 import { unpackPage } from './postings.ts';
 import { parseActivityLine } from './record.ts';
 import {
   type ActivityKeys,
-  columnsSince,
   decodeHash,
   decodeHeader,
   headerLength,
@@ -30,7 +29,7 @@ import {
 
 /** Enough for the header and the root of an ordinary segment in one read. */
 const firstRead = 12 * 1024;
-/** Pages that are opened before others get their turn on the event loop. */
+/** Pages opened before yielding to the event loop. */
 const pagesATurn = 8;
 
 interface Entry {
@@ -38,7 +37,7 @@ interface Entry {
   readonly cost: number;
 }
 
-/** What was read from segments, kept within a budget of bytes; what was used longest ago goes first. */
+/** A cache of segment parts within a budget of bytes; evicts the least recently used first. */
 export class ByteCache {
   readonly #budget: number;
   readonly #entries = new Map<string, Entry>();
@@ -52,11 +51,11 @@ export class ByteCache {
     return this.#used;
   }
 
-  /** The value under `name`, which the caller knows the type of by the name. */
+  /** The value under `name`; the caller knows its type from the name. */
   get<T>(name: string): T | undefined {
     const entry = this.#entries.get(name);
     if (!entry) return undefined;
-    // A Map remembers the order of insertion: the first is the one used longest ago.
+    // A Map keeps insertion order, so the first entry is the least recently used.
     this.#entries.delete(name);
     this.#entries.set(name, entry);
     return entry.value as T;
@@ -85,10 +84,7 @@ export class ByteCache {
   }
 }
 
-/** Before version 3 the addresses alone. */
-type KnownTexts = SegmentTexts | Pick<SegmentTexts, 'addresses'>;
-
-function costOf(texts: KnownTexts): number {
+function costOf(texts: SegmentTexts): number {
   const all: readonly Origins[] = Object.values(texts);
   return all.reduce((sum, { numbers, addresses }) => sum + numbers.byteLength + addresses.length * 48, 256);
 }
@@ -97,16 +93,13 @@ function costOf(texts: KnownTexts): number {
 export interface OpenSegment {
   readonly summary: SegmentSummary;
   readonly header: Uint8Array;
-  readonly version: number;
   readonly epoch: number;
-  /**
-   * Of that epoch: held here, so that whoever is in the middle of reading gets to the end when the epoch is retired.
-   */
+  /** The key of that epoch, held here so that a read under way can finish after the epoch is retired. */
   readonly key: Uint8Array;
   readonly root: SegmentRoot;
   /** Position of each block's first record, then the number of records. */
   readonly starts: readonly number[];
-  /** Where each block starts in the file, then each page, then the origins, then the end of the file. */
+  /** Offset of each block in the file, then of each page, then of the origins, then the end of the file. */
   readonly offsets: readonly number[];
 }
 
@@ -139,7 +132,7 @@ export class SegmentReader {
     return segmentPath(this.#source.dir, summary.file);
   }
 
-  /** Looks whether the file is there, as long as it should be, and begins as it should, under a key that is held. */
+  /** Checks that the file exists, has the expected length and header, and is under a key that is held. */
   async look(summary: SegmentSummary): Promise<void> {
     const { files } = this.#source;
     const path = this.path(summary);
@@ -159,13 +152,13 @@ export class SegmentReader {
     const rootEnd = headerLength + header.rootLength;
     if (rootEnd > summary.bytes) throw new SegmentFault(path, 'is cut short');
     if (rootEnd > start.length) start = await this.#io(path, () => files.readAt(path, 0, rootEnd));
-    // Read anew from what was read last: between the two the file may have been replaced.
+    // Decoded again from the last read: the file may have been replaced between the two.
     const opened = this.#root(summary, this.#header(summary, start), start);
     cache.set(summary.file, opened, 256 + opened.root.records.length * 160 + opened.root.pageTerms.length * 24);
     return opened;
   }
 
-  /** Blocks are kept compressed: five times as many fit, and unpacking one takes a few dozen microseconds. */
+  /** Blocks are cached compressed: five times as many fit, and decompressing one takes a few dozen microseconds. */
   block(segment: OpenSegment, index: number): Promise<SegmentBlock> {
     return this.#asItIs(segment, (current) => this.#readBlock(current, index));
   }
@@ -174,9 +167,7 @@ export class SegmentReader {
     return this.#asItIs(segment, (current) => this.#readPage(current, index));
   }
 
-  /**
-   * A segment of an old key may have been replaced by one of the newest since it was opened: then it is opened again.
-   */
+  /** Reads a part. If the segment was resealed under the newest key since it was opened, opens it again first. */
   async #asItIs<R>(segment: OpenSegment, read: (segment: OpenSegment) => Promise<R>): Promise<R> {
     try {
       return await read(segment);
@@ -191,7 +182,7 @@ export class SegmentReader {
     }
   }
 
-  /** Where its records came from; undefined where none has an address. */
+  /** The origins of the segment's records; undefined if none has an address. */
   async origins(segment: OpenSegment): Promise<Origins | undefined> {
     return (await this.#asItIs(segment, (current) => this.#readTexts(current)))?.addresses;
   }
@@ -207,23 +198,22 @@ export class SegmentReader {
     return this.#block(segment, index, part, await this.#readTexts(segment));
   }
 
-  async #readTexts(segment: OpenSegment): Promise<KnownTexts | undefined> {
-    const { records, pageLengths, originsLength = 0 } = segment.root;
+  async #readTexts(segment: OpenSegment): Promise<SegmentTexts | undefined> {
+    const { records, pageLengths, originsLength } = segment.root;
     if (originsLength === 0) return undefined;
     const { cache } = this.#source;
     const name = `${segment.summary.file} origins`;
-    const known = cache.get<KnownTexts>(name);
+    const known = cache.get<SegmentTexts>(name);
     if (known) return known;
     const texts = this.#texts(segment, await this.#part(segment, records.length + pageLengths.length));
     cache.set(name, texts, costOf(texts));
     return texts;
   }
 
-  #texts(segment: OpenSegment, sealed: Uint8Array): KnownTexts {
+  #texts(segment: OpenSegment, sealed: Uint8Array): SegmentTexts {
     const part = inflatePart(this.#open(segment, 'origins', 0, sealed));
     const records = segment.starts.at(-1) ?? 0;
-    const addresses = segment.version < columnsSince ? decodeOrigins(part, records) : undefined;
-    const texts = addresses ? { addresses } : decodeTexts(part, records);
+    const texts = decodeTexts(part, records);
     if (!texts) throw new SegmentFault(this.path(segment.summary), 'has bad origins');
     return texts;
   }
@@ -234,14 +224,12 @@ export class SegmentReader {
     const known = cache.get<Uint8Array>(name);
     if (known) return known;
     const part = this.#open(segment, 'page', index, await this.#part(segment, segment.root.records.length + index));
-    // A copy: the buffer that zlib gives is larger than the page.
-    const stored = inflatePart(part);
-    const page = segment.version < columnsSince ? new Uint8Array(stored) : unpackPage(stored);
+    const page = unpackPage(inflatePart(part));
     cache.set(name, page, page.length + 256);
     return page;
   }
 
-  /** Reads and verifies a whole file, then gives its blocks one by one. */
+  /** Reads and verifies a whole file, then yields its blocks one by one. */
   async *blocks(summary: SegmentSummary): AsyncGenerator<SegmentBlock> {
     const path = this.path(summary);
     this.#length(summary, await this.#io(path, () => this.#source.files.size(path)));
@@ -284,30 +272,17 @@ export class SegmentReader {
     const part = openedPart(path, key, clear, 'root', 0, bytes.subarray(headerLength, end));
     const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(part)) ?? 'null');
     if (root.hash !== summary.hash) throw new SegmentFault(path, 'is from another history than the snapshot');
-    const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength ?? 0]);
+    const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength]);
     if (offsets.at(-1) !== summary.bytes) throw new SegmentFault(path, 'is cut short');
-    const { version, epoch } = header;
-    return { summary, header: clear, version, epoch, key, root, starts: runningSum(0, root.records), offsets };
+    return { summary, header: clear, epoch: header.epoch, key, root, starts: runningSum(0, root.records), offsets };
   }
 
-  #block(segment: OpenSegment, index: number, part: Uint8Array, texts: KnownTexts | undefined): SegmentBlock {
+  #block(segment: OpenSegment, index: number, part: Uint8Array, texts: SegmentTexts | undefined): SegmentBlock {
     const first = segment.starts[index] ?? 0;
-    if (segment.version >= columnsSince) {
-      const place = { first, seq: segment.summary.firstSeq + first, records: segment.root.records[index] ?? 0 };
-      const decoded = texts && 'keyids' in texts ? decodeBlock(part, place, texts) : undefined;
-      if (decoded) return decoded;
-      throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
-    }
-    const block = inflatePart(part);
-    const lines = fromUtf8(block.subarray(hashLength))?.split('\n');
-    if (!lines || lines.length !== segment.root.records[index])
-      throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
-    const prevHash = new Uint8Array(block.subarray(0, hashLength));
-    const line = (at: number): string => {
-      const stored = lines[at] ?? '';
-      return texts ? withOrigin(stored, texts.addresses, first + at) : stored;
-    };
-    return { prevHash, line, records: lines.length };
+    const place = { first, seq: segment.summary.firstSeq + first, records: segment.root.records[index] ?? 0 };
+    const decoded = texts && decodeBlock(part, place, texts);
+    if (decoded) return decoded;
+    throw new SegmentFault(this.path(segment.summary), `has a bad block ${index}`);
   }
 
   async #part(segment: OpenSegment, index: number): Promise<Uint8Array> {
@@ -352,8 +327,8 @@ function openedPart(
 }
 
 /**
- * The records of a segment in chain order, each hash computed anew and compared wherever a stored one is known. Throws
- * `corrupt` where the file does not verify or the chain breaks.
+ * The records of a segment in chain order, each hash recomputed and compared with any stored one. Throws `corrupt` if
+ * the file does not verify or the chain breaks.
  */
 export async function* readSegmentChain(
   reader: SegmentReader,

@@ -1,6 +1,6 @@
-// SegmentWatch is what is known to be wrong with the closed segments of a store: it looks whether each is there, has
-// its size and its header, has their contents verified one by one, and keeps a fault until the file is well again. It
-// decides nothing: whoever reads a segment verifies for itself what it reads.
+// SegmentWatch keeps the known faults of a store's closed segments: it checks each for presence, size and header, has
+// the contents verified one by one, and keeps a fault until the file is well again. It guards no reads: a reader
+// verifies every segment itself.
 import type { WholeFiles } from '../files.ts';
 import type {
   SegmentCheck,
@@ -14,11 +14,11 @@ import type {
 import { type ActivityKeys, SegmentFault, segmentPath } from './segment.ts';
 import { ByteCache, readSegmentChain, SegmentReader } from './segment-reader.ts';
 
-/** Whoever has a store in service. */
+/** The owner of the store in service. */
 interface WatchedService {
-  /** What is in service now; throws while nothing is. */
+  /** The store in service now; throws while there is none. */
   inService(): Promise<Watched>;
-  /** The same once it goes by what others made and removed meanwhile; absent where nobody else does. */
+  /** The same after catching up with files that other nodes made and removed; absent if there are no other nodes. */
   upToDate?(): Promise<Watched>;
 }
 
@@ -37,11 +37,14 @@ interface SegmentWatchWorld {
   readonly onEvent: (event: StoreEvent) => void;
 }
 
-/** Files that are looked at at once. */
+/** Number of files checked at the same time. */
 const atOnce = 16;
-/** So many are looked at before a store is open; of more, until soon after, only whether they are there. */
+/**
+ * With at most this many segments, all are checked before a store opens; with more, until shortly after only for
+ * presence.
+ */
 const lookedAtBefore = 512;
-/** Faults that are told one by one. */
+/** Faults that are reported one by one. */
 const mostTold = 20;
 
 export class SegmentWatch implements StoreSegments {
@@ -49,7 +52,7 @@ export class SegmentWatch implements StoreSegments {
   readonly #service: WatchedService;
   /** By path. */
   readonly #faults = new Map<string, SegmentProblem>();
-  /** Those that the operator was told of. */
+  /** Paths of the faults reported to the operator. */
   readonly #told = new Set<string>();
   #verified = 0;
   #passedAt: number | undefined;
@@ -59,7 +62,7 @@ export class SegmentWatch implements StoreSegments {
     this.#service = service;
   }
 
-  /** What the status of the store says of the segments. */
+  /** The segments' part of the store's status. */
   get status(): Pick<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'> {
     return {
       activityFaults: [...this.#faults.values()],
@@ -68,10 +71,7 @@ export class SegmentWatch implements StoreSegments {
     };
   }
 
-  /**
-   * Before the store serves: what is missing is known when this resolves. What cannot be looked at now is looked at
-   * later.
-   */
+  /** Before the store serves: missing files are known when this resolves. Checks that fail now are made later. */
   async open({ uid, activity: { segments } }: Watched): Promise<void> {
     const { files, dir } = this.#world;
     const looked = this.#look(uid, segments).catch(() => {});
@@ -84,7 +84,7 @@ export class SegmentWatch implements StoreSegments {
 
   async look(): Promise<void> {
     const { uid, segments } = await this.#current();
-    // A store that was recovered from its disk may have fewer than before.
+    // A store that was recovered from its disk may have fewer segments than before.
     const known = new Set(segments.map((summary) => this.#path(summary)));
     for (const path of this.#faults.keys()) if (!known.has(path)) this.#forget(path);
     await this.#look(uid, segments);
@@ -113,7 +113,7 @@ export class SegmentWatch implements StoreSegments {
   async pass(verify: VerifySegment, pause: (bytes: number) => Promise<boolean>): Promise<void> {
     const { segments } = await this.#current();
     this.#verified = 0;
-    // Not always the same ones first: a process that never lives through a pass gets to all of them in time.
+    // Starts at random, so that processes that never live through a whole pass still reach every segment in time.
     const [a = 0, b = 0] = this.#world.random(2);
     const first = Math.floor((segments.length * (a * 256 + b)) / 65_536);
     for (const summary of [...segments.slice(first), ...segments.slice(0, first)]) {
@@ -125,8 +125,8 @@ export class SegmentWatch implements StoreSegments {
   }
 
   /**
-   * Takes note of what somebody met who read, who is told of it there; answers it. Where it stays so, the next look
-   * tells the operator.
+   * Keeps a fault that a reader met, and returns the error for that reader. If the fault persists, the next look
+   * reports it to the operator.
    */
   met(error: unknown): unknown {
     if (error instanceof SegmentFault && !this.#faults.has(error.path)) this.#keep(error);
@@ -146,7 +146,7 @@ export class SegmentWatch implements StoreSegments {
     return (await this.#current()).segments.some((segment) => segment.file === file);
   }
 
-  /** Answers how many were found at fault. */
+  /** Returns the number of faults found. */
   async #look(uid: Uint8Array, segments: readonly SegmentSummary[]): Promise<number> {
     const reader = this.#reader(uid);
     const waiting = segments.values();
@@ -154,9 +154,9 @@ export class SegmentWatch implements StoreSegments {
     const lookOn = async (): Promise<void> => {
       for (const summary of waiting) {
         const look = (): Promise<void> => reader.look(summary);
-        // Once more: it may have been replaced, with its key, meanwhile.
+        // A second try: the file and its key may have been replaced meanwhile.
         const fault = (await faultOf(look)) && (await this.#upToDate().then(() => faultOf(look)));
-        // Not at all where retention dropped it meanwhile.
+        // No fault if retention has dropped the segment meanwhile.
         if (!fault || !(await this.#isKept(summary))) continue;
         this.#note(fault);
         found++;
@@ -170,17 +170,17 @@ export class SegmentWatch implements StoreSegments {
     const { dir } = this.#world;
     const path = this.#path(summary);
     for (let tries = 1; ; tries++) {
-      // Throws once the store is closed: what is gone then says nothing.
+      // Throws once the store is closed: a file missing after that means nothing.
       const { uid } = await this.#current();
       if (!(await this.#isKept(summary))) return;
       const problem = await verify({ dir, uid, summary });
       if (problem === undefined) return this.#well(path);
-      // Twice more: it may have been replaced, with its key, meanwhile, and then another time.
+      // Two more tries: the file and its key may have been replaced meanwhile, and then once more.
       if (tries < 3) {
         await this.#upToDate();
         continue;
       }
-      // Throws where it is not the file: the whole directory was taken away.
+      // Throws if the cause is not the file: the whole directory is gone.
       const seen = await faultOf(() => this.#reader(uid).look(summary));
       return this.#note(seen ?? new SegmentFault(path, problem));
     }
@@ -205,7 +205,7 @@ export class SegmentWatch implements StoreSegments {
     this.#world.onEvent({ kind: 'segment-fault', message, cause: fault });
   }
 
-  /** Answers whether the operator was told of it. */
+  /** Returns whether the operator had been told. */
   #forget(path: string): boolean {
     this.#faults.delete(path);
     return this.#told.delete(path);
@@ -225,7 +225,7 @@ export class SegmentWatch implements StoreSegments {
   }
 }
 
-/** Throws on what says nothing about the file. */
+/** Rethrows errors that say nothing about the file. */
 async function faultOf(read: () => Promise<void>): Promise<SegmentFault | undefined> {
   try {
     await read();
@@ -236,9 +236,7 @@ async function faultOf(read: () => Promise<void>): Promise<SegmentFault | undefi
   }
 }
 
-/**
- * What is wrong with a segment whose contents are verified whole; undefined when nothing is. For a thread of its own.
- */
+/** Why a segment, verified whole, is faulty; undefined if it is not. For a thread of its own. */
 export async function problemOfSegment(
   { dir, uid, summary }: SegmentCheck,
   files: Pick<WholeFiles, 'size' | 'read' | 'readAt'>,

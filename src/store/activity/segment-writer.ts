@@ -1,6 +1,6 @@
-// Makes a segment of records, one after the other: the bytes of its file and its summary. The records are cut into
-// blocks, and on the way they are hashed and the terms gathered by which searches find them. What records have alike is
-// looked at once for all of them.
+// Builds a segment from records, one after the other: the bytes of its file and its summary. It cuts the records into
+// blocks, hashes them, and collects the terms by which searches find them. Fields that records share are processed once
+// for all of them.
 import { concatBytes, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityInput, SegmentSummary } from '../port.ts';
@@ -32,17 +32,20 @@ import {
   wideTerm,
 } from './terms.ts';
 
-/** Ten bits a term up to here: a thousand keys, or addresses with their networks, are told apart from a stranger. */
+/**
+ * Maximum sizes in bytes. Up to them a filter has ten bits a term, which tells a thousand keys, or addresses with their
+ * networks, from others.
+ */
 const bloomBytes = { keys: 2048, actions: 100, rings: 512, props: 1024, addresses: 2048 };
 const blockRecords = 128;
 const blockText = 64 * 1024;
 
-/** What a segment has of records that are alike. */
+/** The segment's data for records of one kind. */
 interface KindInSegment {
   readonly texts: TextNumbers;
   readonly frame: LineFrame;
   readonly postings: readonly number[][];
-  /** Characters of a line but for time and number. */
+  /** Characters of a line without time and number. */
   readonly length: number;
 }
 
@@ -56,19 +59,19 @@ export class SegmentMaker {
   #hash: Uint8Array;
   #validCount = 0;
 
-  /** `before` is the place of the record before the first; `records` is how many there will be. */
+  /** `before` is the position before the first record; `records` is the number to come. */
   constructor(before: ChainPlace, records: number) {
     this.#before = before;
     this.#hash = before.hash;
     this.#texts = new TextCollector(records);
   }
 
-  /** The place of the last record. */
+  /** The position of the last record. */
   get end(): ChainPlace {
     return { seq: this.#before.seq + this.#count, hash: this.#hash };
   }
 
-  /** Adds a record by its canonical line. Throws `corrupt` for a line that is no record. */
+  /** Adds a record by its canonical line. Throws `corrupt` if the line is no record. */
   add(line: string): void {
     const seq = this.end.seq + 1;
     const record = parseActivityLine(line);
@@ -81,7 +84,7 @@ export class SegmentMaker {
     post(this.#terms.postingsOf(record), this.#count++);
   }
 
-  /** Adds a record of a kind, which has no more than that; its id is `idLength` bytes of `ids`. */
+  /** Adds a record that its kind, time and id fully describe; the id is `idLength` bytes of `ids`. */
   addAlike(kind: RecordKind, createdAt: number, ids: Buffer, idAt: number): void {
     const known = this.#kinds.get(kind) ?? this.#take(kind);
     const seq = this.end.seq + 1;
@@ -143,8 +146,8 @@ export class SegmentMaker {
   }
 
   /**
-   * Header, root, blocks, pages; each sealed part is bound to the header, so all lengths are settled before the first
-   * is sealed.
+   * Header, root, blocks, pages, origins. Each sealed part is bound to the header, so all lengths are settled before
+   * the first is sealed.
    */
   #bytes(
     firstSeq: number,
@@ -196,18 +199,18 @@ interface OpenBlock {
 
 /** Blocks of 128 records, or fewer when their lines are long. */
 class Blocks {
-  /** Compressed, those that are closed. */
+  /** The closed blocks, compressed. */
   readonly parts: Uint8Array[] = [];
   readonly #closed: OpenBlock[] = [];
   #open: OpenBlock | undefined;
 
-  /** Where the next record goes; `hash` is the chain's before it. */
+  /** The block for the next record; `hash` is the chain hash before it. */
   at(hash: Uint8Array): BlockMaker {
     this.#open ??= { maker: new BlockMaker(hash), records: 0, text: 0, from: 0, to: 0, idFrom: '', idTo: '' };
     return this.#open.maker;
   }
 
-  /** That record is there, with so many characters. */
+  /** Counts the record just added, with a line of `length` characters. */
   added(length: number, createdAt: number, id: string): void {
     const block = this.#open;
     if (!block) return;
@@ -228,7 +231,7 @@ class Blocks {
     this.#open = undefined;
   }
 
-  /** As the root has them, one entry a block; closes the last one. */
+  /** The root's columns, one entry a block; closes the last block. */
   columns(): Pick<SegmentRoot, 'records' | 'lengths' | 'from' | 'to' | 'idFrom' | 'idTo'> {
     this.#close();
     const blocks = this.#closed;
@@ -243,7 +246,7 @@ class Blocks {
   }
 }
 
-/** Least and greatest of some values. */
+/** Minimum and maximum of some values. */
 function range<T extends string | number>(values: readonly T[]): { from: T; to: T } {
   const [first, ...rest] = values;
   if (first === undefined) throw new KmsError('internal', 'a segment of no records');
@@ -256,7 +259,9 @@ function range<T extends string | number>(values: readonly T[]): { from: T; to: 
   return { from, to };
 }
 
-/** What a segment's searches need of its records: postings of all terms, and the terms of each kind for the summary. */
+/**
+ * Collects the search data of a segment's records: postings of all terms, and the terms of each kind for the summary.
+ */
 class TermCollector {
   /** Positions by term, ascending. */
   readonly postings = new Map<number, number[]>();
@@ -265,7 +270,7 @@ class TermCollector {
   readonly rings = new Set<number>();
   readonly props = new Set<number>();
 
-  /** Where the position of a record goes, and of all that say the same. */
+  /** The posting lists for the position of a record, and of all others with the same fields. */
   postingsOf({ keyid, action, ringname, validAction, props, reporter }: TermsSource): number[][] {
     const paths = propsTerms(props, maxPropsTerms + 1);
     const terms = paths.length > maxPropsTerms ? [wideTerm] : paths;
@@ -291,7 +296,7 @@ class TermCollector {
 
 type TermsSource = Alike & Pick<ActivityInput, 'props' | 'reporter'>;
 
-/** Adds the position of the next record; of two terms with one hash it is there once. */
+/** Adds the next record's position; only once where two terms share a hash. */
 function post(postings: readonly number[][], position: number): void {
   for (const positions of postings) if (positions.at(-1) !== position) positions.push(position);
 }

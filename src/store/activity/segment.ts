@@ -1,6 +1,6 @@
-// A segment file of the activity log: a clear header, then sealed parts (root, blocks, pages of postings). Each part is
-// bound by associated data to the header, to its kind and to its number, so that no part can stand anywhere else. Also
-// the list of segments as the snapshot has it: they follow each other without gap or break.
+// A segment file of the activity log: a clear header, then sealed parts (root, blocks, pages of postings, origins).
+// Associated data bind each part to the header, its kind and its number, so that no part can stand anywhere else. Also
+// checks the snapshot's list of segments: they follow each other without gap or break.
 import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
 import { concatBytes, equalBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256 } from '../../crypto/fast-hash.ts';
@@ -14,21 +14,18 @@ export const headerLength = 52;
 const nonceLength = 24;
 const tagLength = 16;
 const magic = utf8('KMS-ACTV');
-/** In version 1 there are no origins, and since version 3 records stand in columns. */
-export const formatVersion = 3;
-export const columnsSince = 3;
+export const formatVersion = 1;
 const partKinds = { root: 1, block: 2, page: 3, origins: 4 } as const;
 
 export type PartKind = keyof typeof partKinds;
 
-/** The keys of a tenant as the log needs them. */
+/** The tenant's keys, as the log needs them. */
 export interface ActivityKeys {
   readonly epoch: number;
   key(label: 'activity', epoch?: number): Uint8Array;
 }
 
 export interface SegmentHeader {
-  readonly version: number;
   readonly epoch: number;
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
@@ -40,20 +37,17 @@ export interface SegmentHeader {
   readonly rootLength: number;
 }
 
-/** The newest version unless it says otherwise. */
-type NewHeader = Omit<SegmentHeader, 'version'> & Partial<Pick<SegmentHeader, 'version'>>;
-
 export interface SegmentBlock {
   /** Chain hash before the block's first line. */
   readonly prevHash: Uint8Array;
-  /** Of its records, from 0 on. Put together when it is asked for: a search looks at a few of them. */
+  /** The line of a record, from 0 on. Built on demand: a search looks at only a few. */
   readonly line: (at: number) => string;
   readonly records: number;
 }
 
-/** How a segment's file is laid out; columns with one entry a block, then one a page. */
+/** The layout of a segment's file; columns with one entry a block, then one a page. */
 export interface SegmentRoot {
-  /** The segment's last chain hash, which tells a file of another history by. */
+  /** The segment's last chain hash; a file from another history has a different one. */
   readonly hash: string;
   readonly records: readonly number[];
   readonly lengths: readonly number[];
@@ -63,14 +57,11 @@ export interface SegmentRoot {
   readonly idTo: readonly string[];
   readonly pageTerms: readonly number[];
   readonly pageLengths: readonly number[];
-  /**
-   * Sealed bytes of the origins, since version 3 of the texts of several fields; 0 where there are none, absent in
-   * version 1.
-   */
-  readonly originsLength?: number;
+  /** Sealed bytes of the recurring texts; 0 if there are none. */
+  readonly originsLength: number;
 }
 
-/** The part of an id by which blocks are found: of a ULID the prefix, the time and two characters more. */
+/** The part of an id that blocks are found by: of a ULID, the prefix, the time and two more characters. */
 export function idMark(id: string): string {
   return id.slice(0, 17);
 }
@@ -79,17 +70,17 @@ export function segmentFile(firstSeq: number): string {
   return `activity-${String(firstSeq).padStart(12, '0')}.kms`;
 }
 
-/** The name of a segment's file in the data directory. */
+/** The path of a segment's file in the data directory. */
 export function segmentPath(dir: string, file: string): string {
   return dir === '' ? file : `${dir}/${file}`;
 }
 
 /** magic 8 | version u16 | epoch u16 | uid 16 | first seq u64 | records, blocks, pages, root length u32 each. */
-export function encodeHeader({ version = formatVersion, ...header }: NewHeader): Uint8Array {
+export function encodeHeader(header: SegmentHeader): Uint8Array {
   const bytes = new Uint8Array(headerLength);
   const view = new DataView(bytes.buffer);
   bytes.set(magic);
-  view.setUint16(8, version);
+  view.setUint16(8, formatVersion);
   view.setUint16(10, header.epoch);
   bytes.set(header.uid, 12);
   view.setBigUint64(28, BigInt(header.firstSeq));
@@ -100,15 +91,14 @@ export function encodeHeader({ version = formatVersion, ...header }: NewHeader):
   return bytes;
 }
 
-/** The header, or in words what is wrong with it. */
+/** The header, or a description of its fault. */
 export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
   if (bytes.length < headerLength) return 'is cut short';
   if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is no activity segment';
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint16(8);
-  if (version < 1 || version > formatVersion) return `has format version ${version}, expected at most ${formatVersion}`;
+  if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
   return {
-    version,
     epoch: view.getUint16(10),
     uid: new Uint8Array(bytes.subarray(12, 28)),
     firstSeq: Number(view.getBigUint64(28)),
@@ -132,8 +122,8 @@ export function sealedLength(compressed: Uint8Array): number {
 }
 
 /**
- * Seals compressed parts under the nonce HMAC(associated data || part): a checkpoint that is repeated after a crash
- * writes the same bytes again, and two texts never meet one nonce, even when an old backup was put back.
+ * Seals compressed parts under the nonce HMAC(associated data || part): a checkpoint repeated after a crash writes the
+ * same bytes again, and no nonce is ever used for two texts, even after an old backup was restored.
  */
 export function partSealer(
   key: Uint8Array,
@@ -146,7 +136,7 @@ export function partSealer(
   };
 }
 
-/** The compressed part, or undefined when any byte of it or of the header is another. */
+/** The compressed part; undefined if any byte of it or of the header was changed. */
 export function openPart(
   key: Uint8Array,
   header: Uint8Array,
@@ -159,18 +149,18 @@ export function openPart(
   return openXChaCha(key, nonce, sealed.subarray(nonceLength), associated(header, kind, index));
 }
 
-/** The key epoch that the first bytes of a segment's file name. Throws `corrupt`. */
+/** The key epoch in the header, given the first bytes of a segment's file. Throws `corrupt`. */
 export function segmentEpoch(start: Uint8Array, path: string): number {
   const header = decodeHeader(start);
   if (typeof header === 'string') throw new SegmentFault(path, header);
   return header.epoch;
 }
 
-/** Bytes that are handed on at once. */
+/** Bytes per yielded piece, at least. */
 const pieceLength = 256 * 1024;
 
 /**
- * The bytes of the segment's new file, under the newest key, piece by piece. `hash` is the chain's behind its last
+ * The bytes of the segment's new file, under the newest key, piece by piece. `hash` is the chain hash after its last
  * record. Throws `corrupt`.
  */
 export function* resealedSegment(
@@ -217,11 +207,9 @@ export function* resealedSegment(
   if (piece.length > 0) yield concatBytes(...piece);
 }
 
-/**
- * A segment's file that is not what was written: which one, and what is wrong with it. The rest of the log can be read.
- */
+/** A fault of one segment's file: its path and the problem. The rest of the log can still be read. */
 export class SegmentFault extends KmsError {
-  /** Within the data directory. */
+  /** Path within the data directory. */
   readonly path: string;
   readonly problem: string;
 
@@ -236,12 +224,12 @@ export class SegmentFault extends KmsError {
   }
 }
 
-/** What the process or the whole disk is short of says nothing about the file. */
+/** Shortages of the process or the system, which say nothing about the file. */
 const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'EAGAIN', 'EBUSY']);
 
-/** What came of reading the file at `path`, as an error that names it. */
+/** The error for a failed read of the file at `path`, naming it. */
 export function readError(path: string, cause: unknown): unknown {
-  // So the file port says that something else stands there.
+  // The file port throws this if the path is not a file.
   if (cause instanceof KmsError && cause.code === 'corrupt') return new SegmentFault(path, 'is no file', cause);
   const code = systemCode(cause);
   if (cause instanceof KmsError || code === undefined) return cause;
@@ -264,7 +252,7 @@ export function decodeHash(text: string): Uint8Array {
 }
 
 /**
- * The place of the last record that the segments cover, `start` being that before the first. Throws `corrupt` when they
+ * The position of the last record in the segments; `start` is the position before the first. Throws `corrupt` if they
  * do not follow it and each other.
  */
 export function endOfSegments(segments: readonly SegmentSummary[], start: ChainPlace): ChainPlace {
@@ -294,7 +282,7 @@ export function segmentOf(segments: readonly SegmentSummary[], seq: number): Seg
   return segments[low];
 }
 
-/** What they take on disk. */
+/** Total size of the segments on disk. */
 export function bytesOfSegments(segments: readonly SegmentSummary[]): number {
   return segments.reduce((sum, { bytes }) => sum + bytes, 0);
 }

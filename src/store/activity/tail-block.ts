@@ -1,6 +1,7 @@
-// A block of the newest records, in memory: what most records share stands once, under a number, and what each has of
-// its own, time and id, in arrays of a fixed size. So a record costs 40 bytes where its line has 200, and the garbage
-// collector nothing; the line is written when somebody wants it. A record that this cannot say has its line here.
+// A block of the newest records, in memory. Fields that many records share are stored once, as a numbered kind; each
+// record's own time and id are in arrays of a fixed size. A record thus takes 40 bytes where its line has 200, and
+// gives the garbage collector no work; the line is built on demand. A record that does not fit this form keeps its line
+// here.
 import type { ActivityInput, ActivityRecord } from '../port.ts';
 import { hashLength } from './chain.ts';
 import { digitsOf, idLength, keyVersionOf, RecordKind } from './kind.ts';
@@ -12,9 +13,9 @@ export const blockRecords = 2048;
 
 const noProps = {};
 
-/** More are not looked through: a kind may be there twice. */
+/** Newest kinds that a record is compared with; a kind may thus be there twice. */
 const mostCompared = 16;
-/** In place of a kind: the record is known by its line alone, as it came from the disk. */
+/** Instead of a kind number: only the record's line is known, as it came from the disk. */
 const unread = 0xffff;
 
 export class TailBlock {
@@ -22,9 +23,9 @@ export class TailBlock {
   readonly #kinds: RecordKind[] = [];
   readonly #createdAt: Float64Array;
   readonly #kindOf: Uint16Array;
-  /** Zeros for an id of another form. */
+  /** Zeros for an id that is not in our form. */
   readonly #ids: Buffer;
-  /** The lines that stand here, one behind the other, and where each record's ends; made with the first. */
+  /** The stored lines, concatenated, and the end of each record's; allocated with the first line. */
   #text: Buffer | undefined;
   #textEnds: Uint32Array | undefined;
   #hashes: Uint8Array | undefined;
@@ -42,7 +43,7 @@ export class TailBlock {
     return this.#count;
   }
 
-  /** Throws `invalid` for props that JSON cannot say, and has changed nothing then. */
+  /** Throws `invalid` for props that JSON cannot represent, and then changes nothing. */
   push(record: ActivityInput, seq: number): void {
     const kind = this.#kindFor(record, record.props);
     const at = this.#count;
@@ -55,7 +56,8 @@ export class TailBlock {
   }
 
   /**
-   * A record without a reporter and with no props but a key version, whose id is `idLength` word characters of `bytes`.
+   * Adds a record without a reporter and with no props but a key version, whose id is `idLength` word characters of
+   * `bytes`.
    */
   pushAlike(
     alike: Alike,
@@ -79,7 +81,7 @@ export class TailBlock {
     for (let to = at * idLength, from = idAt; from < idAt + idLength; ) this.#ids[to++] = bytes[from++] ?? 0;
   }
 
-  /** A record by its line, to be read later. */
+  /** Adds a record by its line, to be parsed later. */
   pushLine(line: string): void {
     this.#append(line);
     this.#kindOf[this.#count - 1] = unread;
@@ -89,7 +91,7 @@ export class TailBlock {
     return this.#kindOf[at] !== unread;
   }
 
-  /** Reads the line that a record came with; answers whether it is that of the record `seq`. */
+  /** Parses the line that a record came with; returns whether it is that of record `seq`. */
   read(at: number, seq: number): boolean {
     const record = parseActivityLine(this.#textOf(at));
     if (record?.seq !== seq) return false;
@@ -102,7 +104,7 @@ export class TailBlock {
     return this.#textOf(at) || this.#kind(at).line(this.createdAt(at), this.#idOf(at), seq);
   }
 
-  /** Bytes of the canonical line. */
+  /** Length of the canonical line in bytes. */
   lineBytes(at: number, seq: number): number {
     const text = this.#textLength(at);
     if (text > 0) return text;
@@ -112,20 +114,20 @@ export class TailBlock {
     return this.#kind(at).lineBytes + idLength + digits + digitsOf(seq);
   }
 
-  /** Undefined for a line that is no record. */
+  /** Undefined if the line is no record. */
   record(at: number, seq: number): ActivityRecord | undefined {
     const text = this.#textOf(at);
     return text === '' ? this.#record(at, seq) : parseActivityLine(text);
   }
 
-  /** Adds a record to a segment. */
+  /** Adds the record at a position to a segment. */
   addTo(segment: SegmentMaker, at: number): void {
     const text = this.#textOf(at);
     if (text === '') segment.addAlike(this.#kind(at), this.createdAt(at), this.#ids, at * idLength);
     else segment.add(text);
   }
 
-  /** Whether the record has more than its kind, its time and its id. */
+  /** Whether a line is stored for the record, which its kind, time and id do not fully describe. */
   hasMore(at: number): boolean {
     return this.#textLength(at) > 0;
   }
@@ -134,13 +136,13 @@ export class TailBlock {
     return this.#createdAt[at] ?? Number.NaN;
   }
 
-  /** Says of a record whether its kind is among those that fit. */
+  /** A test whether the kind of a record at a position satisfies `fits`. */
   thatFit(fits: (kind: RecordKind) => boolean): (at: number) => boolean {
     const fitting = this.#kinds.map(fits);
     return (at) => fitting[this.#kindOf[at] ?? unread] === true;
   }
 
-  /** The last record with this id, of those before `end`. */
+  /** The last record with this id before `end`. */
   find(id: string, end: number): number | undefined {
     if (!hasOwnForm(id)) {
       for (let at = Math.min(end, this.#count) - 1; at >= 0; at--) {
@@ -164,7 +166,7 @@ export class TailBlock {
     this.#kinds.length = kinds;
   }
 
-  /** The 32-byte hash, valid while the block is. */
+  /** The record's 32-byte hash, a view that is valid as long as the block. */
   hashAt(at: number): Uint8Array {
     return this.#allHashes().subarray(at * hashLength, (at + 1) * hashLength);
   }
@@ -203,7 +205,7 @@ export class TailBlock {
     return kinds.push(new RecordKind({ action, keyid, ringname, status, validAction, address }, keyVersion)) - 1;
   }
 
-  /** Answers whether the id has our form. */
+  /** Returns whether the id has our form. */
   #read(at: number, { id, createdAt }: ActivityInput, kind: number): boolean {
     this.#kindOf[at] = kind;
     this.#createdAt[at] = createdAt;
@@ -222,7 +224,7 @@ export class TailBlock {
     this.#textEnds[at] = line === '' ? start : start + this.#room(start, line).write(line, start);
   }
 
-  /** With room for a line: UTF-8 takes at most 3 bytes for a UTF-16 code unit. */
+  /** Ensures room for a line: UTF-8 takes at most 3 bytes for a UTF-16 code unit. */
   #room(start: number, line: string): Buffer {
     const wanted = start + line.length * 3;
     if (this.#text && this.#text.length >= wanted) return this.#text;
@@ -260,16 +262,16 @@ export class TailBlock {
 
 const noKind = new RecordKind({ action: '', keyid: '', ringname: '', status: 0, validAction: false, address: '' });
 
-/** Whether a kind says all of them. */
+/** Whether a kind can represent all the props. */
 function isShared(props: ActivityInput['props']): boolean {
   if (!hasEntries(props)) return true;
   return keyVersionOf(props) !== undefined && Object.keys(props).length === 1;
 }
 
-/** By its code, 1 for each character that may stand in an id of ours. */
+/** By character code: 1 for each character that may occur in an id of ours. */
 const isWordCharacter = Uint8Array.from({ length: 128 }, (_, code) => Number(/\w/.test(String.fromCharCode(code))));
 
-/** Whether it is `idLength` word characters. Each record is asked: a regular expression takes ten times as long. */
+/** Whether the id is `idLength` word characters. Runs for each record: a regular expression takes ten times as long. */
 function hasOwnForm(id: string): boolean {
   if (id.length !== idLength) return false;
   for (let at = 0; at < idLength; at++) if (isWordCharacter[id.charCodeAt(at)] !== 1) return false;

@@ -1,5 +1,5 @@
-// The newest records of the log, in memory: those that no segment covers yet. Some at its end may be staged: in the
-// chain, but not yet part of the log. They stand in blocks, so that neither growing nor letting go copies any of them.
+// The newest records of the log, in memory: those that no segment covers yet. The last ones may be staged: in the
+// chain, but not yet part of the log. They are kept in blocks, so that neither growing nor dropping copies any of them.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
@@ -10,33 +10,33 @@ import type { Found, PreparedFilter } from './search.ts';
 import type { SegmentMaker } from './segment-writer.ts';
 import { blockRecords, TailBlock } from './tail-block.ts';
 
-/** A search lets others have their turn after so much text; each line counts for a kibibyte more. Some 10 ms. */
+/** Length of text after which a search yields to the event loop; each line counts a kibibyte more. Some 10 ms. */
 const lengthInOneGo = 512 * 1024;
 
 const restoreHint = 'restore the data directory from a backup, or ask who changed it';
 
 export class ActivityTail {
   #before: ChainPlace;
-  /** The first one's first `#skipped` records are covered by segments. */
+  /** The first `#skipped` records of the first block are covered by segments. */
   #blocks: TailBlock[] = [];
   #skipped = 0;
   #count = 0;
   #committed: number;
-  // A line that came from the disk is read when somebody searches, and every record is hashed when somebody asks for
-  // the chain: a checkpoint, on its own thread, hashes each of them anyway.
-  /** Of the records from here to `#pendingEnd` some are not read yet. */
+  // Lines from the disk are parsed at the first search, and records are hashed when the chain is asked for: a
+  // checkpoint, on its own thread, hashes each of them anyway.
+  /** Some records from here to `#pendingEnd` are not parsed yet. */
   #pending = 0;
   #pendingEnd: number;
   /**
-   * The records before `#anchor` came with the snapshot, and with the hash of the last of them; up to `#verified` they
-   * are hashed.
+   * The records before `#anchor` came with the snapshot, which has the hash of the last of them; those before
+   * `#verified` are hashed.
    */
   #verified = 0;
   #anchor: number;
   /** The records from `#anchor` to here are hashed. */
   #hashedEnd: number;
 
-  /** `before` is the place of the last record that segments cover; `head` that of the last of `lines`. */
+  /** `before` is the position of the last record that segments cover; `head` that of the last of `lines`. */
   constructor(before: ChainPlace, lines: readonly string[], head: ChainPlace) {
     this.#before = before;
     for (const line of lines) this.#append((block) => block.pushLine(line));
@@ -44,12 +44,12 @@ export class ActivityTail {
     if (lines.length > 0) this.#setHash(lines.length - 1, head.hash);
   }
 
-  /** The place of the last record that segments cover. */
+  /** The position of the last record that segments cover. */
   get before(): ChainPlace {
     return this.#before;
   }
 
-  /** Sequence number of the first record here, or of the next one when there is none. */
+  /** Sequence number of the first record here, or of the next one if there is none. */
   get firstSeq(): number {
     return this.#before.seq + 1;
   }
@@ -68,7 +68,7 @@ export class ActivityTail {
     return { seq: this.headSeq, hash: this.#hashAt(this.#committed - 1).slice() };
   }
 
-  /** Hash of a record from `firstSeq - 1` on, copied. */
+  /** A copy of the hash of a record, from `firstSeq - 1` on. */
   hashOf(seq: number): Uint8Array {
     return this.#hashAt(seq - this.firstSeq).slice();
   }
@@ -78,7 +78,7 @@ export class ActivityTail {
     return at < 0 || at >= this.#count ? undefined : this.#line(at);
   }
 
-  /** How many of the oldest lines make a run of `records` or of `bytes`; undefined while there are too few. */
+  /** The number of oldest lines that make a run of `records` or of `bytes`; undefined if there are too few. */
   runOf(records: number, bytes: number): number | undefined {
     const most = Math.min(records, this.#committed);
     let length = 0;
@@ -89,14 +89,14 @@ export class ActivityTail {
     return most === records ? most : undefined;
   }
 
-  /** The lines of the log that are here, oldest first; the first `count` of them where that is given. */
+  /** The log's lines held here, oldest first; only the oldest `count` if that is given. */
   lines(count = this.#committed): string[] {
     return Array.from({ length: count }, (_, at) => this.#line(at));
   }
 
   /**
-   * Adds the oldest `count` records to a segment, which hashes them; they stay here. Throws `corrupt` where the
-   * snapshot's do not fit its head.
+   * Adds the oldest `count` records to a segment, which hashes them; they stay here. Throws `corrupt` if the snapshot's
+   * records do not fit its head.
    */
   addTo(segment: SegmentMaker, count: number): void {
     for (let at = 0; at < count; at++) {
@@ -105,7 +105,7 @@ export class ActivityTail {
     }
   }
 
-  /** Throws `invalid` for props that JSON cannot say. */
+  /** Throws `invalid` for props that JSON cannot represent. */
   stage(record: ActivityInput): void {
     this.#append((block) => block.push(record, this.firstSeq + this.#count));
   }
@@ -125,20 +125,10 @@ export class ActivityTail {
     this.#hashedEnd = Math.min(this.#hashedEnd, kept);
   }
 
-  /**
-   * Appends a record of the log, or its line, before anything is staged; answers whether it is the record that follows
-   * the head.
-   */
-  replay(record: ActivityInput | string): boolean {
-    if (typeof record === 'string') {
-      if (!record.includes(`"seq":${this.firstSeq + this.#committed},`)) return false;
-      this.#append((block) => block.pushLine(record));
-      this.#pendingEnd = this.#count;
-    } else {
-      this.stage(record);
-    }
+  /** Appends a record of the log, before anything is staged. */
+  replay(record: ActivityInput): void {
+    this.stage(record);
     this.#committed = this.#count;
-    return true;
   }
 
   /** Appends a record without a reporter and with no props but a key version, whose id is 30 bytes of `bytes`. */
@@ -148,7 +138,7 @@ export class ActivityTail {
     this.#committed = this.#count;
   }
 
-  /** Reads up to `count` lines that came from the disk; false when none is left. */
+  /** Parses up to `count` lines from the disk; returns false when none is left. */
   indexSome(count: number): boolean {
     const end = Math.min(this.#pending + count, this.#pendingEnd);
     for (; this.#pending < end; this.#pending++) {
@@ -162,8 +152,8 @@ export class ActivityTail {
   }
 
   /**
-   * Hashes up to `count` records that are not yet; false when none is left. Throws `corrupt` where the snapshot's do
-   * not fit its head.
+   * Hashes up to `count` unhashed records; returns false when none is left. Throws `corrupt` if the snapshot's records
+   * do not fit its head.
    */
   hashSome(count: number): boolean {
     const end = Math.min(this.#verified + count, this.#anchor);
@@ -184,12 +174,12 @@ export class ActivityTail {
     });
   }
 
-  /** Lets go of the records up to `place`, which segments cover now. */
+  /** Drops the records up to `place`, which segments cover now. */
   dropTo(place: ChainPlace): void {
     const count = place.seq - this.#before.seq;
     if (count === 0) return;
     const known = count > 0 && count <= this.#committed;
-    // A record that is still to be hashed is not compared; who wrote the segment has hashed it.
+    // A record not yet hashed is not compared; the writer of the segment has hashed it.
     const comparable = count <= this.#verified || (count >= this.#anchor && count <= this.#hashedEnd);
     if (!known || (comparable && !equalBytes(this.#hashAt(count - 1), place.hash))) {
       throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not fit the records in memory`, {
@@ -210,9 +200,9 @@ export class ActivityTail {
   }
 
   /**
-   * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough: of those that are here when
-   * it begins. What is added while others have their turn stands behind them, and what is dropped stays where it is.
-   * Everything must be read.
+   * Adds matching records before `beforeSeq` to `found`, newest first, until it has enough. It searches the records
+   * present at its start: later ones are appended after them, and dropped blocks stay as they are. Every line must be
+   * parsed.
    */
   async search(prepared: PreparedFilter, beforeSeq: number, found: Found): Promise<void> {
     const { filter, keyids, addresses, needles, start, end } = prepared;
@@ -240,7 +230,7 @@ export class ActivityTail {
         if (!fits(at)) continue;
         const time = block.createdAt(at);
         if (time < start || time > end) continue;
-        // The needles are of what stands in a line alone, or in the props that a kind has.
+        // The needles occur only in stored lines, or in the props of a kind.
         if (needles.length > 0 && !block.hasMore(at) && !holds(at)) continue;
         const seq = seqOf + position;
         const length = block.lineBytes(at, seq);
@@ -256,7 +246,7 @@ export class ActivityTail {
     }
   }
 
-  /** The record with an id. Everything must be read. */
+  /** The record with an id. Every line must be parsed. */
   find(id: string): ActivityRecord | undefined {
     const ends = this.#skipped + this.#committed;
     for (let number = Math.ceil(ends / blockRecords) - 1; number >= 0; number--) {
@@ -286,7 +276,7 @@ export class ActivityTail {
     return block;
   }
 
-  /** Where a record stands in its block. */
+  /** The record's index in its block. */
   #inside(at: number): number {
     return (this.#skipped + at) % blockRecords;
   }

@@ -1,6 +1,6 @@
-// Terms: everything about a record that a search can ask for, as 32-bit hashes, and Bloom filters over them, in which a
-// segment's summary says in a few hundred bytes which terms it may have. They lead to candidates only: a search looks
-// at each candidate itself, so that two terms with one hash cost time and never a wrong answer.
+// Terms are 32-bit hashes of everything about a record that a search can ask for. Bloom filters over them tell in a few
+// hundred bytes of a segment's summary which terms it may have. Terms only lead to candidates: a search checks each
+// candidate itself, so that two terms with one hash cost time but never give a wrong answer.
 
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { canonicalJson } from '../../crypto/canonical-json.ts';
@@ -25,13 +25,13 @@ export const ringTerm = (ringname: string): number => hashTerm(`r${ringname}`);
 export const validTerm = (valid: boolean): number => hashTerm(valid ? 'v1' : 'v0');
 
 const addressTerm = (address: string): number => hashTerm(`n${address}`);
-/** The id of what something was done to, or its name. */
+/** The id or the name of the object that something was done to. */
 export const objectTerm = (text: string): number => hashTerm(`o${text.toLowerCase()}`);
-/** A flag that somebody gained or lost; none = any. */
+/** A flag that was granted; none = any. */
 export const grantedTerm = (flag = ''): number => hashTerm(`+${flag}`);
 export const revokedTerm = (flag = ''): number => hashTerm(`-${flag}`);
 
-/** The terms of what a record of the appliance's own says was done. */
+/** The terms for the deed in one of the appliance's own records. */
 export function deedTerms(props: Props): number[] {
   const { object, objects = [], granted = [], revoked = [] } = deedOf(props);
   const terms: number[] = [];
@@ -44,16 +44,19 @@ export function deedTerms(props: Props): number[] {
   return terms;
 }
 
-/** Prefixes of the networks that a summary knows of, by the number of bits of an address. */
+/** Prefixes of the networks in a summary, by the number of bits of an address. */
 const networkPrefixes: Readonly<Record<number, readonly number[]>> = { 32: [24, 16, 8], 128: [64, 48, 32] };
 
-/** The terms of an address and of the networks around it: one of them is that of every block that `blockTerm` knows. */
+/**
+ * The terms of an address and of the networks around it; they include the `blockTerm` of every block around the
+ * address.
+ */
 export function networkTerms(address: string): number[] {
   const prefixes = networkPrefixes[address.includes(':') ? 128 : 32] ?? [];
   return [address, ...prefixes.map((prefix) => canonicalBlock(`${address}/${prefix}`) ?? '')].map(addressTerm);
 }
 
-/** A term that every address of the block has among its `networkTerms`; undefined where the block is too large. */
+/** A term that every address of the block has among its `networkTerms`; undefined if the block is too large. */
 export function blockTerm(block: string): number | undefined {
   const [address = '', prefix] = block.split('/');
   if (prefix === undefined) return addressTerm(block);
@@ -63,7 +66,7 @@ export function blockTerm(block: string): number | undefined {
 }
 
 /**
- * Stands for all terms of props in a record that has more than `maxPropsTerms`: it is a candidate for every search by
+ * Stands for all props terms of a record with more than `maxPropsTerms`: the record is a candidate for every search by
  * props.
  */
 export const wideTerm = hashTerm('w');
@@ -71,8 +74,8 @@ export const maxPropsTerms = 256;
 
 /**
  * One term for each path in `props` with the value at its end: whole for scalars and arrays, "is an object" for
- * objects; at most `limit`. The terms of an object that another contains are a subset of the other's. Throws `invalid`
- * for what JSON cannot say.
+ * objects; at most `limit`. The terms of an object contained in another are a subset of the other's. Throws `invalid`
+ * for values that JSON cannot represent.
  */
 export function propsTerms(props: Props, limit: number): number[] {
   const terms: number[] = [];
@@ -90,7 +93,7 @@ export function propsTerms(props: Props, limit: number): number[] {
 }
 
 /**
- * Texts that the canonical line of every record whose props contain `props` has in it: the ends of paths, at most
+ * Texts that occur in the canonical line of every record whose props contain `props`: the ends of paths, at most
  * `limit`.
  */
 export function propsNeedles(props: Props, limit: number): string[] {
@@ -117,7 +120,7 @@ function bitOf(term: number, probe: number, bits: number): number {
   return ((hash ^ (hash >>> 16)) >>> 0) % bits;
 }
 
-/** A filter of at most `maxBytes`; null (which may hold anything) when the terms are too many for one of any use. */
+/** A filter of at most `maxBytes`; null (which may hold anything) if there are too many terms for a useful one. */
 export function makeBloom(terms: ReadonlySet<number>, maxBytes: number): string | null {
   const bytes = Math.min(Math.ceil((terms.size * 10) / 8), maxBytes);
   if (terms.size * 4 > bytes * 8) return null;
@@ -133,7 +136,7 @@ export function makeBloom(terms: ReadonlySet<number>, maxBytes: number): string 
 
 type Bloom = (term: number) => boolean;
 
-/** The test whether a term may be among those of the filter; false is certain. */
+/** A test whether a term may be in the filter; false is certain. */
 export function readBloom(text: string | null): Bloom {
   const filter = text === null ? undefined : fromBase64Url(text);
   if (!filter) return () => true;

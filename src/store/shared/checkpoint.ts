@@ -1,5 +1,5 @@
-// A checkpoint of a shared store as it is made, by any thread that reaches the engine: the log up to a row as a
-// snapshot, with the segments of the activity log that it closes. It takes no turn, and lets go of nothing.
+// Writes a checkpoint of a shared store, on any thread that reaches the engine: the log up to a row as a snapshot, with
+// the activity segments that it closes. It takes no turn and removes nothing.
 import { KmsError, systemCode } from '../../errors.ts';
 import { type WrittenCheckpoint, writeRecovered } from '../checkpoint.ts';
 import type { WholeFiles } from '../files.ts';
@@ -12,30 +12,30 @@ import { recoverShared, type SharedRecovered, type SharedRecovery, storeIdOf } f
 export interface SharedCheckpointJob {
   /** The store's 16 bytes. */
   readonly uid: Uint8Array;
-  /** The last row to cover; absent = the last there is. */
+  /** The last row to cover; absent = the last one there is. */
   readonly through?: number;
   /** Epoch milliseconds. */
   readonly at: number;
   readonly segmentRecords: number;
-  /** Segments of the activity log that hold no record behind this one are dropped. */
+  /** Segments of the activity log with no record after this one are dropped. */
   readonly dropTo?: number;
-  /** Whether it gives way to what is asked of the server: nobody waits for it. */
+  /** Whether it gives way to requests because no caller waits for it. */
   readonly yields?: boolean;
-  /** Whether the rows of the tables are counted. */
+  /** Whether to count the rows of the tables. */
   readonly counted: boolean;
 }
 
 export interface SharedCheckpoint extends WrittenCheckpoint {
   /** All segments of the activity log. */
   readonly segments: readonly SegmentSummary[];
-  /** The number of its row. */
+  /** The number of its row, which is the snapshot's generation. */
   readonly generation: number;
-  /** Transactions up to that row, and the row's tag. */
+  /** Number of transactions up to that row, and the row's tag. */
   readonly sequence: number;
   readonly chain: Uint8Array;
   /** The end of the activity log. */
   readonly activity: ChainHead;
-  /** Rows of each table; empty where they were not asked for. */
+  /** Rows of each table; empty if not asked for. */
   readonly tables: Readonly<Record<string, number>>;
 }
 
@@ -44,9 +44,9 @@ interface CheckpointWorld extends Pick<SharedRecovery, 'engine' | 'keys' | 'wasm
 }
 
 /**
- * Resolves when the snapshot and the segments that it names are durable, and the snapshot was read back whole: what is
- * trimmed for it can come from nowhere else. Undefined where another node, further on, has written one and trimmed the
- * log.
+ * Resolves when the snapshot and the segments that it names are durable and the snapshot was read back whole: once the
+ * log is trimmed for it, there is no other source. Undefined if another node, further ahead, has written one and
+ * trimmed the log.
  */
 export async function writeSharedCheckpoint(
   world: CheckpointWorld,
@@ -67,7 +67,7 @@ export async function writeSharedCheckpoint(
   const header = { uid, generation, sequence, chain };
   const written = await writeRecovered({ files, dir, keys, random }, { ...recovered, runs, header }, job);
   await readSnapshot(engine.files, dir, generation, keys).catch((cause: unknown) => {
-    // A failover cut it off.
+    // A failover cut the snapshot off.
     throw systemCode(cause) === 'ENOENT' ? new EngineError('retry', cause) : cause;
   });
   const { segments } = recovered.activity;
@@ -91,7 +91,7 @@ async function recover(
   }
 }
 
-/** Files that are made only while the log has the row that `known` answers by then. */
+/** File port that only makes files while the log has the row that `known` returns by then. */
 export function filesBehind(engine: SharedEngine, uid: Uint8Array, known: () => KnownRow | undefined): WholeFiles {
   const { files } = engine;
   return {

@@ -1,5 +1,5 @@
-// Checkpoints of a shared store: any node writes them, one at a time, from the rows that the engine has; the others
-// take over what they find. Rows go only behind a snapshot that was read back whole and whose row is in the log.
+// Checkpoints of a shared store: any node writes them, one at a time, from the engine's rows; the others adopt the
+// snapshots that they find. Rows are only removed for a snapshot that was read back whole and whose row is in the log.
 import { droppedFiles } from '../activity/dropped.ts';
 import { segmentPath } from '../activity/segment.ts';
 import { CheckpointRuns } from '../checkpoint-runs.ts';
@@ -12,27 +12,27 @@ import { newestSnapshot, type SharedRecovery, storeIdOf } from './recovery.ts';
 
 interface CheckpointerWorld<T extends object> extends Pick<SharedRecovery, 'engine' | 'uid' | 'keys'> {
   readonly limits: Pick<StoreLimits, 'checkpointBytes' | 'checkpointRetry' | 'segmentRecords'> & {
-    /** Milliseconds for which rows are kept in any case. */
+    /** Milliseconds for which rows are always kept. */
     readonly keepRows: number;
   };
   readonly now: () => number;
   readonly elapsed: () => number;
   readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly onEvent: (event: StoreEvent) => void;
-  /** What is in service; throws while nothing is. */
+  /** The store in service; throws while there is none. */
   serving(): Promise<SharedLive<T>>;
 }
 
 export interface How {
-  /** Whether the rows of the tables are counted. */
+  /** Whether to count the rows of the tables. */
   readonly counted?: boolean;
-  /** Milliseconds for which rows are kept; those of the store when absent. */
+  /** Milliseconds for which rows are kept. Default: the store's limit. */
   readonly keep?: number;
 }
 
 export class Checkpointer<T extends object> {
   readonly #world: CheckpointerWorld<T>;
-  /** Where another node is at one, or was, that one stands for it. */
+  /** Checkpoints of this node. If another node is writing or has just written one, that checkpoint is used instead. */
   readonly runs: CheckpointRuns<SharedCheckpoint, How>;
 
   constructor(world: CheckpointerWorld<T>) {
@@ -41,8 +41,8 @@ export class Checkpointer<T extends object> {
   }
 
   /**
-   * Segments that the state goes by and that are not there: a failover may have cut them off, with their snapshot,
-   * behind a row that is still there.
+   * Segments that the state refers to but that do not exist: a failover may have cut them off, with their snapshot,
+   * though an earlier row is still there.
    */
   async missing({ activity }: SharedLive<T>): Promise<readonly string[]> {
     const { segments } = activity;
@@ -51,7 +51,7 @@ export class Checkpointer<T extends object> {
     return segments.map(({ file }) => file).filter((file) => !names.has(file));
   }
 
-  /** Takes over a snapshot that another node wrote, if there is one that the state has reached. */
+  /** Adopts a snapshot that another node wrote, if there is one up to the state's position. */
   async adoptNewer(): Promise<void> {
     const { place, snapshot } = await this.#world.serving();
     const isNewer = (generation: number): boolean => generation > snapshot.generation && generation <= place.seq;
@@ -94,11 +94,11 @@ export class Checkpointer<T extends object> {
     const file = snapshotName(dir, through);
     const needed = [file, ...segments.map((segment) => segmentPath(dir, segment.file))];
     const old = await this.#superseded(through);
-    // What is not there any more a failover cut off, and nothing may go for it.
+    // A failover cut off files that are missing; nothing may be removed on their account.
     const covered = { files: needed, seq: through, tag: made.chain };
     if (!(await engine.trim(dir, covered, keep, old))) return undefined;
     const live = await this.#world.serving();
-    // One that was recovered meanwhile may go by a newer snapshot, of another node.
+    // A store recovered meanwhile may already use a newer snapshot, of another node.
     if (live.place.seq >= through && live.snapshot.generation <= through) {
       live.activity.adopt(segments, dropped);
       live.adopt({ generation: through, bytes: snapshotBytes, savedAt: at });
@@ -108,7 +108,7 @@ export class Checkpointer<T extends object> {
   }
 
   /**
-   * The files for which the snapshot stands. Segments that it is the first to drop stay until the next one: other nodes
+   * The files that the snapshot replaces. Segments that it is the first to drop stay until the next one: other nodes
    * may still read them.
    */
   async #superseded(generation: number): Promise<readonly string[]> {

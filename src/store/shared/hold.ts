@@ -1,5 +1,5 @@
-// A hold on the files of a shared store, for whoever copies them: while it stands in the database no node removes one.
-// It runs out by itself, so that a node that died holds up nobody, and is prolonged for as long as its own node lives.
+// A hold on the files of a shared store, for copying them: while it stands in the database, no node removes any. It
+// runs out by itself, so that a dead node blocks no other, and is renewed as long as its own node lives.
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import { segmentPath } from '../activity/segment.ts';
@@ -17,24 +17,24 @@ interface HoldWorld {
   readonly keys: StoreKeys;
   readonly random: (length: number) => Uint8Array;
   readonly later: (milliseconds: number, run: () => void) => void;
-  /** Milliseconds after which a hold that nobody prolongs has run out. */
+  /** Milliseconds after which a hold runs out if it is not renewed. */
   readonly holdMs: number;
 }
 
-/** By it a file is known from one that took its name: a header and the first nonce. */
+/** Bytes that tell a file from a later one of the same name: a header and the first nonce. */
 const knownBy = headerLength + nonceLength;
 
 interface HeldAtRest extends HoldWorld {
   readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
 }
 
-/** Holds a store that nobody serves, in a snapshot of all its rows. */
+/** Holds a store that is not in service, in a snapshot of all its rows. */
 export async function holdAtRest(world: HeldAtRest, dir: string, counted: boolean): Promise<StoreHold> {
   const hold = await SharedHold.begin(world);
   try {
     const { segmentRecords } = defaultLimits;
     const made = await world.runCheckpoint({ uid: world.uid, at: Date.now(), segmentRecords, counted });
-    // Somebody serves it after all.
+    // Another node serves it after all.
     if (!made) throw new EngineError('retry');
     return hold.filesOf(made, dir);
   } catch (error) {
@@ -43,7 +43,7 @@ export async function holdAtRest(world: HeldAtRest, dir: string, counted: boolea
   }
 }
 
-/** Of files that a failover, or a hold that ran out, took away while they were copied. */
+/** The error for files that a failover, or a hold that ran out, removed during the copy. */
 function changed(name: string, cause?: unknown): KmsError {
   return new KmsError('unavailable', `${name}: the file was replaced while it was copied`, {
     hint: 'try again',
@@ -75,13 +75,13 @@ export class SharedHold {
     const { later, holdMs } = this.#world;
     later(holdMs / 4, () => {
       if (this.#isOver) return;
-      // What fails now may work the next time; whether it still holds is asked where something is missing.
+      // A failed renewal may work the next time; whether the hold still stands is checked when a file is missing.
       this.#prolong().catch(() => {});
       this.#prolongLater();
     });
   }
 
-  /** Answers false where it had run out. */
+  /** Returns false if the hold had run out. */
   #prolong(): Promise<boolean> {
     const { engine, holdMs } = this.#world;
     return engine.hold(this.#store, this.#holder, holdMs, false);
@@ -90,13 +90,13 @@ export class SharedHold {
   release(): void {
     if (this.#isOver) return;
     this.#isOver = true;
-    // Else it runs out.
+    // If this fails, the hold runs out.
     this.#world.engine.letGo(this.#store, this.#holder).catch(() => {});
   }
 
   /**
-   * The files of a checkpoint that was made under this hold, as those of an embedded store in the directory `dir`:
-   * behind the snapshot stands a log without a record.
+   * The files of a checkpoint made under this hold, as those of an embedded store in the directory `dir`: the snapshot
+   * is followed by a log without records.
    */
   filesOf(made: SharedCheckpoint, dir: string): StoreHold {
     const { uid, keys, random } = this.#world;
@@ -126,7 +126,7 @@ export class SharedHold {
   #source(dir: string, log: string, bytesOfLog: Uint8Array): StoreHold['source'] {
     const { files } = this.#world.engine;
     const own = (name: string): string => `${this.#store}${name.slice(dir.length)}`;
-    /** How each file began when it was first read. */
+    /** The beginning of each file at its first read. */
     const beginnings = new Map<string, Uint8Array>();
     return {
       size: async (name) => (name === log ? bytesOfLog.length : this.#heldFile(name, () => files.size(own(name)))),
@@ -144,7 +144,7 @@ export class SharedHold {
     };
   }
 
-  /** What is missing is lost only where the hold still stands. */
+  /** A missing file is only an error of its own if the hold still stands. */
   async #heldFile<R>(name: string, read: () => Promise<R>): Promise<R> {
     try {
       return await read();

@@ -1,5 +1,5 @@
-// What a shared store has in service: the state that its rows make, at a place of the log. It runs what others
-// appended, and knows the row that the next group of its own becomes.
+// A shared store in service: the state that its rows make, at a position of the log. It replays the rows of other
+// nodes, and builds the row for the next group of its own.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
@@ -15,14 +15,17 @@ import type { LogRow, TurnStart } from './engine.ts';
 import type { RowBytes, SharedRecovered } from './recovery.ts';
 import { beginning, behind, logNameOf, type Place, type RowContext, readRow, sealRow } from './row.ts';
 
-/** The log does not go on where this node is: a failover of the engine cut it off, or it was trimmed meanwhile. */
+/**
+ * The log does not continue from this node's position: a failover of the engine cut it off, or it was trimmed
+ * meanwhile.
+ */
 export class LostBranch extends KmsError {
   constructor(uid: Uint8Array, seq: number) {
     super('unavailable', `${logNameOf(uid)} does not have the row ${seq} that this node had seen`);
   }
 }
 
-/** A failover of the engine lost commits that this node had seen, which its requests may rest on. */
+/** A failover of the engine lost commits that this node had seen, and that its answers may be based on. */
 export class CommitsLost extends HistoryLost {
   constructor(what: string) {
     super(
@@ -38,7 +41,7 @@ interface LiveWorld<T> extends RowContext {
   readonly random: (length: number) => Uint8Array;
 }
 
-/** A group as a row that is to follow the place. */
+/** A group as the row to be appended, and the position after it. */
 export interface NextRow {
   readonly row: LogRow;
   readonly place: Place;
@@ -51,23 +54,23 @@ export class SharedLive<T extends object> implements ReplayWitness {
   readonly activity: ActivityLog;
   snapshot: SharedRecovered['snapshot'];
   readonly missing: string;
-  /** What it holds is thrown away: nothing of it may be shown. */
+  /** Its state is discarded: nothing in it may be shown. */
   dead = false;
-  /** The turn under way, until its answers may be given; what the state holds may be ahead of the log till then. */
+  /** The turn under way, until its answers may be given; until then the state may be ahead of the log. */
   turn: Promise<void> | undefined;
   readonly #world: LiveWorld<T>;
   #place: Place;
   #known: Place;
   #rows: RowBytes[];
   #logBytes: number;
-  /** Whether it wrote anything yet: what it writes is one run. */
+  /** Whether anything was written yet: the rows of one opening form one run. */
   #hasBegun = false;
-  /** Of the engine, at the last turn; undefined before the first. */
+  /** History of the engine at the last turn; undefined before the first. */
   #history: string | undefined;
   #ranControl = false;
   #isMigrated: boolean;
 
-  /** `known`: the end of what answers of this node rest on so far. */
+  /** `known`: the end of the log that this node's answers are based on so far. */
   constructor(
     world: LiveWorld<T>,
     { state, activity, place, rows, snapshot, missing }: SharedRecovered,
@@ -87,25 +90,25 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.#isMigrated = state.schemaVersion >= world.migrations.length;
   }
 
-  /** Of the newest key that is held. */
+  /** Epoch of the newest key held. */
   get epoch(): number {
     return this.#world.keys.epoch;
   }
 
-  /** Of the last row that is committed and in the state. */
+  /** Position of the last row that is committed and in the state. */
   get place(): Place {
     return this.#place;
   }
 
   /**
-   * The end of what was durable with the last turn, and its answers may rest on. What is committed behind that may wait
-   * for a standby yet, and has been answered to nobody here.
+   * The end of the log that was durable with the last turn, and that its answers may be based on. Later commits may
+   * still wait for a standby; no answer of this node used them.
    */
   get known(): Place {
     return this.#known;
   }
 
-  /** A turn that had all up to the place has ended with a commit. */
+  /** Called when a turn that had all rows up to `place` has ended with a commit. */
   confirm(): void {
     this.#known = this.#place;
   }
@@ -115,22 +118,22 @@ export class SharedLive<T extends object> implements ReplayWitness {
     return this.#logBytes;
   }
 
-  /** Resolves when all that the state holds is committed; undefined when it is. */
+  /** Resolves when everything in the state is committed; undefined if it already is. */
   durable(): Promise<void> | undefined {
     return this.dead ? Promise.reject(new LostBranch(this.uid, this.#place.seq)) : this.turn;
   }
 
   /**
-   * Before anything of a turn. In another history of the engine than at the last one, rows may be gone that this node
-   * never saw, and whose transactions others were answered: what it writes from here on is another run, by which they
-   * notice.
+   * Called before anything else in a turn. If the engine's history has changed since the last one, rows that this node
+   * never saw may be gone, though other nodes answered with them: its writes from here on are another run, so that
+   * clients notice.
    */
   isIn(history: string): void {
     if (this.#history !== undefined && this.#history !== history) this.#hasBegun = false;
     this.#history = history;
   }
 
-  /** Runs what others appended. Throws `LostBranch`, and `refused` for what a newer program wrote. */
+  /** Replays the rows of other nodes. Throws `LostBranch`, and `refused` for rows of a newer program. */
   catchUp({ tag, behind: rows }: Pick<TurnStart, 'tag' | 'behind'>): void {
     const { migrations } = this.#world;
     if (!tag || !equalBytes(tag, this.#place.tag)) throw new LostBranch(this.uid, this.#place.seq);
@@ -148,7 +151,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.#isMigrated = version >= migrations.length;
   }
 
-  /** Runs the migrations that are missing, unless another node did: in the turn, before anything else. */
+  /** Runs the missing migrations, unless another node did. Called in the turn, before anything else. */
   migrate(group: Group): void {
     if (this.#isMigrated) return;
     const written = migrate(this.state, this.session, this.#world.migrations);
@@ -165,7 +168,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.session.tally(...counted);
   }
 
-  /** The group, which the state has already, as a row behind the place. */
+  /** The group, which is already in the state, as the next row after `place`. */
   next(group: Group): NextRow {
     const begins = !this.#hasBegun;
     const { random } = this.#world;
@@ -173,7 +176,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     return { row, place: behind(this.#place, row, { transactions: group.count, begins }) };
   }
 
-  /** That row is committed. */
+  /** Moves to the position after that row, which is now committed. */
   committed({ row, place }: NextRow): void {
     this.#hasBegun = true;
     this.#take(row, place);
@@ -185,7 +188,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.#logBytes += row.sealed.length;
   }
 
-  /** A snapshot stands for the rows up to its own now. */
+  /** Takes over a snapshot, which now covers the rows up to its own. */
   adopt(snapshot: SharedRecovered['snapshot']): void {
     this.snapshot = snapshot;
     this.#rows = this.#rows.filter(({ seq }) => seq > snapshot.generation);

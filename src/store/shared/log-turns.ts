@@ -1,6 +1,6 @@
-// The turns of one store on one node: whatever waits runs together in one turn of the log, behind what the others have
-// appended, and is answered when that is committed. Where the outcome of a commit is unknown, nothing is answered until
-// the next turn has shown it.
+// The turns of one store on one node: all waiting jobs run together in one turn of the log, after the rows of other
+// nodes are replayed, and are answered when the turn is committed. If the outcome of a commit is unknown, nothing is
+// answered until the next turn has shown it.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { notServing } from '../availability.ts';
@@ -23,50 +23,50 @@ import { LostBranch, type NextRow, type SharedLive } from './live.ts';
 import { appendRule } from './row.ts';
 
 export interface TurnLimits {
-  /** Requests in a turn, and milliseconds after which no further one is begun in it. */
+  /** Maximum of requests in a turn, and milliseconds after which no further one is started in it. */
   readonly turnRequests: number;
   readonly turnMs: number;
-  /** Milliseconds for which an unknown outcome is asked for, and between two questions. */
+  /** Milliseconds to ask for an unknown outcome, and pause between attempts. */
   readonly doubtMs: number;
   readonly doubtRetry: number;
 }
 
-/** Counts what becomes of turns. */
+/** Meter for the turns. */
 export interface TurnMeter {
-  /** One was had, for which it waited so many milliseconds, and ran so many rows of others. */
+  /** A turn began after a wait of `waited` milliseconds, and replayed `rows` rows of other nodes. */
   turn(waited: number, rows: number): void;
-  /** One was lost with its connection. */
+  /** A turn was lost with its connection. */
   lost(): void;
-  /** The log did not go on where this node was. */
+  /** The log did not continue from this node's position. */
   lostBranch(): void;
 }
 
-/** What wants a turn. */
+/** A job that waits for a turn. */
 interface Job<T extends object> {
   /**
-   * Runs on the state, adds what it wrote to the group, and answers what is to be done once that is committed. It fails
-   * only where the state is lost.
+   * Runs on the state, adds its writes to the group, and returns the callback for after the commit. Fails only if the
+   * state is lost.
    */
   run(live: SharedLive<T>, group: Group): Promise<() => void>;
-  /** Told why it is not answered. */
+  /** Rejects the job with the reason. */
   refuse(error: unknown): void;
 }
 
-/** A turn, and when it was asked for. */
+/** A requested turn, and the time of the request. */
 interface Asked {
-  /** By the clock, and by the process's own. */
+  /** The time by the clock, and by the process's monotonic clock. */
   readonly at: number;
   readonly since: number;
   readonly start: Promise<TurnStart>;
 }
 
-/** A job that ran. */
+/** A job that has run. */
 interface Ran {
   readonly answer: () => void;
   readonly refuse: (error: unknown) => void;
 }
 
-/** Milliseconds after which a turn that was not to be had was not that of a connection that had been cut before. */
+/** A failed `begin` that took longer than this (ms) is not retried: it was no stale idle connection. */
 const longestCut = 2000;
 
 interface TurnWorld<T extends object> {
@@ -75,19 +75,19 @@ interface TurnWorld<T extends object> {
   readonly limits: TurnLimits;
   readonly later: (milliseconds: number, run: () => void) => void;
   readonly now: () => number;
-  /** Milliseconds by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
   readonly onCommit: (commit: Commit) => void;
-  /** What is in service; throws while nothing is. */
+  /** The store in service; throws while there is none. */
   serving(): Promise<SharedLive<T>>;
-  /** The state is not what the log says. */
+  /** Called when the state does not match the log. */
   leave(live: SharedLive<T>, cause: unknown): void;
-  /** Of the turn that began, before anything runs in it. What it throws is the answer to all that waits. */
+  /** Called when a turn began, before anything runs in it. All waiting jobs are rejected with its error. */
   heed(control: Control): Promise<void> | undefined;
-  /** That no turn is to be had or used, and that one is again. */
+  /** Reports that no turn can be had or used, and that turns work again. */
   readonly onEvent: (event: StoreEvent) => void;
   readonly meter: TurnMeter | undefined;
-  /** After each turn. */
+  /** Called after each turn. */
   onTurn(live: SharedLive<T>): void;
 }
 
@@ -96,27 +96,27 @@ export class TurnLoop<T extends object> {
   #waiting: Job<T>[] = [];
   #running: Promise<void> | undefined;
   #trouble: string | undefined;
-  /** The last turn, too, was not one that this node could go on from. */
+  /** Whether the last turn already failed to continue from this node's state. */
   #isAstray = false;
-  /** The next turn, where it was asked for with the end of the last one. */
+  /** The next turn, if it was requested with the end of the last one. */
   #asked: Asked | undefined;
 
   constructor(world: TurnWorld<T>) {
     this.#world = world;
   }
 
-  /** Why the last turn could not be had; undefined where it could. */
+  /** Why the last turn failed; undefined if it did not. */
   get trouble(): string | undefined {
     return this.#trouble;
   }
 
   add(job: Job<T>): void {
     this.#waiting.push(job);
-    // A turn of the event loop, so that all that came in with one read of the sockets goes into one turn.
+    // Waits one turn of the event loop, so that everything from one read of the sockets goes into one turn of the log.
     this.#running ??= new Promise((resolve) => setImmediate(resolve)).then(() => this.#run());
   }
 
-  /** Resolves when all that came before is done. */
+  /** Resolves when all jobs so far are done. */
   async idle(): Promise<void> {
     while (this.#running) await this.#running;
   }
@@ -152,7 +152,7 @@ export class TurnLoop<T extends object> {
       return;
     }
     try {
-      // Where nothing is at the place, what it says means nothing either.
+      // Without a row at this position, its control values are meaningless.
       const heeding = start.tag && this.#world.heed(start.control);
       if (heeding) await heeding;
     } catch (cause) {
@@ -174,7 +174,8 @@ export class TurnLoop<T extends object> {
       await lane.abandon();
       if (cause instanceof LostBranch) this.#world.meter?.lostBranch();
       this.#world.leave(live, cause);
-      // Nothing of it was shown: who waits is served once the store is recovered, unless that has not helped.
+      // Nothing of it was shown: waiting jobs are served once the store is recovered, unless the last recovery did not
+      // help.
       if (this.#isAstray) this.#refuseWaiting(notServing(reasonOf(cause), cause));
       this.#isAstray = !this.#isAstray;
       return;
@@ -185,7 +186,7 @@ export class TurnLoop<T extends object> {
       return;
     }
     const turn = Promise.withResolvers<void>();
-    // Nobody may be waiting when it fails.
+    // No caller may be waiting when it fails.
     turn.promise.catch(() => {});
     live.turn = turn.promise;
     await this.#serve(live, turn);
@@ -193,7 +194,7 @@ export class TurnLoop<T extends object> {
     this.#world.onTurn(live);
   }
 
-  /** Runs what others appended without a turn, page by page, up to a key that only a turn tells of. */
+  /** Replays other nodes' rows without a turn, page by page, up to a key epoch that only a turn announces. */
   async #follow(live: SharedLive<T>): Promise<void> {
     try {
       for (let page = rowsInTurn; page === rowsInTurn; ) {
@@ -212,8 +213,8 @@ export class TurnLoop<T extends object> {
   }
 
   /**
-   * The turn, and why nothing may be done in it. Nothing was run yet, so that what failed may simply be tried again: a
-   * connection may have been cut while idle.
+   * Begins a turn; also returns why nothing may be done in it, if so. Nothing has run yet, so a failure can simply be
+   * retried: an idle connection may have been cut.
    */
   async #begin(live: SharedLive<T>): Promise<[TurnStart, KmsError | undefined]> {
     const { meter } = this.#world;
@@ -224,7 +225,7 @@ export class TurnLoop<T extends object> {
     try {
       start = await asked.start;
     } catch (cause) {
-      // It took long: who waits has waited enough.
+      // The attempt took long; the jobs have waited enough.
       if (performance.now() - asked.since > longestCut) throw cause;
       meter?.lost();
       asked = this.#ask(seq);
@@ -252,7 +253,7 @@ export class TurnLoop<T extends object> {
     });
   }
 
-  /** What waits is refused. Said once, not at each try. */
+  /** Refuses all waiting jobs. Reports the trouble once, not at each try. */
   #noTurn(cause: unknown): void {
     const before = this.#trouble;
     this.#trouble = reasonOf(cause);
@@ -296,7 +297,7 @@ export class TurnLoop<T extends object> {
     const failure = await this.#outcome(live, row, committed, started);
     if (failure) {
       if (failure instanceof EngineError) this.#world.meter?.lost();
-      // Without a row the state is what the log says all the same.
+      // Without a row the state still matches the log.
       if (row) this.#world.leave(live, failure);
       refuse(takenBack(failure));
       return;
@@ -324,7 +325,7 @@ export class TurnLoop<T extends object> {
     } while (ran.length < turnRequests && performance.now() < until);
   }
 
-  /** Why nothing of the turn is committed, or nobody knows; undefined where all is. */
+  /** Why the turn is not, or perhaps not, committed; undefined if it is. */
   async #outcome(
     live: SharedLive<T>,
     row: NextRow | undefined,
@@ -344,10 +345,10 @@ export class TurnLoop<T extends object> {
   }
 
   /**
-   * Whether the row was committed after all. Only a turn can tell: that we have it says that the old one has ended. It
-   * ends with a commit, which waits for a standby: what is there to be seen the standby may not have yet. Undefined
-   * where no turn was to be had in time, of which `waited` milliseconds are over, or the log does not reach back to
-   * where the row would be.
+   * Whether the row was committed after all. Only a turn can tell: getting one means that the old one has ended. It
+   * ends with a commit, which waits for a standby, since a row that is visible here may not have reached the standby
+   * yet. Undefined if no turn could be had in time, `waited` milliseconds of which are over, or if the log does not
+   * reach back to where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
     const { lane, limits, elapsed, later } = this.#world;

@@ -1,6 +1,6 @@
-// Connections to a PostgreSQL at one place or at several, of which the one that takes writes is used and remembered.
-// Why none can be had is said in words that an operator can act upon: names stand in the hint alone, which is for the
-// log and for whoever sits at the machine, and no secret stands anywhere.
+// Connections to a PostgreSQL at one or several addresses; the one that accepts writes is used and remembered. Failures
+// are explained in words that an operator can act upon: names stand only in the hint, which is for the log and for
+// users at the machine, and no secret stands anywhere.
 import type { ConnectionOptions } from 'node:tls';
 import type { Client, ClientConfig } from 'pg';
 import { KmsError, systemRefusal } from '../../errors.ts';
@@ -9,10 +9,10 @@ import { prepareSession } from './postgres-session.ts';
 import { guardSignIn } from './postgres-sign-in.ts';
 
 export interface PostgresHost {
-  /** A name, an address, or the directory of a Unix socket. */
+  /** A host name, an address, or the directory of a Unix socket. */
   readonly host: string;
   readonly port: number;
-  /** Whether it is spoken to by TLS. */
+  /** Whether to connect by TLS. */
   readonly tls: boolean;
 }
 
@@ -21,24 +21,24 @@ export interface PostgresConfig {
   readonly hosts: readonly PostgresHost[];
   readonly user: string;
   readonly database: string;
-  /** Asked for each connection, so that a new one counts at once; undefined = there is none. */
+  /** Called for each connection, so that a new password counts at once; undefined = there is none. */
   password?(host: PostgresHost): Promise<string | undefined>;
-  /** Whom to trust by TLS and what to show; asked for each connection too. */
+  /** Trusted authorities and own certificate for TLS; called for each connection too. */
   tls?(): Promise<ConnectionOptions>;
 }
 
-/** What runs statements. */
+/** The part of a client that runs statements. */
 export type Query = Pick<Client, 'query'>;
 
-/** Of those that take no turn. */
+/** Connections for work that takes no turn. */
 const mostSpare = 4;
 
 const warned = new WeakSet<Client>();
 
 /**
- * Whether the server has warned of anything on a connection. Of what is asked here a commit alone gives cause to: one
- * whose wait for the standby was cancelled (`pg_cancel_backend`) is reported as done, with a warning that the standby
- * may lack it.
+ * Whether the server has sent a warning on a connection. Of our statements only a commit can cause one: a commit whose
+ * wait for the standby was cancelled (`pg_cancel_backend`) is reported as done, with a warning that the standby may
+ * lack it.
  */
 export function hasWarned(client: Client): boolean {
   return warned.has(client);
@@ -46,15 +46,15 @@ export function hasWarned(client: Client): boolean {
 
 const histories = new WeakMap<Client, string>();
 
-/** The history that the server of a connection writes, which it does as long as the connection lasts. */
+/** The history that the server of a connection writes, fixed for as long as the connection lasts. */
 export function historyOf(client: Client): string {
   return histories.get(client) ?? '';
 }
 
 /**
- * The identifier of the cluster and its timeline, which a promotion and a recovery to a point in time begin anew. The
- * timeline is that of what is written now: `pg_control_checkpoint()` shows the former one until the next checkpoint.
- * Any user may ask. Empty where the server, which may be another product's, does not know the question.
+ * The identifier of the cluster and its timeline, which changes with a promotion and with a point-in-time recovery. The
+ * timeline is taken from the current WAL position: `pg_control_checkpoint()` shows the former one until the next
+ * checkpoint. Any user may ask. Empty if the server, perhaps another product, does not support the query.
  */
 async function readHistory(client: Client): Promise<string> {
   try {
@@ -74,21 +74,21 @@ export class PostgresConnections {
   readonly #settings: ClientConfig;
   #at = 0;
   #isClosed = false;
-  /** What takes no turn shares these. */
+  /** Spare connections, shared by all work that takes no turn. */
   #used = 0;
   readonly #spare: Client[] = [];
   readonly #placeOf = new WeakMap<Client, PostgresHost>();
   readonly #waiting: (() => void)[] = [];
 
-  /** `settings` are what all connections have, wherever they go. */
+  /** `settings` apply to all connections, at every address. */
   constructor(config: PostgresConfig, settings: ClientConfig) {
     this.#config = config;
     this.#settings = settings;
   }
 
   /**
-   * A new connection: each place is tried once, from the last good one on. Throws `EngineError` with what each of them
-   * said.
+   * Opens a connection: tries each address once, from the last good one on. Throws `EngineError` with the reason of
+   * each.
    */
   async open(more: ClientConfig = {}): Promise<Client> {
     const { hosts } = this.#config;
@@ -105,7 +105,7 @@ export class PostgresConnections {
         if (place === hosts[this.#at]) this.#at = (this.#at + 1) % hosts.length;
       }
     }
-    // What is open elsewhere may be to a server that is no longer the primary.
+    // Open connections elsewhere may lead to a server that is no longer the primary.
     this.#dropSpare();
     throw together(failures);
   }
@@ -116,19 +116,20 @@ export class PostgresConnections {
     const password = await this.#config.password?.(place);
     const ssl = place.tls && ((await tls?.()) ?? true);
     const { default: pg } = await import('pg');
-    // Else it looks for one itself. Nobody has this one, so that the server says whether it wants one at all.
+    // Otherwise pg looks for one itself. No account has this password, so the server shows whether it asks for one at
+    // all.
     const given = (): string => password ?? '\x01';
     const settings = { ...this.#settings, ...more, enableChannelBinding: place.tls };
     const client = new pg.Client({ ...settings, host, port, user, database, password: given, ssl });
     guardSignIn(client, place.tls);
-    // Whoever waits for a query is told by that.
+    // Pending queries get the error themselves.
     client.on('error', () => this.#forget(client));
     client.on('end', () => this.#forget(client));
     try {
       await client.connect();
       const isStandby = await prepareSession(client);
       client.on('notice', () => warned.add(client));
-      // It would show what is no longer so.
+      // A standby could show stale data.
       if (isStandby) throw failed(place, standby, undefined, 'read-only');
       histories.set(client, await readHistory(client));
       return client;
@@ -140,8 +141,8 @@ export class PostgresConnections {
   }
 
   /**
-   * Runs on a connection that nothing else uses meanwhile, which is used again unless the database failed. Throws
-   * `EngineError`, and what `run` throws of its own.
+   * Runs on a connection of its own, which is used again unless the database failed. Throws `EngineError`, and the
+   * errors of `run` itself.
    */
   async reading<R>(run: (client: Client) => Promise<R>): Promise<R> {
     const client = await this.#take();
@@ -190,12 +191,15 @@ export class PostgresConnections {
     }
   }
 
-  /** Not one to a place that others were found to be better than: it may still believe itself to be the primary. */
+  /**
+   * False for a connection to an address that others were found better than: that server may still believe itself the
+   * primary.
+   */
   #isOfUse(client: Client): boolean {
     return !this.#isClosed && this.#placeOf.get(client) === this.#config.hosts[this.#at];
   }
 
-  /** To whoever waits, or to nobody. */
+  /** Hands the connection's slot to the next waiter, if any. */
   #release(): void {
     const next = this.#waiting.shift();
     if (next) next();
@@ -211,7 +215,7 @@ export class PostgresConnections {
     for (const client of this.#spare.splice(0)) client.end().catch(() => {});
   }
 
-  /** Those that somebody uses end when that is done. */
+  /** Connections in use end when their work is done. */
   close(): void {
     this.#isClosed = true;
     this.#dropSpare();
@@ -234,7 +238,7 @@ const otherTables: Said = [
 ];
 const unknownName: Said = ['the name of its host is not known', 'see that the name is right and that it resolves'];
 
-/** By SQLSTATE, or by the code that Node has for it. */
+/** By SQLSTATE, or by Node's error code. */
 const said: Readonly<Record<string, Said>> = {
   '28P01': ['the password is wrong', passwordHint],
   '28000': ['it does not let this user in', "see the server's log, its pg_hba.conf and whether the user exists"],
@@ -270,13 +274,13 @@ const said: Readonly<Record<string, Said>> = {
   ENETUNREACH: silent,
 };
 
-/** Of what has no code. */
+/** For errors without a code. */
 const saidByText: readonly (readonly [text: RegExp, said: Said])[] = [
   [/does not support SSL/, ['the server does not do TLS', 'give it a certificate and set ssl = on there']],
   [/time ?out/i, silent],
 ];
 
-/** What the server says of our own certificate. */
+/** For a server's rejection of our own certificate. */
 const alert: Said = ['it breaks the TLS connection off', "see the server's log, and that it takes the sslcert given"];
 
 function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
@@ -285,12 +289,12 @@ function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
   return failed(place, wordsOf(cause), cause);
 }
 
-/** Not of the database: a file that is not there, or something of the product. */
+/** Whether the error is not the database's: a missing file, or an error of the product itself. */
 export function isOwn(error: unknown): boolean {
   return error instanceof KmsError || codeOf(error) === 'ENOENT';
 }
 
-/** The database has said that it did not do it, on a connection that goes on. */
+/** Whether the database reported that it did not do the work, on a connection that stays usable. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof Error && 'severity' in error && error.severity === 'ERROR';
 }
@@ -304,20 +308,20 @@ const faults: Readonly<Record<string, EngineFault>> = {
   '42P07': 'retry',
 };
 
-/** Of what went wrong on a connection that was open. */
+/** The fault for an error on a connection that was open. */
 export function faultOf(error: unknown): KmsError {
   if (error instanceof KmsError) return error;
   return new EngineError(faults[codeOf(error)] ?? 'unreachable', error, refusalOf(error));
 }
 
-/** Why the server refuses what it was asked for on a connection that it let in, where there is more to say of it. */
+/** Why the server refuses a statement on a connection that it accepted, if more is known. */
 function refusalOf(error: unknown): { readonly reason: string; readonly hint: string } | undefined {
   const [reason, hint] = knownOf(error) ?? [];
   return reason === undefined || hint === undefined ? undefined : { reason, hint };
 }
 
 function wordsOf(cause: unknown): Said {
-  // A name with several addresses fails as all of them do.
+  // A name with several addresses fails with all their errors; the first one stands for them.
   const [error] = cause instanceof AggregateError ? cause.errors : [cause];
   const code = codeOf(error);
   const found = knownOf(error);
@@ -354,7 +358,7 @@ function together(failures: readonly EngineError[]): EngineError {
   if (more.length === 0) return first;
   const reason = [...new Set(failures.map((failure) => failure.reason))].join('; ');
   const hint = failures.map((failure) => failure.hint).join('; ');
-  // Where one of them is there, it is a matter of who is the primary.
+  // If one server is a standby, the question is which one is the primary.
   const { fault } = failures.find((failure) => failure.fault === 'read-only') ?? first;
   return new EngineError(fault, first.cause, { reason, hint });
 }

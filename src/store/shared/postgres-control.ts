@@ -1,4 +1,4 @@
-// What all nodes of a PostgreSQL go by beside the logs: who of them is there, the seal, and what the server says of
+// Data that the nodes of a PostgreSQL share beside the logs: the list of nodes, the seal, and the server's facts about
 // itself.
 import {
   type EngineFacts,
@@ -10,7 +10,7 @@ import {
 } from './engine.ts';
 import type { Query } from './postgres-connections.ts';
 
-/** The server's clock, as a number: a date would come in the style that is set there. */
+/** The server's clock as a number; a date would depend on the server's date style. */
 export const milliseconds = 'floor(extract(epoch FROM clock_timestamp()) * 1000)';
 
 export async function noteNode(
@@ -41,7 +41,7 @@ export async function listNodes(client: Query): Promise<readonly ListedNode[]> {
   });
 }
 
-/** What a node of any release, or whoever else writes there, told of itself; undefined for what makes no sense. */
+/** The entry written by a node of any release, or by another program; undefined if it is malformed. */
 function entryOf(id: string, told: string): NodeEntry | undefined {
   try {
     const { build, schemas, appendRule, places } = JSON.parse(told);
@@ -62,7 +62,7 @@ export async function readSeal(client: Query): Promise<SharedSeal | undefined> {
   return row && { version: row.version, bytes: new Uint8Array(row.bytes), isSealed: row.sealed };
 }
 
-/** Answers whether it did. */
+/** Returns whether it was replaced. */
 export async function replaceSeal(client: Query, before: number, bytes: Uint8Array): Promise<boolean> {
   const first = 'INSERT INTO kms_seal (id, version, bytes) VALUES (1, 1, $1) ON CONFLICT DO NOTHING';
   const next = 'UPDATE kms_seal SET version = version + 1, bytes = $1 WHERE version = $2';
@@ -88,7 +88,7 @@ export async function readFacts(client: Query): Promise<EngineFacts> {
     fsync,
     fullPageWrites: pages,
     synchronousStandbys: standbys,
-    // A user without the right sees that there are some, and no more.
+    // A user without the right sees that there are standbys, but not more.
     standbys: rows.some(({ sync }) => sync === null)
       ? undefined
       : rows.map(({ name, sync }) => ({ name, isSynchronous: sync === 'sync' || sync === 'quorum' })),

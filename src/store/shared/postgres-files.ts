@@ -1,4 +1,4 @@
-// Files in a PostgreSQL, each in rows of 256 KiB, made whole in one transaction.
+// Files in a PostgreSQL, each stored in rows of 256 KiB and replaced as a whole in one transaction.
 import type { WholeFiles } from '../files.ts';
 import type { PostgresConnections, Query } from './postgres-connections.ts';
 
@@ -61,7 +61,7 @@ export class PostgresFiles implements WholeFiles {
   }
 }
 
-/** In a transaction. */
+/** Replaces a file; must run in a transaction. */
 export async function putFile(
   client: Query,
   name: string,
@@ -76,7 +76,7 @@ export async function putFile(
   }
 }
 
-/** One of at least; all but the last are full. */
+/** At least one chunk; all but the last are full. */
 async function* chunksOf(bytes: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let filled: Buffer = Buffer.alloc(0);
   for await (const piece of bytes instanceof Uint8Array ? [bytes] : bytes) {
@@ -90,7 +90,7 @@ function missing(name: string): never {
   throw Object.assign(new Error(`ENOENT: ${name}`), { code: 'ENOENT' });
 }
 
-/** Directory and name. */
+/** The directory and the name. */
 export function partsOf(name: string): [string, string] {
   const at = name.lastIndexOf('/');
   return [name.slice(0, at), name.slice(at + 1)];

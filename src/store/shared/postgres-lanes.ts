@@ -1,17 +1,17 @@
-// Turns of logs in a PostgreSQL: a transaction that has the lock of a store's row, of which as much as can be is sent
-// in one message. Connections are few, and taken for a turn or two at a time.
+// Turns of logs in a PostgreSQL: each is a transaction that holds the lock of a store's row, with as much as possible
+// sent in one message. Connections are few, and taken for a turn or two at a time.
 import type { Client, QueryResult } from 'pg';
 import { KmsError } from '../../errors.ts';
 import { EngineError, type Lane, type LogRow, rowsInTurn, systemName, type TurnEnd, type TurnStart } from './engine.ts';
 import { faultOf, hasWarned, historyOf, isRefusal } from './postgres-connections.ts';
 import { milliseconds } from './postgres-control.ts';
 
-/** Connections of a node for the turns of its tenants: one is used for a trip or two at a time. */
+/** Connections of a node for the turns of its tenants; each is used for a round trip or two at a time. */
 const mostLanes = 8;
 
 export const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 
-/** Connections of lanes, or of jobs, each used by one at a time: so many at most, whoever else wants one waits. */
+/** A pool of connections for lanes, or for jobs, each with one user at a time; when all are in use, callers wait. */
 export class LaneConnections {
   readonly #connect: () => Promise<Client>;
   readonly #most: number;
@@ -49,21 +49,21 @@ export class LaneConnections {
     this.#pass();
   }
 
-  /** One that failed ends; those that nobody uses are looked at no longer either. */
+  /** Ends a failed connection, and the idle ones too, which may have failed with it. */
   drop(client: Client): void {
     client.end().catch(() => {});
     this.end();
     this.#pass();
   }
 
-  /** To whoever waits, or to nobody. */
+  /** Hands the slot to the next waiter, if any. */
   #pass(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#used--;
   }
 
-  /** Those that nobody uses. */
+  /** Ends the idle connections. */
   end(): void {
     for (const client of this.#idle) client.end().catch(() => {});
     this.#idle.clear();
@@ -73,7 +73,7 @@ export class LaneConnections {
 export class PostgresLane implements Lane {
   readonly #connections: LaneConnections;
   readonly #store: string;
-  /** While it has a turn, or asks for one. */
+  /** Set while it has a turn, or is requesting one. */
   #client: Client | undefined;
   readonly #isOwn: boolean;
 
@@ -97,7 +97,7 @@ export class PostgresLane implements Lane {
   async #begin(client: Client, from: number): Promise<TurnStart> {
     const store = this.#store;
     const lock = 'SELECT protocol FROM kms_store WHERE store = $1 FOR UPDATE';
-    // What all stores go by stands in each row: a statement of its own would cost more.
+    // The control values come with each row: a statement of their own would cost more.
     const read = `SELECT seq, epoch, tag, CASE WHEN seq > $2 THEN sealed END AS sealed,
       ${milliseconds} AS now, (SELECT version FROM kms_seal) AS seal_version, (SELECT sealed FROM kms_seal) AS is_sealed, (
         SELECT max(seq) FROM kms_log WHERE store = (SELECT store FROM kms_store WHERE name = '${systemName}')
@@ -106,7 +106,7 @@ export class PostgresLane implements Lane {
     const [, locked, found] = await together([
       client.query('BEGIN'),
       client.query({ name: 'kms-lock', text: lock, values: [store] }),
-      // Another statement than the one that waited: it sees what was committed meanwhile.
+      // A separate statement from the one that waited, so that it sees the commits made meanwhile.
       client.query({ name: 'kms-read', text: read, values: [store, from] }),
     ]);
     const [of] = locked?.rows ?? [];
@@ -158,7 +158,7 @@ export class PostgresLane implements Lane {
     const client = this.#client;
     try {
       const results = await together(queries);
-      // The commit of a transaction that failed before is answered as what it is.
+      // A COMMIT of a transaction that failed earlier is answered with ROLLBACK.
       if (results.at(-1)?.command !== 'COMMIT') throw new EngineError('retry');
       if (client && hasWarned(client)) throw new EngineError('in-doubt');
       if (isLast) this.#giveBack();
@@ -190,7 +190,7 @@ export class PostgresLane implements Lane {
     if (client) this.#connections.give(client);
   }
 
-  /** The database ends the transaction, if there is one, once it sees that the connection is gone. */
+  /** The database ends the transaction, if any, once it sees that the connection is gone. */
   #drop(): void {
     const client = this.#client;
     this.#client = undefined;
@@ -198,7 +198,7 @@ export class PostgresLane implements Lane {
   }
 }
 
-/** The first failure, once all are done: none may be left that nobody waits for. */
+/** Throws the first failure once all are done, so that no rejection goes unhandled. */
 async function together(queries: readonly Promise<QueryResult>[]): Promise<readonly QueryResult[]> {
   const results = await Promise.allSettled(queries);
   return results.map((result) => {
@@ -207,7 +207,7 @@ async function together(queries: readonly Promise<QueryResult>[]): Promise<reado
   });
 }
 
-/** `bigint` comes as text. */
+/** `bigint` arrives as text. */
 export function rowOf({
   seq,
   epoch,

@@ -1,9 +1,9 @@
-// The settings of a session with a PostgreSQL that statements rely on, each set for itself: a database, a user or a
-// server may have other defaults (ALTER DATABASE … SET, ALTER ROLE … SET, postgresql.conf), which mean other software.
-// One is left as it is: `default_transaction_read_only` says that nobody shall write, and nothing is misread by it.
+// The settings of a PostgreSQL session that statements rely on, each set explicitly: a database, a user or a server may
+// have other defaults (ALTER DATABASE … SET, ALTER ROLE … SET, postgresql.conf), meant for other software. One is left
+// alone: `default_transaction_read_only` forbids all writes, and changes no result.
 import type { Client } from 'pg';
 
-/** Those that the server does not know, by its age, are left out. */
+/** Settings that the server is too old to know are skipped. */
 const settings: Readonly<Record<string, string>> = {
   client_encoding: 'UTF8',
   client_min_messages: 'warning',
@@ -23,14 +23,14 @@ const settings: Readonly<Record<string, string>> = {
   transaction_timeout: '0',
 };
 
-/** By what every appliance has a table of. */
+/** A table that every appliance has. */
 const anyTable = 'kms_store';
 
-/** Makes the session independent of what is set elsewhere, and answers whether the server is a standby. */
+/** Makes the session independent of outside settings, and returns whether the server is a standby. */
 export async function prepareSession(client: Client): Promise<boolean> {
-  // Nothing may stand before `pg_catalog`, whose functions and operators are meant: it does where another stands alone.
+  // No schema may come before `pg_catalog`, whose functions and operators are meant; one that is listed explicitly can.
   const path = await client.query('SELECT pg_catalog.current_schemas(false)::pg_catalog.text[] AS schemas');
-  // Cast: an array of text, as was asked for.
+  // Cast: an array of text, as the query says.
   const all = (path.rows[0] as { readonly schemas: readonly string[] }).schemas;
   const schemas = all.filter((name) => name !== 'pg_catalog');
   await client.query('SET search_path = pg_catalog');

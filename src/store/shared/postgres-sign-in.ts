@@ -1,18 +1,18 @@
-// The sign-in to a PostgreSQL: which proof of the password a server is given that asks for one. By TLS, with a verified
-// certificate, that is any, and SCRAM is bound to the connection. Without TLS nobody knows who listens, on this machine
-// either: SCRAM alone, which shows the password to nobody who does not have it.
+// Restricts which proofs of the password a PostgreSQL server gets at sign-in. With TLS and a verified certificate any
+// is allowed, and SCRAM is bound to the connection. Without TLS the server may be an impostor, even on this machine:
+// only SCRAM is allowed, which reveals the password to no server that does not have it.
 import type { Duplex } from 'node:stream';
 import type { Client } from 'pg';
 import { KmsError } from '../../errors.ts';
 
 /**
- * RFC 7677 §4, and the default of PostgreSQL. With fewer, whoever listens in a server's place tries guesses at what it
- * was given that much faster.
+ * RFC 7677 §4, and the default of PostgreSQL. With fewer, an impostor could test guesses against the proof that much
+ * faster.
  */
 const leastIterations = 4096;
 
 interface ServerMessage {
-  /** The text of SCRAM, where the message is one of it. */
+  /** The SCRAM text, if the message has one. */
   readonly data?: string;
 }
 
@@ -21,19 +21,19 @@ interface SignIn {
   _handleAuthCleartextPassword(message: ServerMessage): void;
   _handleAuthMD5Password(message: ServerMessage): void;
   _handleAuthSASLContinue(message: ServerMessage): Promise<void>;
-  /** While SCRAM is under way: the server has not shown that it knows the password. */
+  /** Set while SCRAM is under way: the server has not yet proved that it knows the password. */
   readonly saslSession?: object | null;
   readonly connection: {
     emit(event: 'error', error: Error): void;
     on(event: 'authenticationOk', run: () => void): void;
-    /** Reads what comes on the stream from then on. */
+    /** Starts to read from the stream. */
     attachListeners(stream: Duplex): void;
   };
 }
 
-/** To be called before it connects. `tls`: whether the server's certificate is verified. */
+/** Must be called before the client connects. `tls`: whether the server's certificate is verified. */
 export function guardSignIn(client: Client, tls: boolean): void {
-  // Cast: see `SignIn`; whether all of it is there is looked at.
+  // Cast: see `SignIn`; the handlers' presence is checked below.
   const signIn = client as unknown as SignIn;
   const { connection } = signIn;
   const goOn = signIn._handleAuthSASLContinue;
@@ -44,7 +44,7 @@ export function guardSignIn(client: Client, tls: boolean): void {
   }
   guardParser(connection);
   const refuse = (what: string): void => connection.emit('error', refusal(what));
-  // A server that breaks SCRAM off and lets everybody in has not proved that it is the one.
+  // A server that breaks off SCRAM and accepts anyway has not proved its identity.
   connection.on('authenticationOk', () => {
     if (signIn.saslSession) refuse('breaks off before it has proved that it knows the password');
   });
@@ -58,7 +58,7 @@ export function guardSignIn(client: Client, tls: boolean): void {
   };
 }
 
-/** A message that makes no sense has pg's parser throw where nobody catches it, which would end the process. */
+/** On a malformed message pg's parser throws where no caller can catch it, which would end the process. */
 function guardParser(connection: SignIn['connection']): void {
   const attach = connection.attachListeners;
   connection.attachListeners = (stream) => {
@@ -66,7 +66,7 @@ function guardParser(connection: SignIn['connection']): void {
     attach.call(connection, stream);
     for (const listener of stream.listeners('data')) {
       if (before.has(listener)) continue;
-      // Cast: a stream knows its listeners as functions of anything.
+      // Cast: a stream types its listeners as functions of anything.
       const read = listener as (piece: Uint8Array) => void;
       stream.off('data', read);
       stream.on('data', (piece: Uint8Array) => {

@@ -1,6 +1,6 @@
-// A shared engine in PostgreSQL, or in whatever speaks like it: a few tables, row locks, READ COMMITTED, no extension,
-// no advisory lock and no notification. What it acknowledges is as durable as `synchronous_commit` and the operator's
-// replication make it.
+// A shared engine in PostgreSQL or a compatible database: a few tables, row locks, READ COMMITTED, no extension, no
+// advisory lock and no notification. Its commits are as durable as `synchronous_commit` and the operator's replication
+// make them.
 import type { Client, ClientConfig } from 'pg';
 import { KmsError } from '../../errors.ts';
 import type { WholeFiles } from '../files.ts';
@@ -47,32 +47,31 @@ const schema = [
 ];
 const tables = schema.map((statement) => /kms_\w+/.exec(statement)?.[0]);
 
-/**
- * Milliseconds. A turn of a node that stands still ends by the first; whoever waits for a turn waits for the second.
- */
+/** Milliseconds. The first ends the turn of a stalled node; the second is the longest wait for a turn. */
 const idleInTurn = 1500;
 const longestStatement = 10_000;
 /**
- * Of a checkpoint, which holds its lock in a transaction of its own, and says so often that it goes on: a node that
- * stands still keeps others from theirs no longer.
+ * Milliseconds, for a checkpoint, which holds its lock in a transaction of its own: the idle time that ends the
+ * transaction, and the interval of the messages that keep it alive. A stalled node thus does not keep others from
+ * theirs.
  */
 const longestSilence = 6000;
 const sayEvery = 1500;
-/** Checkpoints of a node that hold their lock at once; the others wait for them. */
+/** Checkpoints of a node that may hold their lock at once; the others wait for them. */
 const mostJobs = 4;
 
-/** Of a log that goes. */
+/** Rows deleted at once when a log is erased. */
 const rowsAtOnce = 5000;
 
-/** Opens a database, and makes the tables that are missing. Throws `EngineError`. */
+/** Opens a database, and makes missing tables. Throws `EngineError`. */
 export async function openPostgres(config: PostgresConfig): Promise<SharedEngine & { close(): Promise<void> }> {
   const settings: ClientConfig = {
     application_name: 'kms',
     keepAlive: true,
     connectionTimeoutMillis: 5000,
-    // A connection that answers no more is given up.
+    // Abandons a connection that no longer answers.
     query_timeout: longestStatement + 2000,
-    // These two go with the first message, before anything that is set for the database or the user.
+    // These two are sent in the startup message, ahead of any setting for the database or the user.
     statement_timeout: longestStatement,
     idle_in_transaction_session_timeout: idleInTurn,
   };
@@ -180,7 +179,7 @@ class PostgresEngine implements SharedEngine {
     await this.#changed(text, values);
   }
 
-  /** How many rows the statement changed. */
+  /** Returns the number of rows changed. */
   #changed(text: string, values: readonly unknown[]): Promise<number> {
     return this.#connections.writing(async (client) => (await client.query(text, [...values])).rowCount ?? 0);
   }
@@ -201,7 +200,7 @@ class PostgresEngine implements SharedEngine {
     );
   }
 
-  /** The job takes connections of the pool, and may be one of many: a copy of the appliance has each store do one. */
+  /** The job takes connections of the pool, and may be one of many: a copy of the appliance runs one for each store. */
   async alone(store: string, job: () => Promise<void>): Promise<boolean> {
     let client: Client | undefined;
     let saying: NodeJS.Timeout | undefined;
@@ -213,7 +212,7 @@ class PostgresEngine implements SharedEngine {
       await goOn();
       const { rowCount } = await own.query('SELECT 1 FROM kms_job WHERE store = $1 FOR UPDATE SKIP LOCKED', [store]);
       if (rowCount !== 1) return false;
-      // Without the connection the job goes on too.
+      // The job continues even without the connection.
       saying = setInterval(() => goOn().catch(() => {}), sayEvery);
       await job();
       return true;
@@ -221,7 +220,7 @@ class PostgresEngine implements SharedEngine {
       throw isOwn(error) ? error : faultOf(error);
     } finally {
       clearInterval(saying);
-      // Which ends the transaction.
+      // Ends the transaction, and with it the lock.
       if (client) this.#jobs.drop(client);
     }
   }

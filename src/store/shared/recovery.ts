@@ -1,5 +1,5 @@
-// From the engine to the database in memory: the newest snapshot that the log knows of, then every row behind it. It
-// takes no turn: what it reads is committed, and who appends proves the place first.
+// Recovery from the engine to the database in memory: the newest snapshot that belongs to the log, then every row after
+// it. It takes no turn: it reads only committed rows, and a node that appends verifies its position first.
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
@@ -14,7 +14,7 @@ import { beginning, type Place, readRow } from './row.ts';
 
 export interface SharedRecovery {
   readonly engine: SharedEngine;
-  /** Where segments of the activity log are read and made; the engine's files when absent. */
+  /** The files to read and write activity segments in. Default: the engine's. */
   readonly files?: WholeFiles;
   readonly uid: Uint8Array;
   readonly keys: StoreKeys;
@@ -22,11 +22,11 @@ export interface SharedRecovery {
   readonly migrations?: readonly Migration[];
   readonly segmentRecords?: number;
   readonly activityCacheBytes?: number;
-  /** The last row to read, which must be there; absent = all there are. */
+  /** The last row to read, which must exist; absent = all there are. */
   readonly through?: number;
 }
 
-/** A row behind the snapshot. */
+/** A row after the snapshot. */
 export interface RowBytes {
   readonly seq: number;
   readonly bytes: number;
@@ -37,23 +37,23 @@ export interface SharedRecovered {
   readonly activity: ActivityLog;
   readonly place: Place;
   readonly rows: readonly RowBytes[];
-  /** Generation 0: none is needed yet. */
+  /** Generation 0: no snapshot is needed yet. */
   readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
-  /** Segments that were missing, with no other snapshot to go by: damage, and whoever reads them is told so. */
+  /** Names of missing segments, if no snapshot without them exists: damage, reported to their readers. */
   readonly missing: string;
 }
 
-/** Rows that are read at once. */
+/** Rows read at once. */
 const pageOfRows = 64;
-/** A snapshot may be replaced by a newer one while it is read. */
+/** Attempts: a snapshot may be replaced by a newer one while it is read. */
 const tries = 5;
 
-/** By which the engine knows the store, and where its files are. */
+/** The engine's id of the store, and the directory of its files. */
 export function storeIdOf(uid: Uint8Array): string {
   return toHex(uid);
 }
 
-/** Throws `not-found` where there is no such store, `corrupt` for what does not verify. */
+/** Throws `not-found` if there is no such store, `corrupt` for anything that does not verify. */
 export function recoverShared(options: SharedRecovery): Promise<SharedRecovered> {
   const { through } = options;
   const may = (generation: number): boolean => through === undefined || generation <= through;
@@ -61,7 +61,7 @@ export function recoverShared(options: SharedRecovery): Promise<SharedRecovered>
 }
 
 /**
- * What the newest snapshot says of itself that `may` be and stands for rows of this log; undefined where there is none.
+ * The manifest of the newest snapshot that `may` accepts and that covers rows of this log; undefined if there is none.
  */
 export function newestSnapshot(
   options: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
@@ -70,7 +70,7 @@ export function newestSnapshot(
   return withSnapshots(options, may, (generations) => readNewest(options, generations));
 }
 
-/** Reads some of the snapshots, which may be replaced by a newer one meanwhile: then once more. */
+/** Reads some of the snapshots, and retries if they were replaced by a newer one meanwhile. */
 async function withSnapshots<R>(
   { engine, uid }: Pick<SharedRecovery, 'engine' | 'uid'>,
   may: (generation: number) => boolean,
@@ -85,7 +85,7 @@ async function withSnapshots<R>(
     try {
       return await read(before);
     } catch (error) {
-      // The first time in any case: one may have been replaced by another of the same number.
+      // Always retry once: a snapshot may have been replaced by another of the same generation.
       const isSame = before.join() === (await list()).join();
       if (attempt === tries || (isSame && attempt > 1)) throw error;
     }
@@ -93,13 +93,13 @@ async function withSnapshots<R>(
 }
 
 type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
-/** With the segments that were missing then. */
+/** A snapshot's manifest, with the segments missing when it was read. */
 type Described = Awaited<ReturnType<typeof describeSnapshot>> & { readonly missing: readonly string[] };
 
 /**
- * One that was written behind a failover of the engine, of a branch or with segments that this cut off, is passed over:
- * nothing is trimmed for a snapshot of which the row, or a segment, is not there. Where no other is left, a segment was
- * lost otherwise, and is missed by whoever reads it.
+ * Skips snapshots from before a failover of the engine, whose row or segments it cut off: the log is never trimmed for
+ * a snapshot whose row or segment is missing. If no other snapshot is left, a segment was lost in another way, and its
+ * readers get the error.
  */
 async function readNewest(
   { engine, uid, keys }: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
@@ -119,7 +119,7 @@ async function readNewest(
     if (missing.length === 0) return { ...snapshot, missing };
     incomplete ??= { ...snapshot, missing };
   }
-  // From its first row on the log needs none.
+  // A log that still has its first row needs no snapshot.
   const [first] = incomplete ? await engine.rows(store, 1, 1) : [];
   return first?.seq === 1 ? undefined : incomplete;
 }
@@ -129,7 +129,7 @@ async function recoverOnce(options: SharedRecovery, generations: readonly number
   const dir = storeIdOf(uid);
   const newest = await readNewest(options, generations);
   const snapshot = newest && (await readSnapshot(engine.files, dir, newest.header.generation, keys));
-  // One that a failover cut off may have been replaced by one of the same number.
+  // A snapshot that a failover cut off may have been replaced by one of the same generation.
   if (newest && snapshot && !equalBytes(newest.header.chain, snapshot.header.chain)) throw new EngineError('retry');
   if (snapshot && migrations) refuseNewer(snapshot.manifest.schema, migrations, dir);
   const image = snapshot && snapshot.image.length > 0 ? snapshot.image : undefined;
@@ -166,14 +166,14 @@ async function replay(
   let place = beginning;
   if (snapshot) {
     const { generation, chain, sequence } = snapshot.header;
-    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs ?? [] };
+    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs };
   }
   const rows: RowBytes[] = [];
   while (place.seq < through) {
     const limit = Math.min(pageOfRows, through - place.seq);
     const page = await engine.rows(storeIdOf(uid), place.seq + 1, limit);
     for (const row of page) {
-      // Each row numbers its statements for itself.
+      // Each row numbers its own statements.
       const replayer = new GroupReplayer(state, activity);
       place = readRow(options, place, row, (...payload) => replayer.apply(...payload));
       replayer.finish();
@@ -183,7 +183,7 @@ async function replay(
   }
   if (place === beginning) throw new KmsError('not-found', `no store ${storeIdOf(uid)} in the shared database`);
   if (options.through !== undefined && place.seq < through) {
-    // A failover cut off what was there: whoever serves finds what it lost.
+    // A failover cut off the rows; the node in service will find out which.
     throw new EngineError('retry', undefined, { reason: `the log ends with row ${place.seq}, before ${through}` });
   }
   return { place, rows };

@@ -1,5 +1,5 @@
-// New keys for a shared store, while its nodes serve: a snapshot under the newest key takes the place of all rows
-// before it, then the segments come under it. A node whose place is gone with those rows recovers from that snapshot.
+// Reseals a shared store under a new key while its nodes serve: a snapshot under the newest key replaces all rows
+// before it, then the segments are resealed. A node whose position goes with those rows recovers from that snapshot.
 import { epochsOfSegments, resealSegments } from '../activity/resealing.ts';
 import type { SegmentSummary } from '../port.ts';
 import type { StoreKeys } from '../store-files.ts';
@@ -12,21 +12,21 @@ interface ResealWorld {
   readonly engine: SharedEngine;
   readonly uid: Uint8Array;
   readonly keys: StoreKeys;
-  /** What is in service; throws while nothing is. */
+  /** The store in service; throws while there is none. */
   serving(): Promise<SharedLive<object>>;
-  /** Writes a snapshot, behind an empty row of the newest key, lets go of all rows before and answers its row. */
+  /** Writes a snapshot, after an empty row under the newest key, removes all rows before it and returns its row. */
   renew(): Promise<KnownRow>;
   /** Waits a moment. Throws once the store is closed. */
   pause(): Promise<void>;
 }
 
-/** A node that has not heard of the key yet may append a row under the old one in between. */
+/** Attempts: a node that does not know of the key yet may append a row under the old one in between. */
 const rounds = 3;
 const rowsAtOnce = 256;
 
 /**
- * Answers the key epochs that a recovery still needs: the newest alone, unless a newer came meanwhile or a node goes on
- * with an old one.
+ * Returns the key epochs that a recovery still needs: only the newest, unless a newer one came meanwhile or a node
+ * still uses an old one.
  */
 export async function resealShared(world: ResealWorld): Promise<readonly number[]> {
   const { engine, uid, keys, serving, renew, pause } = world;
@@ -44,7 +44,7 @@ export async function resealShared(world: ResealWorld): Promise<readonly number[
     const files = filesBehind(engine, uid, () => row);
     const resealed = { files, dir, keys, uid, segments, isKept, free };
     await resealSegments(resealed);
-    // Whoever copies the files now may have those of before.
+    // A copy under way may include old versions of the files.
     await free();
     const found = await epochsOfSegments(resealed);
     const snapshot = await newestSnapshot(world, () => true);

@@ -1,6 +1,6 @@
-// A row of a shared log: one group of transactions, sealed. Associated data bind it to its store, its place, the
-// transactions before it, the seal before it and the epoch of its key, so that whoever keeps the rows can neither
-// change nor move, leave out or add one.
+// A row of a shared log: one group of transactions, sealed. Associated data bind it to its store, its position, the
+// number of transactions before it, the previous row's tag and the epoch of its key, so that the database can neither
+// change, move, leave out nor add a row.
 //
 //   sealed = nonce 24 | ciphertext | tag 16
 import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
@@ -12,43 +12,46 @@ import { runOf } from '../log-format.ts';
 import { corrupt, keyOf, nonceLength, type StoreKeys, tagLength } from '../store-files.ts';
 import type { LogRow } from './engine.ts';
 
-/** The rule of this program: rows sealed as above, appended by whoever has the turn and saw the row before. */
+/** The rule of this program: rows sealed as above, appended by the node that has the turn and saw the previous row. */
 export const appendRule = 1;
 
 const label = utf8('kms/shared/row/v1');
 
-/** A row, and what is behind its end. */
+/** A log position: the last row, and the transactions and runs up to its end. */
 export interface Place {
   readonly seq: number;
   readonly tag: Uint8Array;
-  /** Transactions. */
+  /** Number of transactions. */
   readonly sequence: number;
-  /** The newest first. */
+  /** Newest first. */
   readonly runs: readonly Run[];
 }
 
 /** Before the first row. */
 export const beginning: Place = { seq: 0, tag: new Uint8Array(tagLength), sequence: 0, runs: [] };
 
-/** Whose rows they are. */
+/** The store that the rows belong to. */
 export interface RowContext {
   readonly uid: Uint8Array;
   readonly keys: StoreKeys;
 }
 
-/** The row with `payload` that follows `place`. */
+/** Seals `payload` as the row after `place`. */
 export function sealRow({ uid, keys }: RowContext, place: Place, payload: Uint8Array, nonce: Uint8Array): LogRow {
   const { epoch } = keys;
   const sealed = sealXChaCha(keys.key('log', epoch), nonce, payload, bind(uid, place, epoch));
   return { seq: place.seq + 1, epoch, tag: sealed.slice(-tagLength), sealed: concatBytes(nonce, sealed) };
 }
 
-/** The first row of a store: no transaction. */
+/** The first row of a store, without transactions. */
 export function firstRow(context: RowContext, nonce: Uint8Array): LogRow {
   return sealRow(context, beginning, new Group(new Numbering()).payload(false), nonce);
 }
 
-/** Hands what the row behind `place` holds to `apply`, and answers its place. Throws `corrupt` for any other row. */
+/**
+ * Hands the payload of the row after `place` to `apply`, and returns the row's position. Throws `corrupt` for any other
+ * row.
+ */
 export function readRow(
   { uid, keys }: RowContext,
   place: Place,
@@ -66,7 +69,7 @@ export function readRow(
   return behind(place, row, apply(payload, name, seq));
 }
 
-/** The place of a row that follows `place` and holds so many transactions. */
+/** The position of a row that follows `place`, given the transactions in it. */
 export function behind({ sequence, runs }: Place, { seq, tag }: LogRow, { transactions, begins }: Applied): Place {
   return {
     seq,
@@ -76,7 +79,7 @@ export function behind({ sequence, runs }: Place, { seq, tag }: LogRow, { transa
   };
 }
 
-/** As errors have it; an offset in it is a row's number. */
+/** Name of the log in errors, where an offset is a row number. */
 export function logNameOf(uid: Uint8Array): string {
   return `shared log ${toHex(uid)}`;
 }

@@ -1,6 +1,7 @@
 // SharedStore is the driver of one of several equal nodes: the state is in memory, the truth in the log of an engine
-// that all of them share. There is no leader: whoever has something to do takes a turn of the log, runs what the others
-// appended, then its own, and answers at the commit. So every answer of every node is at one place in one history.
+// that all nodes share. There is no leader: a node with work takes a turn of the log, replays the rows of the others,
+// then runs its own transactions, and answers at the commit. So every answer of every node belongs to one position in
+// one history.
 import { equalBytes } from '../../crypto/bytes.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
@@ -29,11 +30,11 @@ import { resealShared } from './reseal.ts';
 import { appendRule, firstRow, logNameOf, type RowContext } from './row.ts';
 
 interface SharedLimits extends StoreLimits, TurnLimits {
-  /** Milliseconds after which a node that had nothing to do looks what the others appended. */
+  /** Milliseconds after which an idle node checks for rows of other nodes. */
   readonly poll: number;
-  /** Milliseconds for which rows are kept in any case. */
+  /** Milliseconds for which rows are always kept. */
   readonly keepRows: number;
-  /** Milliseconds after which a hold of the files that nobody prolongs has run out. */
+  /** Milliseconds after which a hold on the files runs out if it is not renewed. */
   readonly holdMs: number;
 }
 
@@ -53,22 +54,22 @@ type Common = 'keys' | 'wasm' | 'migrations' | 'tables' | 'onClosed' | 'beforeMi
 export interface SharedOptions<T extends object>
   extends Pick<EmbeddedOptions<T>, Common | 'now' | 'elapsed' | 'random' | 'later'> {
   readonly engine: SharedEngine;
-  /** The store's 16 bytes, by which the engine knows it. */
+  /** The store's 16 bytes, which also identify it in the engine. */
   readonly uid: Uint8Array;
-  /** The directory that its files have in a copy, such as a backup. */
+  /** The directory of its files in a copy, such as a backup. */
   readonly dir: string;
-  /** Whether others may wait for a turn of it inside theirs: then it has a connection of its own. */
+  /** Whether other stores may wait for its turn inside theirs: then it has a connection of its own. */
   readonly hasOwnLane?: boolean;
-  /** Runs a checkpoint and answers what it made; by default on this thread. */
+  /** Runs a checkpoint and returns its result. Default: on this thread. */
   readonly runCheckpoint?: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly limits?: Partial<SharedLimits>;
   readonly meter?: TurnMeter | undefined;
   /**
-   * Learns in each turn what all stores go by, before anything runs in it, and in time that nobody else has the turn.
-   * What it throws is the answer to all that waits. Nothing it does may wait for a turn of this very store.
+   * Gets the control values in each turn, before anything runs in it, while no other node has the turn. Its errors
+   * reject all waiting jobs. It must not wait for a turn of this same store.
    */
   heed?(control: Control): Promise<void> | undefined;
-  /** Called before the rows are read anew, which may be under keys that came since. */
+  /** Called before a recovery, since the rows may be under newer keys. */
   beforeRecovery?(): Promise<void>;
 }
 
@@ -82,7 +83,7 @@ class SharedStore<T extends object> implements Store<T> {
   readonly #lane: Lane;
   readonly #turns: TurnLoop<T>;
   readonly #checkpointer: Checkpointer<T>;
-  /** As they were when something was in service. */
+  /** The mark and the status when the store was last in service. */
   #mark: Mark = { sequence: 0, runs: [] };
   #status: ServiceStatus = emptyStatus;
   #hadTurn = false;
@@ -98,7 +99,7 @@ class SharedStore<T extends object> implements Store<T> {
       later,
       onEvent,
       words: { failed: 'a turn failed', mended: 'the store was recovered from the shared log and serves again' },
-      // What a rekeying trims is no fault; what a failover cut off is told of with what it lost.
+      // Rows trimmed by a rekeying are no fault; commits cut off by a failover are reported with what was lost.
       kindOf: (cause) => {
         if (cause instanceof CommitsLost) return 'commits-lost';
         return cause instanceof LostBranch ? 'log-moved' : undefined;
@@ -139,7 +140,7 @@ class SharedStore<T extends object> implements Store<T> {
     this.#checkpointer = new Checkpointer({ ...world, serving });
     const watched = {
       inService: () => this.#availability.inService(),
-      // A failover may have cut segments off, and a node may have brought them under a key that came since.
+      // A failover may have cut segments off, or a node may have resealed them under a newer key.
       upToDate: () => this.#current(),
     };
     this.segments = new SegmentWatch({ ...world, files: engine.files, dir }, watched);
@@ -179,7 +180,7 @@ class SharedStore<T extends object> implements Store<T> {
         answer = () => resolve(result);
       } catch (error) {
         if (error instanceof StateLost) throw error;
-        // An error is an answer too, and rests on what was read.
+        // An error is an answer too, and may be based on data that is not durable yet.
         answer = () => reject(error);
       }
       if (session.wrote) group.add(session.written);
@@ -193,7 +194,10 @@ class SharedStore<T extends object> implements Store<T> {
     return live.session.read(fn);
   }
 
-  /** For reading activity: others may have appended since, and put it into segments. */
+  /**
+   * The store for reading activity, after catching up: other nodes may have appended records, or moved them to
+   * segments.
+   */
   async #current(): Promise<SharedLive<T>> {
     const live = await this.#barrier();
     await this.#checkpointer.adoptNewer();
@@ -207,7 +211,7 @@ class SharedStore<T extends object> implements Store<T> {
     return this.#barrier();
   }
 
-  /** Resolves with what is in service, at the end of the log as it was when this was called or later. */
+  /** Resolves with the store in service, at the end of the log at the time of the call or later. */
   #barrier(): Promise<SharedLive<T>> {
     return this.#inTurn(async (live, _group, resolve) => () => resolve(live));
   }
@@ -253,12 +257,12 @@ class SharedStore<T extends object> implements Store<T> {
   }
 
   async dropActivity(seq: number): Promise<void> {
-    // The other nodes know a newer snapshot by its row.
+    // Appends a row, since the other nodes tell a newer snapshot by its row.
     await this.#appendNothing();
     return this.#checkpointer.runs.drop(seq);
   }
 
-  /** An empty transaction. */
+  /** Appends an empty transaction. */
   #appendNothing(): Promise<void> {
     return this.#inTurn(async ({ session }, group, resolve) => {
       session.run(() => {});
@@ -267,7 +271,7 @@ class SharedStore<T extends object> implements Store<T> {
     });
   }
 
-  /** By a checkpoint of this node, which says all there is to say of the commit that it stands for. */
+  /** Holds a checkpoint made by this node, whose result describes the commit that it covers in full. */
   async hold(counted: boolean): Promise<StoreHold> {
     const { dir, limits } = this.#world;
     const hold = await SharedHold.begin({ ...this.#world, ...limits });
@@ -279,11 +283,11 @@ class SharedStore<T extends object> implements Store<T> {
     }
   }
 
-  /** A checkpoint of this node, and of now. */
+  /** Makes a checkpoint on this node, of the present moment. */
   async #cover(how: How): Promise<SharedCheckpoint> {
     const { limits, elapsed } = this.#world;
     for (const until = elapsed() + limits.holdMs; ; await this.#pause()) {
-      // There is something to cover then, and it is of the newest key.
+      // The new row gives the checkpoint something to cover, under the newest key.
       await this.#appendNothing();
       const made = await this.#checkpointer.runs.run(how);
       if (made) return made;
@@ -328,19 +332,19 @@ class SharedStore<T extends object> implements Store<T> {
     this.#availability.leave(live, cause, Promise.resolve());
   }
 
-  /** Whatever it was that failed: what answers of this node rest on must be in the log, or in what stands for it. */
+  /** Whatever failed: the log, or a snapshot of it, must include everything that this node's answers were based on. */
   async #needAllKnown({ known: place }: SharedLive<T>, found: SharedRecovered): Promise<void> {
     const { engine, uid } = this.#world;
     if (place.seq === 0) return;
     const what = lostOf(found.place, place);
     if (what !== undefined) throw new CommitsLost(`${logNameOf(uid)}: ${what}`);
     const [row] = await engine.rows(storeIdOf(uid), place.seq, 1);
-    // A later one: the log was trimmed meanwhile.
+    // A later row means that the log was trimmed meanwhile.
     if (row && (row.seq > place.seq || equalBytes(row.tag, place.tag))) return;
     throw new CommitsLost(new LostBranch(uid, place.seq).message);
   }
 
-  /** A node that has nothing to do stays near the end, so that its next turn has little to run again. */
+  /** Keeps an idle node near the end of the log, so that its next turn has little to replay. */
   #pollLater(): void {
     const { later, limits } = this.#world;
     later(limits.poll, () => {
@@ -412,12 +416,12 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
 
 interface CreateShared extends RowContext {
   readonly engine: SharedEngine;
-  /** By which the engine lists it; its id where none is given. */
+  /** The store's name in the engine's list. Default: its id. */
   readonly name?: string;
   random(length: number): Uint8Array;
 }
 
-/** Makes a new, empty store. It is there, durably, when this resolves. Throws `refused` where one is. */
+/** Makes a new, empty store, durable when this resolves. Throws `refused` if it exists. */
 export function createShared({ engine, name, random, ...context }: CreateShared): Promise<void> {
   return engine.create(storeIdOf(context.uid), appendRule, firstRow(context, random(nonceLength)), name);
 }

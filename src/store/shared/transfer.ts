@@ -1,6 +1,6 @@
-// A store goes over from a directory to a shared engine, or back: with its id, its count of transactions, its runs, by
-// which clients know it again, and its segments byte for byte. Nobody may serve it meanwhile. Where it comes from
-// nothing is changed; where it goes it counts only once both were proved to hold the same.
+// Moves a store from a directory to a shared engine, or back: with its id, its transaction count, its runs, by which
+// clients recognise it, and its segments byte for byte. It must not be served meanwhile. The source is not changed; the
+// copy counts only once both were verified to hold the same.
 import { setImmediate } from 'node:timers/promises';
 import { toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
@@ -23,7 +23,7 @@ import type { LogRow, SharedEngine } from './engine.ts';
 import { recoverShared, storeIdOf } from './recovery.ts';
 import { appendRule, sealRow } from './row.ts';
 
-/** What two places that hold the same agree on. */
+/** The facts that must be equal in the source and the copy. */
 export interface HeldStore
   extends Pick<CheckedStore, 'uid' | 'mark' | 'schema' | 'tables' | 'activity' | 'dropped' | 'faults'> {}
 
@@ -43,20 +43,20 @@ interface StorePlace {
   readonly dir: string;
 }
 
-/** Bytes of a segment that are copied at once. */
+/** Bytes of a segment copied at once. */
 const pieceLength = 256 * 1024;
 
-/** What of a store is in the engine before the store is: closed files of its activity log, proven here and there. */
+/** The part of a store sent to the engine ahead of the store: closed activity segments, verified on both sides. */
 interface Sent {
-  /** The last of them ends here; undefined where there is none. */
+  /** The end of the last one; undefined if there is none. */
   readonly upTo: ChainHead | undefined;
-  /** Of the newest key at that time: what was brought under another since goes over again. */
+  /** Epoch of the newest key at that time: segments resealed since are sent again. */
   readonly epoch: number;
 }
 
 /**
- * Copies what does not change any more of a store that may be served meanwhile; `before` was sent already. Throws
- * `corrupt` for what does not verify there.
+ * Copies the segments of a store that may be served meanwhile, except those already sent `before`. Throws `corrupt` if
+ * a copy does not verify.
  */
 export async function sendSegments(world: TransferWorld, from: StorePlace, before?: Sent): Promise<Sent> {
   const { engine, keys } = world;
@@ -76,9 +76,9 @@ export async function sendSegments(world: TransferWorld, from: StorePlace, befor
 }
 
 /**
- * Makes a store of the engine, under `name`, of the one in a directory, and answers what both hold. It is not whole in
- * the engine yet: `finish` says so. What was `sent` a moment ago is neither copied nor proven again. Throws `refused`
- * where there is one of its id or name, `corrupt` where the source does not verify.
+ * Copies the store in a directory to a store of the engine named `name`, and returns the facts common to both. The copy
+ * is not whole until `finish` is called. Segments `sent` a moment ago are neither copied nor verified again. Throws
+ * `refused` if there is a store of its id or name, `corrupt` if the source does not verify.
  */
 export async function importStore(
   world: TransferWorld,
@@ -94,7 +94,7 @@ export async function importStore(
     const rest = await restOf(engine, keys, { uid, activity }, sent);
     const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source, rest.from)) };
     needSegments(held);
-    // The numbers go on: no snapshot of the store has had this one.
+    // Continues the numbering: no snapshot of the store has had this number.
     const before = { seq: log.header.generation, tag: log.place.chain, ...mark };
     const row = sealRow({ uid, keys }, before, new Group(new Numbering()).payload(false), random(nonceLength));
     await engine.create(storeIdOf(uid), appendRule, row, name);
@@ -109,8 +109,8 @@ export async function importStore(
 }
 
 /**
- * Makes an embedded store in a directory without one, of a store of the engine, and answers what both hold. Throws
- * `corrupt` where that does not verify.
+ * Copies a store of the engine to an embedded store in a directory without one, and returns the facts common to both.
+ * Throws `corrupt` if the source does not verify.
  */
 export async function exportStore(world: TransferWorld, uid: Uint8Array, to: StorePlace): Promise<HeldStore> {
   const { engine, keys, random, at } = world;
@@ -127,7 +127,7 @@ export async function exportStore(world: TransferWorld, uid: Uint8Array, to: Sto
     const context = { ...to, keys, random };
     const log = await createLog(context, { uid, generation: seq + 1, sequence, chain, runs });
     await log.close();
-    // Last: its presence says that the store exists.
+    // Last: the snapshot's presence says that the store exists.
     await writeImage(context, { uid, mark, row: { seq, tag: chain }, state, activity, at });
     return agreed(held, await embeddedHeld({ ...world, ...to }), dir);
   } finally {
@@ -135,7 +135,7 @@ export async function exportStore(world: TransferWorld, uid: Uint8Array, to: Sto
   }
 }
 
-/** What is still to be copied, and from where on to be proven. */
+/** The segments still to be copied, and the record after which to verify. */
 async function restOf(
   engine: SharedEngine,
   { epoch }: StoreKeys,
@@ -145,7 +145,7 @@ async function restOf(
   const last = segments.findIndex(({ lastSeq, hash }) => lastSeq === sent?.upTo?.seq && hash === sent.upTo.hash);
   if (sent?.epoch !== epoch || last < 0) return { segments, from: undefined };
   const there = new Set(await engine.files.list(storeIdOf(uid)));
-  // Somebody may have taken them away.
+  // Sent files may have been removed since.
   const isThere = segments.slice(0, last + 1).every(({ file }) => there.has(file));
   return isThere ? { segments: segments.slice(last + 1), from: sent.upTo } : { segments, from: undefined };
 }
@@ -153,7 +153,7 @@ async function restOf(
 interface Image {
   readonly uid: Uint8Array;
   readonly mark: Mark;
-  /** That it stands for. */
+  /** The row that the snapshot covers. */
   readonly row: Pick<LogRow, 'seq' | 'tag'>;
   readonly state: State;
   readonly activity: ActivityLog;
@@ -187,7 +187,7 @@ async function* pieces(files: WholeFiles, name: string, bytes: number): AsyncGen
   }
 }
 
-/** Proves a store of the engine; of its activity log what is behind `from`, where that is given. */
+/** Verifies a store of the engine; of its activity log only the records after `from`, if given. */
 export async function sharedHeld(world: TransferWorld, uid: Uint8Array, from?: ChainHead): Promise<HeldStore> {
   const { engine, keys } = world;
   const { state, activity, place: end } = await recoverShared({ ...world, uid });
@@ -211,12 +211,12 @@ async function embeddedHeld(options: RecoverOptions): Promise<HeldStore> {
   }
 }
 
-/** A shared store lets go of nothing for a snapshot that names a segment which is not there. */
+/** A shared store never trims its log for a snapshot that names a missing segment. */
 function needSegments({ faults: [fault] }: HeldStore): void {
   if (fault) throw fault;
 }
 
-/** Throws `corrupt` where the two differ. */
+/** Throws `corrupt` if the two differ. */
 function agreed(here: HeldStore, there: HeldStore, name: string): HeldStore {
   needSegments(there);
   const [a, b] = [here, there].map(({ uid, mark, schema, tables, activity, dropped }) => {

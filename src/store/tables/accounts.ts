@@ -1,4 +1,4 @@
-// The accounts that API keys belong to.
+// The table of accounts, which API keys belong to.
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
@@ -52,7 +52,7 @@ export function accountTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** The oldest first, each as `answer` makes it. */
+    /** Oldest first, each mapped by `answer`. */
     list: <T>(page: PageRequest, answer: (account: Account) => T): Page<T> =>
       readPart(
         sql,
@@ -77,7 +77,7 @@ export function accountTable(sql: Sql) {
       );
     },
 
-    /** Erases the account; its API keys are the caller's to erase before. */
+    /** Erases the account; the caller must erase its API keys first. */
     erase(id: string): void {
       sql.run('DELETE FROM accounts WHERE id = ?', id);
     },

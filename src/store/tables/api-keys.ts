@@ -1,4 +1,4 @@
-// API keys, by a hash of their secret, and which rings their flags name.
+// The table of API keys, found by a hash of their secret, and the rings that their flags name.
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
 import type { Page, PageRequest, Row, Slices, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
@@ -7,24 +7,24 @@ import { inSlices, readPart, sliceRows } from './page.ts';
 export interface ApiKey {
   readonly seq: number;
   readonly id: string;
-  /** For people; empty where none was given. */
+  /** A display name; empty if none was given. */
   readonly name: string;
   readonly active: boolean;
-  /** From then on it is as if inactive. */
+  /** From then on the key counts as inactive. */
   readonly expiresAt: number | undefined;
-  /** Canonical addresses and blocks that it may come from; none = any. */
+  /** Canonical addresses and blocks that it may be used from; empty = any. */
   readonly addresses: readonly string[];
   readonly accountId: string;
-  /** The user that it belongs to. */
+  /** The user who owns it. */
   readonly userId: string | undefined;
-  /** JSON text of the flags as they were given: compiled flags are kept by it. */
+  /** JSON text of the flags as given; also the cache key of compiled flags. */
   readonly flagsText: string;
   readonly props: JsonObject;
   readonly createdAt: number;
-  /** The id of who made it; undefined where an older program did not note it. */
+  /** The creator's id; undefined if it was not recorded. */
   readonly createdBy: string | undefined;
   readonly updatedAt: number;
-  /** To a minute; undefined before the first time. */
+  /** Accurate to a minute; undefined before the first use. */
   readonly usedAt: number | undefined;
 }
 
@@ -36,18 +36,18 @@ interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt'> {
 
 interface ApiKeyChange
   extends Omit<NewApiKey, 'id' | 'secretHash' | 'createdAt' | 'createdBy' | 'flagsText' | 'rings'> {
-  /** Undefined where they stay as they are. */
+  /** Undefined to leave them as they are. */
   readonly flags: Pick<NewApiKey, 'flagsText' | 'rings'> | undefined;
 }
 
-/** Of a key what authentication looks at. */
+/** The part of a key that authentication needs. */
 export interface CredentialRow
   extends Pick<ApiKey, 'id' | 'active' | 'expiresAt' | 'accountId' | 'userId' | 'flagsText'> {
   /** Undefined = any. */
   readonly addresses: AddressSet | undefined;
 }
 
-/** How `*` is held by API keys: by one that never ends and lets in from anywhere, only by others, or not at all. */
+/** How usable API keys hold `*`: at least one without expiry and address limits, only others, or none. */
 export type Holding = 'for good' | 'within limits' | 'not';
 
 interface ApiKeyRow extends Row {
@@ -72,26 +72,26 @@ type KnownColumns = Pick<ApiKeyRow, 'id' | 'active' | 'expires_at' | 'addresses'
 const select = `SELECT seq, id, name, active, expires_at, addresses, account_id, user_id, flags, props, created_at,
   created_by, updated_at, (SELECT used_at FROM api_key_uses u WHERE u.apikey_id = api_keys.id) AS used_at FROM api_keys`;
 
-/** Milliseconds in which the use of a key is noted once. */
+/** Milliseconds between two records of a key's use. */
 const useNoted = 60_000;
 
 interface NotedUse extends Row {
   used_at: number;
 }
 
-/** A clock that was set back is followed. */
+/** Absolute difference, so that a clock that was set back is followed. */
 function isNoted(noted: NotedUse | undefined, now: number): boolean {
   return noted !== undefined && Math.abs(now - noted.used_at) < useNoted;
 }
 
-// A ring that the flags name is a row of its own, so they weigh more than their length.
+// Each ring that the flags name is a row of its own, so flags weigh more than their length.
 const weight = 'seq AS place, octet_length(flags) * 8 + octet_length(props) AS bytes';
 const ofAccount = `SELECT ${weight} FROM api_keys WHERE account_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
 const ofUser = `SELECT ${weight} FROM api_keys WHERE user_id = ? AND seq > ? ORDER BY seq LIMIT ?`;
 const namingRing = `SELECT apikey_seq AS place, 0 AS bytes FROM api_key_rings
   WHERE ring_name = ? AND apikey_seq > ? ORDER BY apikey_seq LIMIT ?`;
 
-/** Calls `look` with each text of flags, but not twice in a row, until it throws. */
+/** Called with each flags text, though not twice in a row; throws to stop. */
 type Look = (flagsText: string) => void;
 
 export type ApiKeyTable = ReturnType<typeof apiKeyTable>;
@@ -148,7 +148,7 @@ export function apiKeyTable(sql: Sql) {
       nameRings(key.id, key.rings);
     },
 
-    /** The key behind a bearer secret, as far as authentication looks at it. */
+    /** The key for a bearer secret's hash, with the fields that authentication needs. */
     credential: (secretHash: string): CredentialRow | undefined =>
       sql.remember('api_keys', secretHash, () => {
         const row = sql.get<KnownColumns>(
@@ -168,7 +168,7 @@ export function apiKeyTable(sql: Sql) {
         };
       }),
 
-    /** Notes that the key was used, once in a minute. */
+    /** Records a use of the key, once a minute. */
     noteUse(id: string, now: number): void {
       const noted = sql.remember('api_key_uses', id, () =>
         sql.get<NotedUse>('SELECT used_at FROM api_key_uses WHERE apikey_id = ?', id),
@@ -186,7 +186,7 @@ export function apiKeyTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** The oldest first, each as `answer` makes it. */
+    /** Oldest first, each mapped by `answer`. */
     list: <T>(page: PageRequest, answer: (key: ApiKey) => T): Page<T> =>
       readPart(sql, page, (row: ApiKeyRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
 
@@ -199,7 +199,7 @@ export function apiKeyTable(sql: Sql) {
         accountId,
       ),
 
-    /** Ids and names of the account's keys, and ids of the users whose they are, a page of keys at a time. */
+    /** One page of the account's keys: id, name and owning user. */
     idsOfAccount(accountId: string, page: PageRequest): Page<Pick<ApiKey, 'id' | 'name' | 'userId'>> {
       return readPart(
         sql,
@@ -214,7 +214,7 @@ export function apiKeyTable(sql: Sql) {
       );
     },
 
-    /** Ids and names of the active keys that the user owns, the oldest `most`. */
+    /** Ids and names of the active keys that the user owns, oldest first, at most `most`. */
     *activeOfUser(userId: string, most: number): Slices<Pick<ApiKey, 'id' | 'name'>[]> {
       const keys: Pick<ApiKey, 'id' | 'name'>[] = [];
       yield* inSlices(sql, ofUser, [userId], (after, last) => {
@@ -225,7 +225,7 @@ export function apiKeyTable(sql: Sql) {
       return keys;
     },
 
-    /** Keys whose true flags name the ring of that lower-case name; with `wildcard` also those that name every ring. */
+    /** Keys whose true flags name the ring of this lower-case name; with `wildcard` also keys that name every ring. */
     listByRing<T>(ringName: string, wildcard: boolean, page: PageRequest, answer: (key: ApiKey) => T): Page<T> {
       const first = (name: string): string =>
         `SELECT * FROM (SELECT apikey_seq FROM api_key_rings WHERE ring_name = ${name} AND apikey_seq > ?3
@@ -240,13 +240,13 @@ export function apiKeyTable(sql: Sql) {
       );
     },
 
-    /** Looks at the flags of the active keys that the user owns, without the key `exceptId`. */
+    /** Passes the flags of the user's active keys to `look`, except those of key `exceptId`. */
     *lookAtActiveOfUser(userId: string, exceptId: string | undefined, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE user_id = ? AND seq > ? AND seq <= ? AND active = 1 AND id <> ?';
       yield* inSlices(sql, ofUser, [userId], (after, last) => lookAt(look, text, userId, after, last, exceptId ?? ''));
     },
 
-    /** Looks at the flags of the keys of the account, without the key `exceptId`. */
+    /** Passes the flags of the account's keys to `look`, except those of key `exceptId`. */
     *lookAtAllOfAccount(accountId: string, exceptId: string, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND id <> ?';
       yield* inSlices(sql, ofAccount, [accountId], (after, last) =>
@@ -254,13 +254,13 @@ export function apiKeyTable(sql: Sql) {
       );
     },
 
-    /** Looks at the flags of the active keys of the account. */
+    /** Passes the flags of the account's active keys to `look`. */
     *lookAtActiveOfAccount(accountId: string, look: Look): Slices<void> {
       const text = 'SELECT flags FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ? AND active = 1';
       yield* inSlices(sql, ofAccount, [accountId], (after, last) => lookAt(look, text, accountId, after, last));
     },
 
-    /** How keys that let in hold `*`. */
+    /** How usable keys hold `*`. */
     holding(now: number): Holding {
       const held = `SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1`;
       if (sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' LIMIT 1`)) return 'for good';
@@ -268,7 +268,7 @@ export function apiKeyTable(sql: Sql) {
       return sql.get(`${held} AND ${lasting} LIMIT 1`, now) ? 'within limits' : 'not';
     },
 
-    /** Whether a key that lets in, other than `exceptId`, names that ring. */
+    /** Whether a usable key other than `exceptId` names that ring. */
     isRingUsed: (ringName: string, exceptId: string, now: number): Slices<boolean> =>
       inSlices(sql, namingRing, [ringName], (after, last) => {
         const row = sql.get(
@@ -284,7 +284,7 @@ export function apiKeyTable(sql: Sql) {
         return row !== undefined;
       }),
 
-    /** How many the user owns, counted up to `most`. */
+    /** The number of keys that the user owns, counted up to `most`. */
     countOfUser(userId: string, most: number): number {
       const text = 'SELECT COUNT(*) AS n FROM (SELECT 1 FROM api_keys WHERE user_id = ? LIMIT ?)';
       return sql.get<{ n: number }>(text, userId, most)?.n ?? 0;
@@ -315,7 +315,7 @@ export function apiKeyTable(sql: Sql) {
       nameRings(id, change.flags.rings);
     },
 
-    /** Erases all keys of the account; answers how many. */
+    /** Erases all keys of the account; returns how many. */
     *eraseOfAccount(accountId: string): Slices<number> {
       let erased = 0;
       yield* inSlices(sql, ofAccount, [accountId], (after, last) => {
@@ -328,7 +328,7 @@ export function apiKeyTable(sql: Sql) {
       return erased;
     },
 
-    /** Makes the keys that the user owns inactive; answers how many were not. */
+    /** Makes the user's keys inactive; returns how many were active. */
     *disableOfUser(userId: string, now: number): Slices<number> {
       let disabled = 0;
       yield* inSlices(sql, ofUser, [userId], (after, last) => {
@@ -351,7 +351,7 @@ export function apiKeyTable(sql: Sql) {
   };
 }
 
-/** The flags as they were given. */
+/** The flags as given. */
 export function flagsOfRow(key: Pick<ApiKey, 'flagsText'>): JsonObject {
   return objectOf(key.flagsText);
 }

@@ -1,13 +1,14 @@
-// Assets: the current version of each, the versions before it that older headers signed, and who is whose parent.
+// The table of assets: the current version of each, the earlier versions that older headers signed, and the parent
+// links.
 import { containing, isJsonObject } from '../../model/json.ts';
 import type { Row, Slices, Sql, SqlValue } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 import { endOfSlice, inSlices } from './page.ts';
 
-/** What a version of an asset says. */
+/** The content of one version of an asset. */
 export interface AssetContent {
   readonly data: JsonObject;
-  /** Ids, in the order given, none twice. */
+  /** Ids, in the given order, without duplicates. */
   readonly parents: readonly string[];
 }
 
@@ -17,7 +18,7 @@ export interface Asset extends AssetContent {
   readonly ringId: string;
   /** Counts from 1. */
   readonly version: number;
-  /** Who made it. */
+  /** The key that made the asset. */
   readonly apikeyId: string;
   readonly accountId: string | undefined;
   readonly createdAt: number;
@@ -30,12 +31,12 @@ interface AssetFilter {
   readonly apikeyId?: string;
   readonly accountId?: string;
   readonly ringId?: string;
-  /** Has all of these. */
+  /** Ids that must all be among the parents. */
   readonly parents?: readonly string[];
   /** Epoch milliseconds, both inclusive. */
   readonly start?: number;
   readonly end?: number;
-  /** Contains this object (deep; arrays and scalars compare whole). */
+  /** An object that the data must contain (deep; arrays and scalars compare whole). */
   readonly data?: JsonObject;
 }
 
@@ -51,18 +52,18 @@ interface AssetRow extends Row {
   created_at: number;
 }
 
-/** What one look of a search found, newest first; `before` is where the next one goes on, absent at the end. */
+/** The result of one step of a search, newest first; the next step continues at `before`, absent at the end. */
 interface AssetsFound {
   readonly found: readonly Asset[];
   readonly before: number | undefined;
 }
 
-/** The most assets that one look of a search goes by. */
+/** Maximum of assets that one step of a search examines. */
 const longestLook = 200;
-/** The most lines between a child and a parent that are followed, in each direction: some 40 ms. */
+/** Maximum of parent links that are followed, in each direction: some 40 ms. */
 const mostFollowed = 10_000;
 
-/** Added up beside the table, since a statement for each asset costs as much as a quarter of its insertion. */
+/** Counted beside the table, since a statement for each asset costs as much as a quarter of its insertion. */
 const countMore = 'UPDATE counts SET n = n + ? WHERE name = ?';
 
 export type AssetTable = ReturnType<typeof assetTable>;
@@ -83,7 +84,7 @@ export function assetTable(sql: Sql) {
     return row ? row.n + (sql.counted(countMore, name)?.sum ?? 0) : 0;
   }
 
-  /** Follows the lines from `start` in one direction. */
+  /** Follows parent links from `start` in one direction. */
   function reached(
     start: readonly string[],
     step: string,
@@ -94,7 +95,7 @@ export function assetTable(sql: Sql) {
     let next = [...start];
     for (let left = mostFollowed; next.length > 0; ) {
       const ends = sql.all<{ id: string }>(step, toJson(next), left + 1);
-      // A statement costs about as much as three more lines.
+      // A statement costs about as much as three more links.
       left -= ends.length + 3;
       if (left < 0) return 'too many';
       next = [];
@@ -155,7 +156,7 @@ export function assetTable(sql: Sql) {
       return sql.get('SELECT 1 AS found FROM assets WHERE id = ?', id) !== undefined;
     },
 
-    /** A version before the current one. */
+    /** An earlier version. */
     olderVersion(id: string, version: number): AssetContent | undefined {
       const row = sql.get<{ data: string; parents: string }>(
         'SELECT data, parents FROM asset_versions WHERE asset_id = ? AND version = ?',
@@ -166,9 +167,8 @@ export function assetTable(sql: Sql) {
     },
 
     /**
-     * Whether one of `ids` is `ancestorId`, or has it among its ancestors; undefined where the asset has too many
-     * descendants, and those too many ancestors, to look at them all. Few assets that get new parents have any
-     * descendants at all.
+     * Whether one of `ids` is `ancestorId` or descends from it; undefined if that asset has too many descendants, and
+     * `ids` too many ancestors, to check. Few assets that get new parents have any descendants at all.
      */
     descendFrom(ids: readonly string[], ancestorId: string): boolean | undefined {
       const sought = new Set(ids);
@@ -183,9 +183,8 @@ export function assetTable(sql: Sql) {
     },
 
     /**
-     * Looks at some assets older than `before` (default: from the newest on), up to about `most` of them, and answers
-     * those that hold the filter. It goes by no more than is quickly looked at; a search is many looks, with the turn
-     * of others between them.
+     * One step of a search: examines up to about `most` assets older than `before` (default: from the newest on) and
+     * returns those that match. A step is short; between the steps of a search others have their turn.
      */
     look(search: AssetSearch, before: number | undefined, most: number): AssetsFound {
       const { from, order, way, rest, holds } = search;
@@ -213,10 +212,10 @@ export function assetTable(sql: Sql) {
 
     count: (): number => counted('assets'),
 
-    /** Of all assets, the current ones and those before them. */
+    /** Number of versions of all assets, current and earlier. */
     countVersions: (): number => counted('asset_versions'),
 
-    /** Erases all versions. Children keep naming it. */
+    /** Erases all versions. Children keep naming the asset as their parent. */
     *erase(id: string): Slices<void> {
       sql.run('DELETE FROM asset_parents WHERE asset_id = ?', id);
       let older = 0;
@@ -234,9 +233,7 @@ export function assetTable(sql: Sql) {
 const olderOf = `SELECT version AS place, octet_length(data) AS bytes FROM asset_versions
   WHERE asset_id = ? AND version > ? ORDER BY version LIMIT ?`;
 
-/**
- * A filter as statements have it: the way in, by a list that is kept in order, and what is checked of each asset on it.
- */
+/** A filter as SQL: the conditions that an index answers in order, and those checked on each asset found that way. */
 interface AssetSearch {
   readonly from: string;
   readonly order: string;
@@ -250,7 +247,7 @@ interface Conditions {
   readonly values: readonly SqlValue[];
 }
 
-/** Made of a filter once, for all looks of a search. */
+/** Prepares a filter, once for all steps of a search. */
 export function assetSearch(filter: AssetFilter): AssetSearch {
   const parent = filter.parents?.[0];
   const same = [
@@ -258,11 +255,11 @@ export function assetSearch(filter: AssetFilter): AssetSearch {
     ['apikey_id', filter.apikeyId],
     ['account_id', filter.accountId],
   ] as const;
-  // With a parent, its list of children is the way in.
+  // With a parent given, its list of children is the index to use.
   const listed = parent === undefined ? same.find(([, value]) => value !== undefined)?.[0] : undefined;
   const way = same.filter(([name]) => name === listed).map(([name, value]) => [`a.${name} = ?`, value] as const);
   const rest = [
-    // The plus keeps SQLite from taking this for the way in.
+    // The plus keeps SQLite from choosing the index of this column.
     ...same.filter(([name]) => name !== listed).map(([name, value]) => [`+a.${name} = ?`, value] as const),
     ['+a.created_at >= ?', filter.start] as const,
     ['+a.created_at <= ?', filter.end] as const,
@@ -276,10 +273,10 @@ export function assetSearch(filter: AssetFilter): AssetSearch {
 }
 
 const mostNeedles = 2;
-/** A search for a long text that nearly fits at every place of another long one would take for ever. */
+/** Searching for a long text that nearly matches at every position of another long one would take far too long. */
 const longestNeedle = 64;
 
-/** What the text of every object that contains `wanted` has in it. It spares the reading of most that do not. */
+/** Texts that the JSON of every object containing `wanted` includes. They spare the parsing of most others. */
 function needlesOf(wanted: JsonObject): string[] {
   const needles: string[] = [];
   const walk = (object: JsonObject): void => {
@@ -293,7 +290,7 @@ function needlesOf(wanted: JsonObject): string[] {
   return needles;
 }
 
-/** A scalar whole; of the others, whose members may stand in another order, the bracket. */
+/** A whole scalar, or only the opening bracket of arrays and objects, whose members may be in another order. */
 function opening(value: unknown): string {
   if (Array.isArray(value)) return '[';
   return isJsonObject(value) ? '{' : JSON.stringify(value);
@@ -313,7 +310,7 @@ function joined(parts: readonly (readonly [string, SqlValue | undefined])[]): Co
   };
 }
 
-/** What the statement leaves to check: the parents after the first, and the data. */
+/** The checks left to code: the parents after the first, and the data. */
 function restOf({ parents = [], data }: AssetFilter): ((asset: Asset) => boolean) | undefined {
   if (data === undefined && parents.length < 2) return undefined;
   const holdsData = data && containing(data);

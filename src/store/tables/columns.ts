@@ -1,7 +1,8 @@
-// JSON in a text column. Objects come and go as parsed values; what is read is what was written, `__proto__` and all.
+// JSON in a text column. Objects are parsed and serialized here; reading returns exactly what was written, even
+// `__proto__`.
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The most common value of a free-form column, spared the parser. */
+/** The most common value of a free-form column, which skips the parser. */
 const empty = '{}';
 
 export function toJson(value: JsonObject | readonly unknown[]): string {
@@ -13,12 +14,12 @@ export function objectOf(text: string): JsonObject {
 }
 
 /**
- * Of a row with a column `flags`: whether they hold `*`. Written as the indexes of the holders have it, so that they
- * are used.
+ * SQL condition: whether the column `flags` holds `*`. Spelled as in the indexes of the holders, so that SQLite uses
+ * them.
  */
 export const holdsAll = `json_extract(flags, '$."*"') = 1`;
 
-/** A column that holds an array of texts. */
+/** Reads a column that holds an array of texts. */
 export function textsOf(text: string): string[] {
   return text === '[]' ? [] : JSON.parse(text);
 }

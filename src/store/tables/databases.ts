@@ -1,5 +1,5 @@
-// The tables of the two kinds of database, over whatever driver: a tenant's, and the appliance's own with the smallest
-// of them, what it keeps about itself by name. The schemas are in migrations.ts.
+// The tables of the two kinds of database, over any driver: a tenant's, and the appliance's own. Also the smallest
+// table of the latter, settings by name. The schemas are in migrations.ts.
 import type { Tables } from '../port.ts';
 import type { Row, Sql } from '../sql.ts';
 import { accountTable } from './accounts.ts';
@@ -46,13 +46,13 @@ export function systemTables(sql: Sql): SystemTables {
   return { marks: markTable(sql), settings: settingTable(sql), tenants: tenantTable(sql) };
 }
 
-/** How far activity was streamed to the target of that name. */
+/** Name of the setting that says how far activity was streamed to a target. */
 export type TargetPlacesName = `activity-to ${string}`;
 
 /**
- * `url`: where clients reached the appliance when it was last served. `epoch`: which life of the appliance this is.
- * `backup`: the last one that was restored on trial. `age`: by which time things are old. `ship-to`: the directory that
- * it shipped to when it was last served, empty where it did not.
+ * `url`: where clients reached the appliance when it was last served. `epoch`: the current life of the appliance.
+ * `backup`: the last backup restored on trial. `age`: the clock by which data expires. `ship-to`: the directory that it
+ * shipped to when it was last served, empty if none.
  */
 type SettingName = 'url' | 'epoch' | 'backup' | 'age' | 'ship-to' | TargetPlacesName;
 
@@ -77,7 +77,7 @@ function settingTable(sql: Sql) {
       sql.run('INSERT INTO settings (name, value) VALUES (?, ?)', name, value);
     },
 
-    /** How far activity was streamed, to every target that there ever was. */
+    /** The streaming positions of all targets, past ones included. */
     ofTargets: (): TargetRow[] =>
       sql.all<TargetRow>(`SELECT name, value FROM settings WHERE name GLOB 'activity-to *' ORDER BY seq`),
   };

@@ -1,9 +1,9 @@
-// What the keys of rings were asked for, counted beside the log: on which days how often, and when and by whom at last.
-// It tells when an old key is needed no more. A key takes at most `daysKept` and two rows, however much it is used.
+// The uses of ring keys: how often on which days, and when and by whom last. They are counted beside the log. They show
+// when an old key is no longer needed. A key takes at most `daysKept` and two rows, however much it is used.
 import type { Row, Sql } from '../sql.ts';
 import type { RingKey } from './ring-keys.ts';
 
-/** A quarter, so that what runs once in one is seen; the latest use is kept for good. */
+/** More than a quarter, so that quarterly jobs show up; the latest use is kept for good. */
 const daysKept = 100;
 const dayLength = 24 * 60 * 60 * 1000;
 
@@ -12,24 +12,24 @@ export type KeyUseKind = 'encrypt' | 'decrypt';
 interface KeyUse {
   /** Epoch milliseconds. */
   readonly at: number;
-  /** The id of who asked: an API key, a user, or `local`. */
+  /** The caller's id: an API key, a user, or `local`. */
   readonly by: string;
 }
 
 interface DayOfUse {
-  /** Its beginning in UTC, in epoch milliseconds. */
+  /** Start of the day in UTC, epoch milliseconds. */
   readonly at: number;
   readonly encrypts: number;
   readonly decrypts: number;
 }
 
 export interface KeyUsage {
-  /** Of uses before nothing is known, in epoch milliseconds; undefined while that was not noted. */
-  readonly since: number | undefined;
-  /** Undefined where there was none since then. */
+  /** Epoch milliseconds of the key's creation; uses are counted from then on. */
+  readonly since: number;
+  /** Undefined if there was none. */
   readonly lastEncrypt: KeyUse | undefined;
   readonly lastDecrypt: KeyUse | undefined;
-  /** The oldest first; days without a use are left out. */
+  /** Oldest first, without days that had no use. */
   readonly days: readonly DayOfUse[];
 }
 
@@ -45,8 +45,8 @@ interface DayRow extends Row {
   decrypts: number;
 }
 
-// The second parameter says what is counted: 'e' or 'd', then the day, and behind a space the key's id. A key that is
-// gone is not there to be counted.
+// The second parameter names the counter: 'e' or 'd', then the day if any, a space, and the key's id. A count for a
+// deleted key is dropped.
 const countLast = `INSERT INTO key_uses (key_seq, kind, used_at, used_by)
   SELECT seq, substr(?2, 1, 1), ?3, ?4 FROM ring_keys WHERE id = substr(?2, 3) AND ?1 > 0
   ON CONFLICT (key_seq, kind) DO UPDATE SET used_at = excluded.used_at, used_by = excluded.used_by`;
@@ -59,14 +59,14 @@ const countDay = `INSERT INTO key_days (key_seq, slot, day, encrypts, decrypts)
     encrypts = CASE day WHEN excluded.day THEN encrypts ELSE 0 END + excluded.encrypts,
     decrypts = CASE day WHEN excluded.day THEN decrypts ELSE 0 END + excluded.decrypts`;
 
-/** Texts under which the uses of a key are counted. */
+/** The ids under which the uses of a key are counted. */
 interface CountIds {
   readonly last: string;
   readonly day: number;
   readonly ofDay: string;
 }
 
-/** Of so many keys they are remembered: to make them costs as much as to count. */
+/** Maximum of keys whose ids are cached: building the ids costs as much as counting. */
 const mostRemembered = 10_000;
 
 const lastId = (kind: KeyUseKind, keyId: string): string => `${kind === 'encrypt' ? 'e' : 'd'} ${keyId}`;
@@ -77,9 +77,6 @@ const dayOf = (at: number): number => Math.floor(at / dayLength);
 export type KeyUseTable = ReturnType<typeof keyUseTable>;
 
 export function keyUseTable(sql: Sql) {
-  const usesSince = (): number | undefined =>
-    sql.get<{ n: number }>(`SELECT n FROM counts WHERE name = 'uses_since'`)?.n;
-
   function lastOf(kind: KeyUseKind, keyId: string, rows: readonly UseRow[]): KeyUse | undefined {
     const counted = sql.counted(countLast, lastId(kind, keyId));
     if (counted) {
@@ -90,7 +87,7 @@ export function keyUseTable(sql: Sql) {
     return row && { at: row.used_at, by: row.used_by };
   }
 
-  /** Those up to today that are kept. */
+  /** The days up to today that are kept. */
   function daysOf(keyId: string, rows: readonly DayRow[], today: number): DayOfUse[] {
     const stored = new Map(rows.map((row) => [row.day, row]));
     const days: DayOfUse[] = [];
@@ -115,34 +112,27 @@ export function keyUseTable(sql: Sql) {
   }
 
   return {
-    /** Runs no statement. */
+    /** Counts a use without running a statement. */
     count(kind: KeyUseKind, keyId: string, { at, by }: KeyUse): void {
       const ids = countIds(kind, keyId, dayOf(at));
       sql.count(countLast, ids.last, at, by);
       sql.count(countDay, ids.ofDay);
     },
 
-    /** By id, of these keys. */
+    /** The usage of the given keys, by id. */
     ofKeys(keys: readonly RingKey[], now: number): ReadonlyMap<string, KeyUsage> {
-      const since = usesSince();
       const found = new Map<string, KeyUsage>();
       for (const { id, seq, createdAt } of keys) {
         const uses = sql.all<UseRow>('SELECT kind, used_at, used_by FROM key_uses WHERE key_seq = ?', seq);
         const days = sql.all<DayRow>('SELECT day, encrypts, decrypts FROM key_days WHERE key_seq = ?', seq);
         found.set(id, {
-          since: since === undefined ? undefined : Math.max(since, createdAt),
+          since: createdAt,
           lastEncrypt: lastOf('encrypt', id, uses),
           lastDecrypt: lastOf('decrypt', id, uses),
           days: daysOf(id, days, dayOf(now)),
         });
       }
       return found;
-    },
-
-    /** Notes that uses are counted since `now` at the latest, which an older program could not; once. */
-    noteSince(now: number): void {
-      if (usesSince() !== undefined) return;
-      sql.run(`INSERT INTO counts (name, n) VALUES ('uses_since', ?)`, now);
     },
   };
 }

@@ -1,10 +1,10 @@
-// How far each tenant's store was, as the appliance's own store noted it: a store that is found with less was put back
-// from an older copy.
+// The marks of the tenants' stores, as recorded in the appliance's own store: a rollback guard, since a store found
+// with less was replaced by an older copy.
 import type { Mark } from '../../model/store-mark.ts';
 import type { Row, Sql } from '../sql.ts';
 import { toJson } from './columns.ts';
 
-/** A mark, and when it was what the store had. */
+/** A mark, and when the store had it. */
 export interface NotedMark extends Mark {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -21,7 +21,7 @@ export type MarkTable = ReturnType<typeof markTable>;
 
 export function markTable(sql: Sql) {
   return {
-    /** By the store's directory, as the seal calls it. */
+    /** All marks, by the store's directory as named in the seal. */
     all(): ReadonlyMap<string, NotedMark> {
       return marksOf(sql.all<MarkRow>('SELECT dir, sequence, runs, noted_at FROM marks ORDER BY seq'));
     },

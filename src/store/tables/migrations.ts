@@ -1,206 +1,21 @@
-// The schema of a tenant's database, as the ordered list of steps that made it. A released step never changes; a change
-// of the schema is a new step. Drivers keep the number of steps done in the snapshot and run the missing ones at start,
-// in one transaction.
+// The schemas of the two kinds of databases, each as the ordered list of steps that make it. A released step never
+// changes; a change of the schema is a new step. Stores keep the number of steps done in the snapshot, and run the
+// missing ones at start in one transaction.
 import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
-import { type LoggedStatement, openState, type State } from '../state.ts';
-import { firstSteps } from './first-steps.ts';
+import type { State } from '../state.ts';
+import { tenantSchema } from './tenant-schema.ts';
 
 export interface Migration {
   readonly name: string;
   readonly statements: readonly string[];
 }
 
-export const tenantMigrations: readonly Migration[] = [
-  ...firstSteps,
-  {
-    name: 'keys that give way by their age, deleted rings listed',
-    statements: [
-      // Whole seconds.
-      `ALTER TABLE rings ADD COLUMN rotate_after INTEGER`,
-      `CREATE INDEX rings_listed_deleted ON rings (service, seq) WHERE deleted_at IS NOT NULL`,
-    ],
-  },
-  {
-    name: 'when and by whom keys were used',
-    statements: [
-      // The latest use of each kind: 'e'ncrypt, 'd'ecrypt.
-      `CREATE TABLE key_uses (
-        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
-        kind TEXT NOT NULL,
-        used_at INTEGER NOT NULL,
-        used_by TEXT NOT NULL,
-        PRIMARY KEY (key_seq, kind)
-      ) WITHOUT ROWID`,
-      // By days since 1970, UTC. A day takes the row of the one that was a hundred days before.
-      `CREATE TABLE key_days (
-        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
-        slot INTEGER NOT NULL,
-        day INTEGER NOT NULL,
-        encrypts INTEGER NOT NULL,
-        decrypts INTEGER NOT NULL,
-        PRIMARY KEY (key_seq, slot)
-      ) WITHOUT ROWID`,
-      // Of a database with keys in it nobody has counted yet since when.
-      `INSERT INTO counts (name, n) SELECT 'uses_since', 0 WHERE NOT EXISTS (SELECT 1 FROM ring_keys)`,
-    ],
-  },
-  {
-    name: 'second factors',
-    statements: [
-      `CREATE TABLE second_factors (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-        name TEXT NOT NULL,
-        kind TEXT NOT NULL CHECK (kind IN ('totp', 'passkey')),
-        data TEXT NOT NULL,
-        credential_id TEXT UNIQUE,
-        pending INTEGER NOT NULL,
-        created_at INTEGER NOT NULL,
-        used_at INTEGER
-      )`,
-      `CREATE INDEX second_factors_by_user ON second_factors (user_id, seq)`,
-      `CREATE TABLE recovery_codes (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
-        code_hash TEXT NOT NULL,
-        UNIQUE (user_id, code_hash)
-      )`,
-      // Those that were used, each until it is good for nothing anyhow.
-      `CREATE TABLE passkey_challenges (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        challenge TEXT NOT NULL UNIQUE,
-        expires_at INTEGER NOT NULL
-      )`,
-      `CREATE INDEX passkey_challenges_by_expiry ON passkey_challenges (expires_at)`,
-    ],
-  },
-  {
-    name: 'logins by OpenID Connect',
-    statements: [
-      // One row at most.
-      `CREATE TABLE oidc_providers (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        settings TEXT NOT NULL,
-        changed_at INTEGER NOT NULL
-      )`,
-      // Who a user is at the provider, and the flags that its claims gave at the last login.
-      `CREATE TABLE oidc_users (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        user_id TEXT NOT NULL UNIQUE REFERENCES users (id) ON DELETE CASCADE,
-        issuer TEXT NOT NULL,
-        subject TEXT NOT NULL,
-        granted TEXT NOT NULL,
-        UNIQUE (issuer, subject)
-      )`,
-    ],
-  },
-  {
-    name: 'sessions that an identity provider opened',
-    statements: [`ALTER TABLE sessions ADD COLUMN by_provider INTEGER NOT NULL DEFAULT 0`],
-  },
-  {
-    name: 'rings whose keys the appliance holds',
-    statements: [
-      `CREATE TABLE transit_rings (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        name TEXT NOT NULL,
-        display_name TEXT NOT NULL,
-        type TEXT NOT NULL,
-        derived INTEGER NOT NULL,
-        latest_version INTEGER NOT NULL,
-        min_decryption INTEGER NOT NULL,
-        min_encryption INTEGER NOT NULL,
-        deletion_allowed INTEGER NOT NULL,
-        rotate_after INTEGER,
-        created_at INTEGER NOT NULL,
-        updated_at INTEGER NOT NULL,
-        deleted_at INTEGER
-      )`,
-      `CREATE UNIQUE INDEX transit_rings_by_name ON transit_rings (name) WHERE deleted_at IS NULL`,
-      `CREATE INDEX transit_rings_listed ON transit_rings (seq) WHERE deleted_at IS NULL`,
-      `CREATE INDEX transit_rings_deleted ON transit_rings (deleted_at) WHERE deleted_at IS NOT NULL`,
-      // `epoch` counts the tenant keys: under which one `sealed` is.
-      `CREATE TABLE transit_keys (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        id TEXT NOT NULL UNIQUE,
-        ring_id TEXT NOT NULL REFERENCES transit_rings (id) ON DELETE CASCADE,
-        version INTEGER NOT NULL,
-        epoch INTEGER NOT NULL,
-        sealed TEXT NOT NULL,
-        public_key TEXT NOT NULL,
-        message_count INTEGER NOT NULL,
-        created_at INTEGER NOT NULL,
-        UNIQUE (ring_id, version)
-      )`,
-      `CREATE INDEX transit_keys_by_epoch ON transit_keys (epoch)`,
-    ],
-  },
-  {
-    name: 'rings whose files open without the appliance',
-    statements: [`ALTER TABLE rings ADD COLUMN offline_decrypt INTEGER NOT NULL DEFAULT 0`],
-  },
-  {
-    name: 'key pairs for Tang clients',
-    statements: [
-      // `thumbprint` is of the key that signs, `exchange` of the other one; `epoch` as above.
-      `CREATE TABLE tang_pairs (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        thumbprint TEXT NOT NULL UNIQUE,
-        thumbprint_s1 TEXT NOT NULL,
-        exchange TEXT NOT NULL,
-        exchange_s1 TEXT NOT NULL,
-        epoch INTEGER NOT NULL,
-        sealed TEXT NOT NULL,
-        created_at INTEGER NOT NULL,
-        rotated_at INTEGER,
-        recoveries INTEGER NOT NULL,
-        recovered_at INTEGER
-      )`,
-    ],
-  },
-  {
-    name: 'rings that change their key pair',
-    statements: [
-      // The pairs of a ring are counted from 0: which one the ring has now, and which one a key is wrapped to.
-      `ALTER TABLE rings ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
-      `ALTER TABLE ring_keys ADD COLUMN pair INTEGER NOT NULL DEFAULT 0`,
-      `ALTER TABLE ring_keys ADD COLUMN kem TEXT NOT NULL DEFAULT 'x25519'`,
-      // Those before, to which keys of the ring are wrapped.
-      `CREATE TABLE ring_pairs (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        ring_id TEXT NOT NULL REFERENCES rings (id) ON DELETE CASCADE,
-        pair INTEGER NOT NULL,
-        kem TEXT NOT NULL,
-        public_key TEXT NOT NULL,
-        UNIQUE (ring_id, pair)
-      )`,
-    ],
-  },
-  {
-    name: 'keys that are wrapped anew',
-    statements: [
-      // How many rows it has in the table below: how it was wrapped before, of which none is ever dropped.
-      `ALTER TABLE ring_keys ADD COLUMN rewraps INTEGER NOT NULL DEFAULT 0`,
-      `CREATE TABLE earlier_wrappings (
-        seq INTEGER PRIMARY KEY AUTOINCREMENT,
-        key_seq INTEGER NOT NULL REFERENCES ring_keys (seq) ON DELETE CASCADE,
-        kem TEXT NOT NULL,
-        pair INTEGER NOT NULL,
-        wrapped TEXT NOT NULL,
-        iv TEXT NOT NULL,
-        replaced_at INTEGER NOT NULL
-      )`,
-      `CREATE INDEX earlier_wrappings_by_key ON earlier_wrappings (key_seq, seq)`,
-    ],
-  },
-];
+export const tenantMigrations: readonly Migration[] = [{ name: 'the tables of 0.1.0', statements: tenantSchema }];
 
 export const systemMigrations: readonly Migration[] = [
   {
-    name: 'tenants',
+    name: 'the tables of 0.1.0',
     statements: [
       // `dir` is the random name of the tenant's directory: no name or id of a tenant is on disk in clear.
       `CREATE TABLE tenants (
@@ -210,23 +25,17 @@ export const systemMigrations: readonly Migration[] = [
         dir TEXT NOT NULL UNIQUE,
         hosts TEXT NOT NULL,
         limits TEXT NOT NULL,
+        -- Names of flags: users who have one of them need a second factor.
+        second_factor_for TEXT NOT NULL DEFAULT '[]',
+        -- Who may hold the keys of rings to come.
+        custody TEXT NOT NULL DEFAULT 'any',
         created_at INTEGER NOT NULL,
         updated_at INTEGER NOT NULL,
         deleted_at INTEGER
       )`,
       `CREATE UNIQUE INDEX tenants_by_name ON tenants (name) WHERE deleted_at IS NULL`,
-    ],
-  },
-  {
-    name: 'settings',
-    statements: [
       `CREATE TABLE settings (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, value TEXT NOT NULL)`,
-    ],
-  },
-  {
-    name: 'marks',
-    statements: [
-      // How far each tenant's store was; `dir` as in `tenants`.
+      // The mark of each tenant's store; `dir` as in `tenants`.
       `CREATE TABLE marks (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         dir TEXT NOT NULL UNIQUE,
@@ -236,23 +45,9 @@ export const systemMigrations: readonly Migration[] = [
       )`,
     ],
   },
-  {
-    name: 'whose logins need a second factor',
-    statements: [
-      // Names of flags: users who have one of them.
-      `ALTER TABLE tenants ADD COLUMN second_factor_for TEXT NOT NULL DEFAULT '[]'`,
-    ],
-  },
-  {
-    name: 'who may hold the keys of a tenant',
-    statements: [
-      // Of rings to come.
-      `ALTER TABLE tenants ADD COLUMN custody TEXT NOT NULL DEFAULT 'any'`,
-    ],
-  },
 ];
 
-/** Refuses a database that a newer program made; `where` names it. */
+/** Refuses a database made by a newer program; `where` names it. */
 export function refuseNewer(version: number, migrations: readonly Migration[], where: string): void {
   if (version <= migrations.length) return;
   throw new KmsError(
@@ -262,7 +57,9 @@ export function refuseNewer(version: number, migrations: readonly Migration[], w
   );
 }
 
-/** Runs the missing steps, and answers what they wrote, valid until the next transaction; undefined without any. */
+/**
+ * Runs the missing steps and returns what they wrote, valid until the next transaction; undefined if none is missing.
+ */
 export function migrate<T extends object>(
   state: State,
   session: Session<T>,
@@ -270,65 +67,9 @@ export function migrate<T extends object>(
 ): Written | undefined {
   const done = state.schemaVersion;
   if (done >= migrations.length) return undefined;
-  const texts = textsFrom(done, migrations);
-  const image = state.isBlank ? blankAfter(texts) : undefined;
-  if (image) {
-    state.become(image);
-    // One for each text, as a session has it: the log numbers them.
-    const byText = new Map(
-      texts.map((text): [string, LoggedStatement] => [text, { text, logged: undefined, place: 0 }]),
-    );
-    const statements = texts.flatMap((text) => byText.get(text) ?? []);
-    return { statements, params: texts.map(() => []), records: [], counts: [] };
-  }
   session.run(() => {
-    for (const text of texts) session.write(text, []);
+    for (const { statements } of migrations.slice(done)) for (const text of statements) session.write(text, []);
+    session.write(`PRAGMA user_version = ${migrations.length}`, []);
   });
   return session.written;
-}
-
-function textsFrom(done: number, migrations: readonly Migration[]): string[] {
-  const statements = migrations.slice(done).flatMap((each) => each.statements);
-  return [...statements, `PRAGMA user_version = ${migrations.length}`];
-}
-
-/** The database that all steps make of a blank one, as SQLite's image of it. Answers the same bytes each time. */
-export async function blankImage(wasm: Uint8Array, migrations: readonly Migration[]): Promise<Uint8Array> {
-  const state = await openState(wasm);
-  try {
-    state.control('BEGIN');
-    for (const text of textsFrom(0, migrations)) state.run(state.statement(text), []);
-    state.control('COMMIT');
-    return state.image();
-  } finally {
-    state.close();
-  }
-}
-
-interface Blank {
-  readonly texts: readonly string[];
-  readonly image: Uint8Array;
-}
-
-let blanks: readonly Blank[] = [];
-
-/**
- * Offers images that `blankImage` made of the same steps. A new store, and one that is read from its first log on,
- * begins with the image: the statements that it stands for would take 20 to 40 ms. The log has them all the same.
- * Undefined for none.
- */
-export function offerBlanks(images: Readonly<Record<'tenant' | 'system', Uint8Array>> | undefined): void {
-  blanks = images
-    ? [
-        { texts: textsFrom(0, tenantMigrations), image: images.tenant },
-        { texts: textsFrom(0, systemMigrations), image: images.system },
-      ]
-    : [];
-}
-
-/** What these statements, and no others, make of a blank database; undefined where no image of it was offered. */
-export function blankAfter(texts: readonly string[]): Uint8Array | undefined {
-  const isThis = (blank: Blank): boolean =>
-    blank.texts.length === texts.length && blank.texts.every((text, at) => text === texts[at]);
-  return blanks.find(isThis)?.image;
 }

@@ -1,4 +1,5 @@
-// What OpenID Connect leaves in a tenant's database: the settings of its identity provider, and who a user is there.
+// The OpenID Connect tables of a tenant's database: the settings of its identity provider, and the users' identities
+// there.
 import type { Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
 
@@ -8,7 +9,7 @@ interface StoredProvider {
   readonly changedAt: number;
 }
 
-/** A user as the provider knows it. */
+/** A user's identity at the provider. */
 interface OidcUser {
   readonly userId: string;
   readonly issuer: string;
@@ -39,13 +40,13 @@ export function oidcTable(sql: Sql) {
   }
 
   return {
-    /** Undefined where none is set. */
+    /** Undefined if no provider is set. */
     provider(): StoredProvider | undefined {
       const row = sql.get<ProviderRow>('SELECT settings, changed_at FROM oidc_providers');
       return row && { settings: objectOf(row.settings), changedAt: row.changed_at };
     },
 
-    /** Takes the place of the one before; undefined leaves none. */
+    /** Replaces the current provider; undefined removes it. */
     setProvider(provider: StoredProvider | undefined): void {
       sql.run('DELETE FROM oidc_providers');
       if (!provider) return;
@@ -63,7 +64,7 @@ export function oidcTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** In place of what is known of that user. */
+    /** Replaces any link of that user. */
     link({ userId, issuer, subject, granted }: OidcUser): void {
       unlink(userId);
       sql.run(
@@ -75,7 +76,7 @@ export function oidcTable(sql: Sql) {
       );
     },
 
-    /** False where nothing is known of that user. */
+    /** Returns false if the user had no link. */
     unlink,
   };
 }

@@ -1,19 +1,19 @@
-// Keyset pages, of which a table reads a part in one go, and one row more, which tells whether there is a next one. And
-// slices, in which rows are gone through that are too many, or too long, for one go.
+// Keyset pages and slices. A table reads part of a page at once, and one row more, which shows whether there is a next
+// one. Slices divide work on rows that are too many, or too long, for one turn of the event loop.
 import type { Page, PageRequest, Row, Slices, Sql, SqlValue } from '../sql.ts';
 
-/** Rows, and bytes of their long columns, that are written or gone by in one go: some 10 ms. */
+/** Rows, and bytes of their long columns, to write or pass at once: some 10 ms. */
 export const sliceRows = 1000;
 const sliceBytes = 256 * 1024;
 
-/** Rows, and characters of their texts, that are read for a page in one go: some 2 ms. */
+/** Rows, and characters of their texts, to read at once for a page: some 2 ms. */
 const partRows = 128;
 const partLength = 32 * 1024;
 
 /**
- * The part of a page that `text` reads, each row as `answer` makes it; the last two parameters of `text`, the place to
- * start after and a limit, are added here. It has fewer items than were asked for where those would take long to read:
- * the next part goes on.
+ * Reads part of a page with `text`, each row mapped by `answer`. The last two parameters of `text`, the position to
+ * start after and a limit, are added here. If the requested items would take long to read, the part has fewer, and the
+ * next part continues.
  */
 export function readPart<R extends Row & { seq: number }, T>(
   sql: Sql,
@@ -26,7 +26,7 @@ export function readPart<R extends Row & { seq: number }, T>(
   let count = 0;
   let length = 0;
   let isFull = false;
-  // The row after those of the part tells that there is a next one.
+  // The row after the part shows that there is a next one.
   const isNext = (row: R): boolean => {
     isFull = count === most || length >= partLength;
     if (isFull) return true;
@@ -41,7 +41,7 @@ export function readPart<R extends Row & { seq: number }, T>(
   return last ? { items, next: last.seq } : { items };
 }
 
-/** Of a row's texts, in characters. */
+/** Length of a row's texts, in characters. */
 function lengthOf(row: Row): number {
   let length = 0;
   for (const name in row) {
@@ -51,17 +51,17 @@ function lengthOf(row: Row): number {
   return length;
 }
 
-/** Where a slice ends: the place of its last row. */
+/** A row as a slice sees it: its position. */
 interface SliceRow extends Row {
   place: number;
-  /** Bytes of what is long in the row. */
+  /** Bytes of the row's long columns. */
   bytes: number;
 }
 
 /**
- * Calls `work` with one slice after the other until it answers true, yields between two, and answers whether it did.
- * `text` reads `place` and `bytes` of the rows in order; its last two parameters, the place to start after and a limit,
- * are added here. `work` gets the places before the first row and of the last one.
+ * Calls `work` with one slice after the other until it returns true, yields in between, and returns whether it did.
+ * `text` reads `place` and `bytes` of the rows in order; its last two parameters, the position to start after and a
+ * limit, are added here. `work` gets the position before the first row and that of the last one.
  */
 export function* inSlices(
   sql: Sql,
@@ -77,7 +77,7 @@ export function* inSlices(
   }
 }
 
-/** The place of the last row of the slice after `after`; undefined when no row is left. */
+/** The position of the last row of the slice after `after`; undefined if no row is left. */
 export function endOfSlice(
   sql: Sql,
   text: string,

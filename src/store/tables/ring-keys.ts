@@ -1,5 +1,5 @@
-// The keys of the rings, wrapped to their ring's public key. A ring keeps every key that it ever had, and a key every
-// way in which it was wrapped: that a later one opens nobody here can check.
+// The table of ring keys, wrapped to their ring's public key. A ring keeps every key it ever had, and a key every way
+// it was wrapped: the appliance cannot check that a later wrapping opens.
 import type { Kem } from '../../model/kems.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
@@ -10,7 +10,7 @@ export interface RingKey {
   readonly id: string;
   readonly ringId: string;
   readonly algorithm: string;
-  /** How it is wrapped. */
+  /** The KEM that it is wrapped with. */
   readonly kem: Kem;
   /** The number of the ring's pair that it is wrapped to. */
   readonly pair: number;
@@ -19,19 +19,19 @@ export interface RingKey {
   /** Base64 of the HPKE base nonce. */
   readonly iv: string;
   readonly props: JsonObject;
-  /** How often it was wrapped anew. */
+  /** Number of times it was wrapped again. */
   readonly rewraps: number;
-  /** How many encrypts its row tells of; `encryptCount` knows them all. */
+  /** The number of encrypts in its row; `encryptCount` has them all. */
   readonly storedCount: number;
   readonly createdAt: number;
 }
 
 type NewRingKey = Omit<RingKey, 'seq' | 'rewraps' | 'storedCount'>;
 
-/** A way in which a key is wrapped. */
+/** One wrapping of a key. */
 type Wrapping = Pick<RingKey, 'kem' | 'pair' | 'wrapped' | 'iv'>;
 
-/** One that another took the place of. */
+/** A wrapping that another one replaced. */
 export interface EarlierWrapping extends Wrapping {
   readonly publicKey: string;
   readonly replacedAt: number;
@@ -83,7 +83,7 @@ export function ringKeyTable(sql: Sql) {
       );
     },
 
-    /** The key of that id, if it is one of that ring. */
+    /** The key of that id, if it belongs to that ring. */
     byId(ringId: string, id: string): RingKey | undefined {
       const inRing = (key: RingKey | undefined) => (key?.ringId === ringId ? key : undefined);
       const key = sql.remember('ring_keys', id, () => {
@@ -93,14 +93,14 @@ export function ringKeyTable(sql: Sql) {
       return inRing(key);
     },
 
-    /** How many encrypts it has served. */
+    /** The number of encrypts that it has served. */
     encryptCount(key: RingKey): number {
       return key.storedCount + (sql.counted(countEncrypt, key.id)?.sum ?? 0);
     },
 
     countEncrypt: (id: string): void => sql.count(countEncrypt, id),
 
-    /** The oldest first, each as `answer` makes it of the key and the public key that it is wrapped to. */
+    /** Oldest first, each key mapped by `answer` together with the public key that it is wrapped to. */
     list: <T>(ringId: string, page: PageRequest, answer: (key: RingKey, publicKey: string) => T): Page<T> =>
       readPart(
         sql,
@@ -113,15 +113,15 @@ export function ringKeyTable(sql: Sql) {
         ringId,
       ),
 
-    /** Wraps it so from now on; how it was wrapped until now is kept. */
+    /** Replaces the key's wrapping; the current one is kept as earlier. */
     rewrap(key: RingKey, next: Wrapping, now: number): void {
       keepPresent(sql, key, now);
       sql.run(`UPDATE ring_keys SET ${wrappedSo}, rewraps = rewraps + 1 WHERE seq = ?`, ...valuesOf(next), key.seq);
     },
 
     /**
-     * Wraps it again as it was before. That changes places with how it is wrapped now; but the first stays where it is,
-     * since it is known by that, so there may be one row more than times it was wrapped anew, and never two.
+     * Restores an earlier wrapping and keeps the current one as earlier. The first wrapping identifies the key and is
+     * never removed, so there can be one row more than `rewraps`, never two.
      */
     putBack(key: RingKey, earlier: Wrapping, now: number): void {
       keepPresent(sql, key, now);
@@ -135,7 +135,7 @@ export function ringKeyTable(sql: Sql) {
       sql.run(`UPDATE ring_keys SET ${wrappedSo} WHERE seq = ?`, ...valuesOf(earlier), key.seq);
     },
 
-    /** How it was wrapped before, the oldest first: that one the appliance made itself. */
+    /** The earlier wrappings, oldest first; the first is the appliance's own. */
     earlierWrappings({ seq, ringId }: RingKey): EarlierWrapping[] {
       const rows = sql.all<EarlierRow>(
         `SELECT e.*, coalesce(p.public_key, r.public_key) AS public_key FROM earlier_wrappings e
@@ -146,7 +146,7 @@ export function ringKeyTable(sql: Sql) {
         seq,
       );
       return rows.map(({ kem, pair, wrapped, iv, public_key: publicKey, replaced_at: replacedAt }) => ({
-        // Cast: nothing else was ever written.
+        // Cast: only KEM names are ever written.
         kem: kem as Kem,
         pair,
         wrapped,
@@ -156,11 +156,11 @@ export function ringKeyTable(sql: Sql) {
       }));
     },
 
-    /** Erases keys of the ring with all that is known of them, as many as go in one slice; answers how many rows. */
+    /** Erases some of the ring's keys with all their data, one slice; returns the number of rows. */
     eraseSome(ringId: string): number {
       const last = endOfSlice(
         sql,
-        // A key weighs as much as the days of its use that are kept.
+        // A key weighs as much as its stored days of use.
         `SELECT seq AS place, octet_length(props) + 10000 + 2000 * rewraps AS bytes FROM ring_keys
           WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?`,
         [ringId],
@@ -187,7 +187,7 @@ const wrappedSo = 'kem = ?, pair = ?, wrapped = ?, iv = ?';
 
 const valuesOf = ({ kem, pair, wrapped, iv }: Wrapping) => [kem, pair, wrapped, iv] as const;
 
-/** Among the earlier ones, once. */
+/** Keeps the current wrapping among the earlier ones, once. */
 function keepPresent(sql: Sql, key: RingKey, now: number): void {
   const isThere = 'SELECT seq FROM earlier_wrappings WHERE key_seq = ? AND wrapped = ?';
   if (sql.get(isThere, key.seq, key.wrapped)) return;
@@ -205,7 +205,7 @@ function fromRow(row: RingKeyRow): RingKey {
     id: row.id,
     ringId: row.ring_id,
     algorithm: row.algorithm,
-    // Cast: nothing else was ever written.
+    // Cast: only KEM names are ever written.
     kem: row.kem as Kem,
     pair: row.pair,
     wrapped: row.wrapped,

@@ -1,4 +1,4 @@
-// The rings of both services. A deleted ring stays, out of sight of the look-ups by name, until it is purged.
+// The table of the rings of both services. A deleted ring stays, hidden from look-ups by name, until it is purged.
 import type { Kem } from '../../model/kems.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
@@ -16,19 +16,19 @@ export interface Ring {
   readonly algorithm: string;
   /** The id of the key that encrypts. */
   readonly activeKey: string;
-  /** How new keys are wrapped to `publicKey`. */
+  /** The KEM that wraps new keys to `publicKey`. */
   readonly kem: Kem;
   /** Base64 SPKI DER. */
   readonly publicKey: string;
-  /** The number of the pair that `publicKey` is of, from 0. */
+  /** The number of the pair of `publicKey`, from 0. */
   readonly pair: number;
   readonly props: JsonObject;
   /** The props that new keys get. */
   readonly keyProps: JsonObject;
   readonly maxEncryptCount: number;
-  /** How long a key serves, in seconds; undefined = for ever. */
+  /** A key's time in service, in seconds; undefined = for ever. */
   readonly rotateAfter: number | undefined;
-  /** Whether files may be sealed to it so that its private key alone opens them. */
+  /** Whether files may be sealed to the ring so that its private key alone opens them. */
   readonly offlineDecrypt: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -46,7 +46,7 @@ interface RingChange {
   readonly updatedAt: number;
 }
 
-/** What an encrypt looks at. */
+/** The fields that an encrypt needs. */
 interface ActiveKey {
   readonly ringId: string;
   readonly keyId: string;
@@ -109,7 +109,7 @@ export function ringTable(sql: Sql) {
       );
     },
 
-    /** Of the ring of that lower-case name, unless deleted, what an encrypt looks at. */
+    /** The fields that an encrypt needs, of the ring of that lower-case name, unless deleted. */
     activeKeyOf: (service: RingService, name: string): ActiveKey | undefined =>
       sql.remember('rings', `${service} ${name}`, () => {
         const row = sql.get<Pick<RingRow, 'id' | 'active_key' | 'max_encrypt_count' | 'rotate_after'>>(
@@ -135,7 +135,7 @@ export function ringTable(sql: Sql) {
       return ofService(ring);
     },
 
-    /** The oldest first, without the deleted ones, each as `answer` makes it. */
+    /** Oldest first, without deleted rings, each mapped by `answer`. */
     list: <T>(service: RingService, page: PageRequest, answer: (ring: Ring) => T): Page<T> =>
       readPart(
         sql,
@@ -145,7 +145,7 @@ export function ringTable(sql: Sql) {
         service,
       ),
 
-    /** Those that were deleted after that time, the oldest first, each as `answer` makes it. */
+    /** Rings deleted after that time, oldest first, each mapped by `answer`. */
     listDeletedSince: <T>(service: RingService, time: number, page: PageRequest, answer: (ring: Ring) => T): Page<T> =>
       readPart(
         sql,
@@ -157,13 +157,13 @@ export function ringTable(sql: Sql) {
         time,
       ),
 
-    /** Of both services, without the deleted ones. */
+    /** Number of rings of both services, without deleted ones. */
     count(): number {
       const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NULL');
       return row?.n ?? 0;
     },
 
-    /** Of both services, deleted after that time: those that can be restored. */
+    /** Number of rings of both services deleted after that time, which can be restored. */
     countDeletedSince(time: number): number {
       const row = sql.get<{ n: number }>(
         'SELECT COUNT(*) AS n FROM rings WHERE deleted_at IS NOT NULL AND deleted_at > ?',
@@ -190,7 +190,7 @@ export function ringTable(sql: Sql) {
       );
     },
 
-    /** Gives the ring the public key of its next pair. Keys may be wrapped to the one before, which is kept. */
+    /** Gives the ring the public key of its next pair. The previous one is kept, since keys may be wrapped to it. */
     changePublicKey(before: Ring, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): void {
       sql.run(
         'INSERT INTO ring_pairs (ring_id, pair, kem, public_key) VALUES (?, ?, ?, ?)',
@@ -202,7 +202,7 @@ export function ringTable(sql: Sql) {
       sql.run('UPDATE rings SET kem = ?, public_key = ?, pair = pair + 1 WHERE id = ?', kem, publicKey, before.id);
     },
 
-    /** Gives it another public key in place of the one to which no key is wrapped. */
+    /** Replaces the ring's public key, to which no key is wrapped. */
     replacePublicKey(id: string, { kem, publicKey }: Pick<Ring, 'kem' | 'publicKey'>): void {
       sql.run('UPDATE rings SET kem = ?, public_key = ? WHERE id = ?', kem, publicKey, id);
     },
@@ -234,7 +234,7 @@ export function ringTable(sql: Sql) {
       return row?.id;
     },
 
-    /** Erases earlier public keys of the ring, as many as go in one slice; answers how many. */
+    /** Erases some of the ring's earlier public keys, one slice; returns how many. */
     erasePairs(id: string): number {
       return sql.run(
         `DELETE FROM ring_pairs WHERE seq IN (SELECT seq FROM ring_pairs WHERE ring_id = ? LIMIT ${pairsAtOnce})`,
@@ -242,7 +242,7 @@ export function ringTable(sql: Sql) {
       );
     },
 
-    /** Erases the ring; its keys and earlier public keys are the caller's to erase before. */
+    /** Erases the ring; the caller must erase its keys and earlier public keys first. */
     erase(id: string): void {
       sql.run('DELETE FROM rings WHERE id = ?', id);
     },
@@ -262,7 +262,7 @@ function fromRow(row: RingRow): Ring {
     displayName: row.display_name,
     algorithm: row.algorithm,
     activeKey: row.active_key,
-    // Cast: nothing else was ever written.
+    // Cast: only KEM names are ever written.
     kem: row.kem as Kem,
     publicKey: row.public_key,
     pair: row.pair,

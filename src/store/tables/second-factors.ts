@@ -1,5 +1,5 @@
-// Second factors of users: the secrets of authenticator apps, passkeys, hashes of recovery codes, and the challenges of
-// passkeys that were used. A factor that nobody has confirmed yet is pending: it counts for nothing.
+// The tables of users' second factors: secrets of authenticator apps, passkeys, hashes of recovery codes, and used
+// passkey challenges. A factor is pending, and counts for nothing, until it is confirmed.
 import type { Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, toJson } from './columns.ts';
 
@@ -7,7 +7,7 @@ export interface TotpData {
   readonly kind: 'totp';
   /** Base64url. */
   readonly secret: string;
-  /** Of the last code that was used; -1 before the first. */
+  /** Time step of the last code used; -1 before the first. */
   readonly lastStep: number;
 }
 
@@ -17,17 +17,17 @@ export interface PasskeyData {
   readonly publicKey: string;
   readonly counter: number;
   readonly transports: readonly string[];
-  /** The host that it was made for. */
+  /** The host for which it was made. */
   readonly rpId: string;
 }
 
 export interface SecondFactor {
   readonly id: string;
   readonly userId: string;
-  /** For people; empty where none was given. */
+  /** A display name; empty if none was given. */
   readonly name: string;
   readonly data: TotpData | PasskeyData;
-  /** Of a passkey: what the authenticator calls it. */
+  /** A passkey's id, given by the authenticator. */
   readonly credentialId: string | undefined;
   readonly isPending: boolean;
   readonly createdAt: number;
@@ -75,19 +75,19 @@ export function secondFactorTable(sql: Sql) {
       );
     },
 
-    /** The user's, the oldest first, without pending ones. */
+    /** The user's factors, oldest first, without pending ones. */
     of(userId: string): SecondFactor[] {
       const rows = sql.all<SecondFactorRow>(`${select} WHERE user_id = ? AND pending = 0 ORDER BY seq`, userId);
       return rows.map(fromRow);
     },
 
-    /** Whether the user has any, pending ones aside. */
+    /** Whether the user has a factor that is not pending. */
     has(userId: string): boolean {
       const text = 'SELECT 1 AS has FROM second_factors WHERE user_id = ? AND pending = 0 LIMIT 1';
       return sql.get(text, userId) !== undefined;
     },
 
-    /** A pending one too. */
+    /** Finds pending factors too. */
     byId(userId: string, id: string): SecondFactor | undefined {
       const row = sql.get<SecondFactorRow>(`${select} WHERE id = ? AND user_id = ?`, id, userId);
       return row && fromRow(row);
@@ -98,7 +98,7 @@ export function secondFactorTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** Writes down its use, which confirms a pending one. */
+    /** Records a use, which confirms a pending factor. */
     noteUse(id: string, { kind: _, ...data }: TotpData | PasskeyData, now: number): void {
       sql.run('UPDATE second_factors SET data = ?, used_at = ?, pending = 0 WHERE id = ?', toJson(data), now, id);
     },
@@ -111,10 +111,10 @@ export function secondFactorTable(sql: Sql) {
       sql.run('DELETE FROM second_factors WHERE user_id = ? AND pending = 1', userId);
     },
 
-    /** All of the user's, and the recovery codes. Answers how many factors there were. */
+    /** Erases all of the user's factors and recovery codes. Returns the number of factors. */
     eraseAllOf,
 
-    /** Puts new codes in the place of those that there are; none = just takes them away. */
+    /** Replaces all recovery codes; an empty list only removes them. */
     replaceRecoveryCodes(userId: string, hashes: readonly string[]): void {
       sql.run('DELETE FROM recovery_codes WHERE user_id = ?', userId);
       for (const hash of hashes) {
@@ -132,14 +132,12 @@ export function secondFactorTable(sql: Sql) {
       return sql.get(text, userId, hash) !== undefined;
     },
 
-    /** Takes the code away; false where the user has no such code. */
+    /** Removes the code; returns false if the user has no such code. */
     useRecoveryCode(userId: string, hash: string): boolean {
       return sql.run('DELETE FROM recovery_codes WHERE user_id = ? AND code_hash = ?', userId, hash) === 1;
     },
 
-    /**
-     * Remembers that the challenge was used until it is good for nothing anyhow; false where it was used before.
-     */
+    /** Marks the challenge used until it expires. Returns false if it already was. */
     useChallenge(challenge: string, expiresAt: number, now: number): boolean {
       sql.run('DELETE FROM passkey_challenges WHERE expires_at <= ?', now);
       const known = sql.get('SELECT 1 AS used FROM passkey_challenges WHERE challenge = ?', challenge);

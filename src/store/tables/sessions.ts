@@ -1,21 +1,21 @@
-// Sessions: what an access token stands for, found by the token's hash. A refresh ends a row and adds one with the same
-// id. Ended and expired ones stay until `purge`.
+// The table of sessions, each found by its access token's hash. A refresh ends a row and adds one with the same id.
+// Ended and expired sessions stay until they are purged.
 import type { Row, Sql } from '../sql.ts';
 
 interface Session {
   readonly tokenHash: string;
-  /** Of the login and of all its refreshes. */
+  /** The same for the login and all its refreshes. */
   readonly id: string;
   readonly userId: string;
-  /** Whether the login was by an identity provider. */
+  /** Whether an identity provider made the login. */
   readonly byProvider: boolean;
-  /** When the login was that this session and all refreshes before it go back to. */
+  /** Time of the login that this session and all its earlier refreshes go back to. */
   readonly chainStartedAt: number;
   readonly expiresAt: number;
   readonly endedAt: number | undefined;
-  /** To a minute. */
+  /** Accurate to a minute. */
   readonly usedAt: number;
-  /** Where it was used from then; undefined from the machine itself, and where an older program did not note it. */
+  /** The address of that use; undefined from the machine itself. */
   readonly address: string | undefined;
 }
 
@@ -58,7 +58,7 @@ export function sessionTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** Those of the user that are open at that time, the oldest login first. */
+    /** The user's sessions that are open at that time, the oldest login first. */
     openOf(userId: string, now: number): Session[] {
       const rows = sql.all<SessionRow>(
         `${select} WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? ORDER BY chain_started_at, seq`,
@@ -76,7 +76,7 @@ export function sessionTable(sql: Sql) {
       sql.run('UPDATE sessions SET expires_at = ? WHERE token_hash = ?', expiresAt, tokenHash);
     },
 
-    /** Ends one; false where it has ended before. */
+    /** Ends a session; returns false if it had ended before. */
     end(tokenHash: string, now: number): boolean {
       const ended = sql.run(
         'UPDATE sessions SET ended_at = ? WHERE token_hash = ? AND ended_at IS NULL',
@@ -86,7 +86,7 @@ export function sessionTable(sql: Sql) {
       return ended === 1;
     },
 
-    /** Ends the one of that id; false where the user has no such session that is open. */
+    /** Ends the session of that id; returns false if the user has no such open session. */
     endById(userId: string, id: string, now: number): boolean {
       const ended = sql.run(
         'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND expires_at > ? AND id = ?',
@@ -98,7 +98,7 @@ export function sessionTable(sql: Sql) {
       return ended > 0;
     },
 
-    /** Ends all of the user's sessions but the one with that token. */
+    /** Ends all of the user's sessions except the one with that token. */
     endAllOf(userId: string, now: number, exceptTokenHash = ''): void {
       sql.run(
         'UPDATE sessions SET ended_at = ? WHERE user_id = ? AND ended_at IS NULL AND token_hash <> ?',
@@ -126,7 +126,7 @@ export function sessionTable(sql: Sql) {
       );
     },
 
-    /** Erases what has ended or expired of the user's sessions, but for the newest `most` of all. */
+    /** Erases the user's ended and expired sessions, except for the newest `most` sessions of any kind. */
     purgeBeyond(userId: string, most: number, now: number): void {
       const row = sql.get<{ seq: number }>(
         'SELECT seq FROM sessions WHERE user_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',

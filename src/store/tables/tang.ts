@@ -1,19 +1,19 @@
-// The key pairs by which Tang clients unlock what they bound, each sealed under a key of the tenant's. The newest is
-// advertised; those before it serve until they are deleted.
+// The table of key pairs with which Tang clients unlock their bound data, each sealed under one of the tenant's keys.
+// The newest is advertised; earlier ones serve until they are deleted.
 import type { Row, Sql } from '../sql.ts';
 
 export interface TangPair {
-  /** Of the key that signs, by SHA-256: what the pair is called. */
+  /** SHA-256 thumbprint of the signing key, which names the pair. */
   readonly thumbprint: string;
-  /** The same by SHA-1, and those of the key that exchanges. */
+  /** The same by SHA-1, and both thumbprints of the exchange key. */
   readonly thumbprintS1: string;
   readonly exchange: string;
   readonly exchangeS1: string;
-  /** Of the tenant key that it is sealed under. */
+  /** Epoch of the tenant key that it is sealed under. */
   readonly epoch: number;
   readonly sealed: string;
   readonly createdAt: number;
-  /** Since when another is advertised. */
+  /** When a newer pair was first advertised. */
   readonly rotatedAt: number | undefined;
   readonly recoveries: number;
   readonly recoveredAt: number | undefined;
@@ -40,7 +40,7 @@ export function tangTable(sql: Sql) {
     return row && fromRow(row);
   };
   return {
-    /** It is advertised from now on, in place of the one before. */
+    /** Adds a pair, which is advertised from now on instead of the current one. */
     insert(pair: Omit<TangPair, 'rotatedAt' | 'recoveries' | 'recoveredAt'>): void {
       sql.run('UPDATE tang_pairs SET rotated_at = ? WHERE rotated_at IS NULL', pair.createdAt);
       sql.run(
@@ -58,14 +58,14 @@ export function tangTable(sql: Sql) {
 
     advertised: (): TangPair | undefined => one('rotated_at IS NULL'),
 
-    /** By what the key that signs is called. */
+    /** Finds a pair by a thumbprint of its signing key. */
     bySigning: (thumbprint: string): TangPair | undefined =>
       one('thumbprint = ? OR thumbprint_s1 = ?', thumbprint, thumbprint),
 
     byExchange: (thumbprint: string): TangPair | undefined =>
       one('exchange = ? OR exchange_s1 = ?', thumbprint, thumbprint),
 
-    /** The newest first. There are few: whoever makes one sees to it. */
+    /** Newest first. The caller of `insert` keeps their number small. */
     all: (): TangPair[] => sql.all<PairRow>('SELECT * FROM tang_pairs ORDER BY seq DESC').map(fromRow),
 
     noteRecovery(thumbprint: string, at: number): void {

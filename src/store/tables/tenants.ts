@@ -1,4 +1,4 @@
-// The tenants of the appliance, in its own database. A deleted tenant stays, out of sight, until it is purged.
+// The table of the appliance's tenants, in its own database. A deleted tenant stays, hidden, until it is purged.
 import type { CustodyPolicy } from '../../model/transit.ts';
 import type { Row, Sql } from '../sql.ts';
 import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
@@ -9,13 +9,13 @@ export interface TenantRecord {
   readonly name: string;
   /** The random name of its directory. */
   readonly dir: string;
-  /** Lower case, without ports; `*` answers what no other tenant lists. */
+  /** Lower case, without ports; `*` matches any host that no other tenant lists. */
   readonly hosts: readonly string[];
-  /** The most of each kind that it may have. */
+  /** Maximum number of each kind of object. */
   readonly limits: JsonObject;
-  /** Flags: users who have one of them need a second factor. */
+  /** Names of flags; users who have one of them need a second factor. */
   readonly secondFactorFor: readonly string[];
-  /** What new rings may have. */
+  /** The custody allowed for new rings. */
   readonly custody: CustodyPolicy;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -67,12 +67,12 @@ export function tenantTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** All of them, the deleted ones too. */
+    /** All tenants, deleted ones included. */
     all(): TenantRecord[] {
       return sql.all<TenantRow>('SELECT * FROM tenants ORDER BY seq').map(fromRow);
     },
 
-    /** Writes name, hosts, limits, whose logins need a second factor, custody, `updatedAt` and `deletedAt`. */
+    /** Writes name, hosts, limits, `secondFactorFor`, custody, `updatedAt` and `deletedAt`. */
     update(tenant: TenantRecord): void {
       sql.run(
         `UPDATE tenants SET name = ?, hosts = ?, limits = ?, second_factor_for = ?, custody = ?, updated_at = ?,

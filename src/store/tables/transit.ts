@@ -1,6 +1,6 @@
-// The rings whose keys the appliance holds, and their keys by version, each sealed under a key of the tenant's. Tables
-// of their own: what looks for a ring of clients finds none of these, and the other way round. A deleted ring stays,
-// out of sight of the look-ups by name, until it is purged.
+// The tables of rings whose keys the appliance holds, and of their keys by version, each sealed under one of the
+// tenant's keys. They are separate from the clients' rings, so that a look-up in one never finds the other. A deleted
+// ring stays, hidden from look-ups by name, until it is purged.
 import type { TransitType } from '../../model/transit.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { endOfSlice, readPart } from './page.ts';
@@ -12,15 +12,15 @@ export interface TransitRing {
   readonly name: string;
   readonly displayName: string;
   readonly type: TransitType;
-  /** Each message has a key of its own, derived by its context. */
+  /** Whether each message has a key of its own, derived from its context. */
   readonly derived: boolean;
   /** Versions count from 1. */
   readonly latestVersion: number;
   readonly minDecryptionVersion: number;
-  /** 0 = the latest alone. */
+  /** 0 = only the latest. */
   readonly minEncryptionVersion: number;
   readonly deletionAllowed: boolean;
-  /** How long a version serves, in seconds; undefined = for ever. */
+  /** A version's time in service, in seconds; undefined = for ever. */
   readonly rotateAfter: number | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -32,10 +32,10 @@ export interface TransitKey {
   readonly id: string;
   readonly ringId: string;
   readonly version: number;
-  /** Of the tenant key that it is sealed under. */
+  /** Epoch of the tenant key that it is sealed under. */
   readonly epoch: number;
   readonly sealed: string;
-  /** Base64; empty for what encrypts. */
+  /** Base64; empty for encryption keys. */
   readonly publicKey: string;
   readonly createdAt: number;
 }
@@ -129,7 +129,7 @@ export function transitTable(sql: Sql) {
         return row && keyFrom(row);
       }),
 
-    /** The newest first, from that version down to the other one. */
+    /** Newest first, from version `from` down to `to`. */
     keysBetween(ringId: string, from: number, to: number): TransitKey[] {
       const rows = sql.all<KeyRow>(
         'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
@@ -140,7 +140,7 @@ export function transitTable(sql: Sql) {
       return rows.map(keyFrom);
     },
 
-    /** How many messages were made under it. */
+    /** The number of messages made under the key. */
     messageCount(id: string): number {
       const all = (row: { n: number } | undefined): number => (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
       const stored = sql.remember('transit_keys', id, () =>
@@ -151,7 +151,7 @@ export function transitTable(sql: Sql) {
 
     countMessage: (id: string): void => sql.count(countMessage, id),
 
-    /** The oldest first: those that are there, or those that were deleted after that time. */
+    /** Oldest first: the rings that are not deleted, or those deleted after the given time. */
     list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (ring: TransitRing) => T): Page<T> =>
       deletedSince === undefined
         ? readPart(
@@ -199,7 +199,7 @@ export function transitTable(sql: Sql) {
       sql.run('UPDATE transit_rings SET deleted_at = ? WHERE id = ?', deletedAt ?? null, id);
     },
 
-    /** Some keys that are sealed under an older tenant key than that. */
+    /** Some keys that are sealed under tenant keys older than `epoch`. */
     keysBefore(epoch: number, most: number): (TransitKey & { readonly type: TransitType })[] {
       const rows = sql.all<KeyRow & { type: TransitType }>(
         `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
@@ -222,7 +222,7 @@ export function transitTable(sql: Sql) {
       return row?.id;
     },
 
-    /** Erases keys of the ring, as many as go in one slice; answers how many. */
+    /** Erases some of the ring's keys, one slice; returns how many. */
     eraseSome(ringId: string): number {
       const last = endOfSlice(
         sql,
@@ -234,7 +234,7 @@ export function transitTable(sql: Sql) {
       return sql.run('DELETE FROM transit_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
     },
 
-    /** Erases the ring; its keys are the caller's to erase before. */
+    /** Erases the ring; the caller must erase its keys first. */
     erase(id: string): void {
       sql.run('DELETE FROM transit_rings WHERE id = ?', id);
     },

@@ -1,5 +1,5 @@
-// The one-time tokens of users, by their hashes: at most one invite and one reset each. One that is used or replaced is
-// gone.
+// The table of users' one-time tokens, by their hashes: at most one invite and one reset each. A used or replaced token
+// is deleted.
 import type { Row, Sql } from '../sql.ts';
 
 type UserTokenKind = 'invite' | 'reset';
@@ -24,7 +24,7 @@ export function userTokenTable(sql: Sql) {
   }
 
   return {
-    /** Adds a token in place of the one of that user and kind. */
+    /** Replaces the token of the same user and kind. */
     replace(token: UserToken): void {
       erase(token.userId, token.kind);
       sql.run(

@@ -1,5 +1,5 @@
-// Users. Their names and addresses are unique and found without regard to case. A record holds no password material:
-// the hash is asked for by itself.
+// The table of users. Names and e-mail addresses are unique and found without regard to case. A record holds no
+// password material: the hash is read separately.
 import { sameDomain } from '../../model/hosts.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
@@ -13,7 +13,7 @@ export interface User {
   readonly firstName: string;
   readonly lastName: string;
   readonly displayName: string;
-  /** JSON text of the flags as they were given: compiled flags are kept by it. */
+  /** JSON text of the flags as given; also the cache key of compiled flags. */
   readonly flagsText: string;
   readonly props: JsonObject;
   /** Ids of the API keys that the user owns, oldest first. */
@@ -22,23 +22,23 @@ export interface User {
   readonly hasPassword: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Undefined before the first time. */
+  /** Undefined before the first login. */
   readonly lastLoginAt: number | undefined;
 }
 
 interface NewUser extends Omit<User, 'seq' | 'keys' | 'hasPassword' | 'lastLoginAt'> {
-  /** Undefined for a user who is invited. */
+  /** Undefined for an invited user. */
   readonly passwordHash: string | undefined;
 }
 
 type UserChange = Pick<User, 'email' | 'firstName' | 'lastName' | 'displayName' | 'flagsText' | 'props' | 'updatedAt'>;
 
-/** UTF-16 units; longer than any name. Composing takes time that grows with the square of what combines. */
+/** UTF-16 units; longer than any name. Composing takes time quadratic in the number of combining characters. */
 const longestCompared = 1024;
 
 /**
- * The form in which user names and e-mail addresses are compared: no case, and one form of a domain behind an @. A text
- * longer than any name stands for itself.
+ * The form in which user names and e-mail addresses are compared: case-insensitive, with one form of the domain after
+ * an @. A text longer than any name is its own key.
  */
 export function nameKey(name: string): string {
   if (name.length > longestCompared) return name;
@@ -110,13 +110,13 @@ export function userTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** The flags of the user behind an access token; undefined where there is no such user. */
+    /** The flags of the user behind an access token; undefined if there is no such user. */
     flagsText(id: string): string | undefined {
       const row = sql.get<{ flags: string }>('SELECT flags FROM users WHERE id = ?', id);
       return row?.flags;
     },
 
-    /** The same without those that the claims of an identity provider gave. */
+    /** The same without flags from an identity provider's claims. */
     ownFlagsText(id: string): string | undefined {
       const row = sql.get<{ flags: string; granted: string | null }>(
         'SELECT flags, (SELECT granted FROM oidc_users WHERE user_id = users.id) AS granted FROM users WHERE id = ?',
@@ -128,7 +128,7 @@ export function userTable(sql: Sql) {
       return toJson(Object.fromEntries(own));
     },
 
-    /** The stored hash; undefined where there is no such user or no password yet. */
+    /** The stored hash; undefined if there is no such user or no password yet. */
     passwordHash(id: string): string | undefined {
       const row = sql.get<{ password_hash: string | null }>('SELECT password_hash FROM users WHERE id = ?', id);
       return row?.password_hash ?? undefined;
@@ -158,7 +158,7 @@ export function userTable(sql: Sql) {
       sql.run('UPDATE users SET last_login_at = ? WHERE id = ?', now, id);
     },
 
-    /** Whether a user who can log in here holds `*`, which no identity provider gave. */
+    /** Whether a user with a password holds `*` other than from an identity provider. */
     hasHolder(): boolean {
       const text = `SELECT 1 AS held FROM users WHERE ${holdsAll} AND password_hash IS NOT NULL AND NOT EXISTS
         (SELECT 1 FROM oidc_users o WHERE o.user_id = users.id AND instr(o.granted, '"*"') > 0) LIMIT 1`;
@@ -166,7 +166,7 @@ export function userTable(sql: Sql) {
     },
 
     /**
-     * Erases the user, with one-time tokens and second factors; what else belongs to it is the caller's to end before.
+     * Erases the user with one-time tokens and second factors; the caller must end everything else of the user first.
      */
     erase(id: string): void {
       for (const table of ofUser) sql.run(table, id);
@@ -178,18 +178,18 @@ export function userTable(sql: Sql) {
       return row?.n ?? 0;
     },
 
-    /** Whether there is one. */
+    /** Whether there is any user. */
     any(): boolean {
       return sql.get('SELECT 1 FROM users LIMIT 1') !== undefined;
     },
 
-    /** How many were ever made, those that were deleted since too. */
+    /** The number of users ever made, deleted ones included. */
     everMade(): number {
       const row = sql.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'users'");
       return row?.seq ?? 0;
     },
 
-    /** The oldest first, each as `answer` makes it. */
+    /** Oldest first, each mapped by `answer`. */
     list: <T>(page: PageRequest, answer: (user: User) => T): Page<T> =>
       readPart(sql, page, (row: UserRow) => answer(fromRow(row)), `${select} WHERE seq > ? ORDER BY seq LIMIT ?`),
   };

@@ -1,26 +1,25 @@
-// What is counted while the appliance serves. Requests by tenant: how many of each action, verdict and status, and how
-// long they took. Of stores what the writing of their files takes: groups of transactions, fsyncs, checkpoints. Of a
-// request nothing is kept, and none costs more than a few additions; what is asked for once a scrape is read out of the
-// numbers then.
+// Counters while the appliance serves: requests by tenant, action, verdict and status, with their durations; and for
+// stores the work of writing files: transaction groups, fsyncs, checkpoints. Nothing of a single request is kept, and
+// none costs more than a few additions; the rest is computed at a scrape.
 import type { Meter } from '../../http/appliance-port.ts';
 import type { Served } from '../../http/respond.ts';
 import type { Commit } from '../../store/commit-log.ts';
 import type { StoreEvent } from '../../store/port.ts';
 import type { TurnMeter } from '../../store/shared/log-turns.ts';
 
-/** Upper ends of the buckets, ascending; one more stands for all that is greater. */
+/** Upper bounds of the buckets, ascending; one more bucket takes all greater values. */
 type Bounds = readonly number[];
 
-/** Seconds, from half a millisecond, which an encrypt takes, to ten seconds. */
+/** In seconds, from half a millisecond, the time of an encrypt, to ten seconds. */
 const requestSeconds: Bounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** Seconds of a write to a disk. */
+/** Seconds of a disk write. */
 const diskSeconds: Bounds = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5];
 const checkpointSeconds: Bounds = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const groupSizes: Bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
 export class Buckets {
   readonly bounds: Bounds;
-  /** How many fell into each bucket, those of the smaller ones not counted again. */
+  /** Number of values in each bucket, not cumulative. */
   readonly counts: Float64Array;
   sum = 0;
 
@@ -38,11 +37,11 @@ export class Buckets {
   }
 }
 
-/** `none` where nobody was asked: the endpoint is public, or the request was refused before. */
+/** `none` if nothing was authorized: the endpoint is public, or the request was refused before. */
 const verdicts = ['none', 'granted', 'denied'] as const;
 type Verdict = (typeof verdicts)[number];
 
-/** Keyrings that are counted by name; those beyond are counted as one, under a name that no keyring has. */
+/** Keyrings counted by name; all others are counted together, under a name that no keyring can have. */
 export const mostRings = 500;
 export const otherRings = '_other';
 
@@ -58,9 +57,9 @@ const none: ReadonlyMap<string, never> = new Map<string, never>();
 export class RequestCounts implements Meter {
   /** By tenant, then by action. */
   readonly #tenants = new Map<string, Map<string, ActionCounts>>();
-  /** Encrypts by tenant, then by keyring; undefined where they are not to be counted. */
+  /** Encrypts by tenant, then by keyring; undefined if they are not counted. */
   readonly #rings: Map<string, Map<string, number>> | undefined;
-  /** Logins under names that nobody has, by tenant. */
+  /** Logins under unknown names, by tenant. */
   readonly #byNobody = new Map<string, number>();
 
   constructor(countRings: boolean) {
@@ -92,7 +91,7 @@ export class RequestCounts implements Meter {
     return [...(this.#tenants.get(tenant) ?? none)].map(([action, { seconds }]) => [action, seconds]);
   }
 
-  /** Of the actions that do several things at once. */
+  /** Counts of the actions that do several things in one request. */
   items(tenant: string): [action: string, items: ItemCount][] {
     return [...(this.#tenants.get(tenant) ?? none)].flatMap(([action, { items }]) => (items ? [[action, items]] : []));
   }
@@ -101,12 +100,12 @@ export class RequestCounts implements Meter {
     return this.#byNobody.get(tenant) ?? 0;
   }
 
-  /** Undefined where they are not counted. */
+  /** Undefined if they are not counted. */
   encryptsByRing(tenant: string): ReadonlyMap<string, number> | undefined {
     return this.#rings && (this.#rings.get(tenant) ?? none);
   }
 
-  /** Several routes may have one action. */
+  /** Several routes may share one action. */
   #countsOf(tenant: string, action: string): ActionCounts {
     const actions = this.#tenants.get(tenant) ?? new Map<string, ActionCounts>();
     this.#tenants.set(tenant, actions);
@@ -124,7 +123,7 @@ interface ItemCount {
 class ActionCounts {
   readonly seconds = new Buckets(requestSeconds);
   items: ItemCount | undefined = undefined;
-  /** By status and verdict in one number. */
+  /** Counts by status and verdict, combined into one number. */
   readonly #answers = new Map<number, number>();
 
   add(status: number, granted: boolean | undefined, milliseconds: number): void {
@@ -167,7 +166,7 @@ export class StoreCounts {
   checkpoints = 0;
   failedCheckpoints = 0;
   failedWrites = 0;
-  /** Of a store that several nodes share; undefined where nobody takes turns. */
+  /** For a store shared by several nodes; undefined if there are no turns. */
   turns: TurnCounts | undefined;
 
   commit({ transactions, ms, syncMs }: Commit): void {
@@ -181,7 +180,7 @@ export class StoreCounts {
     return this.turns;
   }
 
-  /** Times one. */
+  /** Runs and times a checkpoint. */
   async checkpoint<R>(run: () => Promise<R>): Promise<R> {
     const started = performance.now();
     const result = await run();
@@ -196,7 +195,7 @@ export class StoreCounts {
   }
 }
 
-/** The turns of a shared store on this node. */
+/** Turns of a shared store on this node. */
 export class TurnCounts implements TurnMeter {
   readonly waitSeconds = new Buckets(requestSeconds);
   rows = 0;

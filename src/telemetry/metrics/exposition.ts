@@ -1,5 +1,5 @@
-// The text for Prometheus out of plain numbers. A registry is made for one answer and thrown away, so that nothing of
-// one tenant can get into the answer for another.
+// The Prometheus text format from plain numbers. A registry is made for each answer and then dropped, so that one
+// tenant's numbers cannot get into another's answer.
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Buckets } from './counts.ts';
 
@@ -57,7 +57,7 @@ function histogramLines(name: string, labels: Labels, { bounds, counts, sum }: B
   ];
 }
 
-/** A histogram whose values were counted elsewhere. */
+/** A histogram of values counted elsewhere. */
 class CountedHistogram extends Histogram {
   readonly #name: string;
   readonly #help: string;
@@ -70,7 +70,7 @@ class CountedHistogram extends Histogram {
     this.#lines = lines;
   }
 
-  /** What the registry asks a histogram for when it makes text. */
+  /** Called by the registry to write a histogram as text. */
   async getForPromString(): Promise<object> {
     return { name: this.#name, help: this.#help, type: 'histogram', values: this.#lines };
   }

@@ -1,5 +1,5 @@
-// The appliance's metrics while it is open: what it counts, and the text in which one tenant is told of them, together
-// with the numbers of the process that all of them share.
+// The metrics of an open appliance: its counters, and the text that one tenant gets, together with the numbers of the
+// process, which all tenants share.
 
 import type { CopiesStatus } from '../../backup/service.ts';
 import type { Meter } from '../../http/appliance-port.ts';
@@ -13,26 +13,26 @@ import { RequestCounts, StoreCounts, type TurnCounts } from './counts.ts';
 import type { Exposition } from './exposition.ts';
 
 export interface MetricsSettings {
-  /** Counts encrypts by keyring too; their names can then be read by whoever reads metrics. */
+  /** Also counts encrypts by keyring, which shows keyring names to anyone who reads metrics. */
   readonly rings?: boolean | undefined;
 }
 
-/** What is looked up when metrics are asked for. */
+/** Values looked up at a scrape. */
 interface MetricsView {
-  /** Of the tenant's store. */
+  /** Status of the tenant's store. */
   readonly store: StoreStatus;
   readonly copies: CopiesStatus;
   readonly streams: readonly StreamStatus[];
   readonly retention: RetentionStatus | undefined;
   readonly space: SpaceStatus | undefined;
-  /** How many nodes are there, where several share the appliance. */
+  /** Number of nodes, if several share the appliance. */
   readonly nodes: number | undefined;
 }
 
 export class Metrics {
   readonly #requests: RequestCounts;
   readonly #stores = new Map<string, StoreCounts>();
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly #openedAt: number;
 
   constructor(openedAt: number, { rings = false }: MetricsSettings = {}) {
@@ -51,9 +51,9 @@ export class Metrics {
     return counts;
   }
 
-  /** `dir` is where the tenant's store is. */
+  /** `dir` is the directory of the tenant's store. */
   async text(tenant: string, dir: string, view: MetricsView): Promise<string> {
-    // Loaded when it is asked for: an appliance that nobody watches does without.
+    // Loaded on demand: an appliance without monitoring does not need them.
     const [{ Exposition }, { processNumbers }] = await Promise.all([
       import('./exposition.ts'),
       import('./process-metrics.ts'),
@@ -202,7 +202,7 @@ function turnNumbers(out: Exposition, { waitSeconds, rows, losses, branches }: T
   count('kms_lost_branches_total', 'Times that the log did not go on where this node was.', branches);
 }
 
-/** Targets by their numbers, as `kms status` lists them: their addresses stand in no label. */
+/** Targets are numbered as in `kms status`: addresses must not appear in labels. */
 function streamNumbers(out: Exposition, streams: readonly StreamStatus[]): void {
   const labels = ({ kind }: StreamStatus, at: number) => ({ target: String(at + 1), kind });
   out.gauge(

@@ -1,6 +1,6 @@
-// The numbers of the process, `process_*` and `nodejs_*`, under the names that Prometheus clients give them. They are
-// read when they are asked for, since a timer that measures the event loop, or a watcher of garbage collections, would
-// cost something all the time.
+// Numbers of the process, `process_*` and `nodejs_*`, under the usual names of Prometheus clients. They are read at a
+// scrape, since a timer for the event loop's lag, or an observer of garbage collections, would cost something all the
+// time.
 import { readdir, readFile } from 'node:fs/promises';
 import { performance } from 'node:perf_hooks';
 import { setImmediate } from 'node:timers/promises';
@@ -44,16 +44,16 @@ export async function processNumbers(out: Exposition): Promise<void> {
   out.gauge('nodejs_version_info', 'The runtime.', ['version'], [{ labels: { version: process.version }, value: 1 }]);
 }
 
-/** Nothing where the system has no /proc. */
+/** Omitted if the system has no /proc. */
 function resident(out: Exposition): void {
   try {
     gauge(out, 'process_resident_memory_bytes', 'Memory of the process, in bytes.', process.memoryUsage.rss());
   } catch {
-    // The number is missing then.
+    // No /proc: the number is omitted.
   }
 }
 
-/** Nothing where the system has no /proc. */
+/** Omitted if the system has no /proc. */
 async function descriptors(out: Exposition): Promise<void> {
   try {
     const open = await readdir('/proc/self/fd');
@@ -61,7 +61,7 @@ async function descriptors(out: Exposition): Promise<void> {
     gauge(out, 'process_open_fds', 'Open file descriptors.', open.length);
     if (most !== undefined) gauge(out, 'process_max_fds', 'How many may be open.', Number(most));
   } catch {
-    // The numbers are missing then.
+    // No /proc: the numbers are omitted.
   }
 }
 

@@ -1,6 +1,6 @@
-// A directory of JSON Lines: below it a directory for each tenant, in that a file for each day (UTC, of the writing),
-// and further ones for days that fill one. Every batch is synced before it counts. After a crash a line that was not
-// written whole is cut off, and what had arrived is told by the files themselves, so that nothing stands there twice.
+// A directory of JSON Lines: a subdirectory for each tenant, in it a file for each day (UTC, of the writing), and
+// further files for days that fill one. Every batch is synced before it counts. After a crash a torn line is cut off,
+// and the files themselves tell what had arrived, so that no record appears twice.
 
 import { concatBytes } from '../../crypto/bytes.ts';
 import { reasonOf, systemCode } from '../../errors.ts';
@@ -14,23 +14,23 @@ import { type StreamedTenant, streamedLine } from './record.ts';
 import type { DirectoryTarget } from './target.ts';
 
 interface DirectorySettings {
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;
   /** The data directory, whose files are never written to. */
   readonly root?: string;
-  /** Bytes after which a day gets another file. */
+  /** Size in bytes at which a day gets another file. */
   readonly fileBytes?: number | undefined;
 }
 
-/** Bytes after which a day gets another file. */
+/** Default of `fileBytes`. */
 const usualFile = 64 * 1024 * 1024;
 const tailPiece = 64 * 1024;
-/** Bytes; a record has less than the request that it is of, which has a megabyte. */
+/** In bytes; a record is smaller than its request, which has at most a megabyte. */
 const longestLine = 8 * 1024 * 1024;
-/** Lines; a batch has a few hundred, and each is synced before the next one is written. */
+/** In lines; a batch has a few hundred, and each is synced before the next one is written. */
 const mostTorn = 10_000;
-/** Bytes from the end of a file within which a line is that had arrived: all of a usual one. */
+/** Bytes from the end of a file within which there must be a line that had arrived: more than all of a usual file. */
 const farthest = 2 * usualFile;
 
 export class DirectoryReceiver implements Receiver {
@@ -38,11 +38,11 @@ export class DirectoryReceiver implements Receiver {
   readonly #settings: DirectorySettings;
   readonly #name: string;
   readonly #path: string;
-  /** Whether its file system was found to be fit. */
+  /** Whether its file system has passed the trial. */
   #isTried = false;
-  /** The last file of each tenant's directory, as far as it is synced; it ends with a line feed. */
+  /** The last file of each tenant's directory, up to its synced end, which is a line feed. */
   readonly #last = new Map<string, DayFile>();
-  /** Those of which a write failed: there may be more in them. */
+  /** Directories in which a write failed: the file may be longer than noted. */
   readonly #doubtful = new Set<string>();
 
   constructor({ name, path }: DirectoryTarget, settings: DirectorySettings, files?: Files) {
@@ -92,7 +92,7 @@ export class DirectoryReceiver implements Receiver {
   async arrived({ id, name }: StreamedTenant, place: number): Promise<Arrived | undefined> {
     try {
       this.#last.delete(name);
-      // What was written and not synced when the power went may be holes and pieces; what was noted as arrived is not.
+      // Data not synced at a power failure may have holes and fragments; lines noted as arrived are whole.
       await this.#lastOf(name, ({ tenantId, seq }) => tenantId !== id || (typeof seq === 'number' && seq <= place));
       const { tenantId, seq, hash } = (await this.#lastLine(name)) ?? {};
       if (tenantId !== id || typeof seq !== 'number' || typeof hash !== 'string') return undefined;
@@ -104,7 +104,7 @@ export class DirectoryReceiver implements Receiver {
 
   drop(): void {}
 
-  /** `isOld` says of which lines it is certain that they, and all before them, are whole. */
+  /** `isOld` says for which lines it is certain that they, and all before them, are whole. */
   async #lastOf(dir: string, isOld: (line: JsonObject) => boolean = () => true): Promise<DayFile | undefined> {
     const known = this.#last.get(dir);
     if (known && !this.#doubtful.has(dir)) return known;
@@ -122,7 +122,7 @@ export class DirectoryReceiver implements Receiver {
     return found;
   }
 
-  /** Takes back what a failed write left; false where the file is gone, or shorter than it was. */
+  /** Removes the leftovers of a failed write; false if the file is gone, or shorter than it was. */
   async #cut(name: string, bytes: number): Promise<boolean> {
     try {
       if ((await this.#files.size(name)) < bytes) return false;
@@ -135,7 +135,7 @@ export class DirectoryReceiver implements Receiver {
     }
   }
 
-  /** Never before the last one, even where the clock went back: the names stand in the order of the records. */
+  /** Never earlier than the last one, even if the clock went back: file names are in the order of the records. */
   #fileAfter(last: DayFile | undefined): DayFile {
     const { now, fileBytes = usualFile } = this.#settings;
     const today = new Date(now()).toISOString().slice(0, 10);
@@ -148,7 +148,7 @@ export class DirectoryReceiver implements Receiver {
     return files.sort((a, b) => (a.day === b.day ? a.part - b.part : a.day < b.day ? -1 : 1));
   }
 
-  /** Cuts off the first line that is not whole, with what stands behind it; answers how many bytes are left. */
+  /** Cuts off the first torn line with all after it; returns how many bytes are left. */
   async #mended(name: string, isOld: (line: JsonObject) => boolean): Promise<number> {
     const size = await this.#files.size(name);
     let whole = size;
@@ -165,7 +165,7 @@ export class DirectoryReceiver implements Receiver {
     const file = await this.#files.openAppend(name, false);
     try {
       if (whole < size) await file.truncate(whole);
-      // What an earlier process wrote may be seen, and not durable.
+      // Lines of an earlier process may be visible, yet not durable.
       await file.sync();
     } finally {
       await file.close();
@@ -176,7 +176,7 @@ export class DirectoryReceiver implements Receiver {
     return whole;
   }
 
-  /** The last line that there is; undefined where there is none, or one that is none of this program's. */
+  /** The last line; undefined if there is none, or if another program wrote it. */
   async #lastLine(dir: string): Promise<JsonObject | undefined> {
     for (const file of (await this.#list(dir)).reverse()) {
       const name = `${dir}/${nameOf(file)}`;
@@ -185,9 +185,9 @@ export class DirectoryReceiver implements Receiver {
     return undefined;
   }
 
-  /** The lines of a file with their ends, the last one first, and where each starts. */
+  /** Lines of a file with their line ends, the last first, and where each starts. */
   async *#linesFromEnd(name: string, size: number): AsyncGenerator<{ readonly start: number; readonly text: string }> {
-    /** What was read of a line whose start was not, its last piece first. */
+    /** Pieces of a line whose start is not read yet, the last first. */
     let end: Uint8Array[] = [];
     let length = 0;
     for (let at = size; at > 0; ) {
@@ -221,7 +221,7 @@ function isForeign(name: string, found: string): DeliveryFault {
   );
 }
 
-/** Where the line before the one that ends at `lineEnd` has its line feed. */
+/** Offset of the line feed of the line before the one that ends at `lineEnd`. */
 function feedBefore(bytes: Uint8Array, lineEnd: number): number {
   return lineEnd < 2 ? -1 : bytes.lastIndexOf(10, lineEnd - 2);
 }
@@ -230,7 +230,7 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
 }
 
-/** Undefined for what is no whole line of this program's. */
+/** Undefined for anything but a whole line by this program. */
 function parseLine(text: string): JsonObject | undefined {
   if (!text.endsWith('\n')) return undefined;
   try {
@@ -242,9 +242,9 @@ function parseLine(text: string): JsonObject | undefined {
 }
 
 interface DayFile {
-  /** `2026-01-02`. */
+  /** Such as `2026-01-02`. */
   readonly day: string;
-  /** From 1 on. */
+  /** Counts from 1. */
   readonly part: number;
   readonly bytes: number;
 }

@@ -1,6 +1,5 @@
-// Lane is one tenant's activity on its way to one target: what of its log was handed over and what has arrived, read
-// from the log in small batches while it goes on. Only what is durable is ever read; nothing is kept in memory between
-// two batches.
+// Lane carries one tenant's activity to one target: which records were handed over and which have arrived, read from
+// the log in small batches. Only durable records are read; nothing is kept in memory between two batches.
 import { timeOfId } from '../../crypto/ulid.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Places } from '../../storage/places.ts';
@@ -9,22 +8,22 @@ import type { ChainedActivity } from '../../store/port.ts';
 import { type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import type { StreamedTenant } from './record.ts';
 
-/** A batch is full with so many records, or with the record that brings it to so many bytes of text. */
+/** A batch ends at this many records, or with the record that reaches this many characters of text. */
 const batchRecords = 256;
 const batchText = 128 * 1024;
 
 export class Lane {
   tenant: ServedTenant;
   readonly #places: Places;
-  /** The last record that was handed over. */
+  /** The last record handed over. */
   #sent: number;
   #reader: AsyncIterator<ChainedActivity> | undefined;
-  /** When the last record that has arrived was made, and the last one that was handed over. */
+  /** Creation times of the last record that has arrived, and of the last one handed over. */
   #arrivedTime: number | undefined;
   #sentTime: number | undefined;
-  /** Since when the oldest record that has not arrived is there, in epoch milliseconds. */
+  /** Creation time of the oldest record that has not arrived, in epoch milliseconds. */
   #waitingSince: number | undefined;
-  /** Where a batch that did not arrive ended: the same one is sent again. */
+  /** The last record of a batch that did not arrive: the same batch is sent again. */
   #until: number | undefined;
   #isBegun = false;
   #failures = 0;
@@ -42,7 +41,7 @@ export class Lane {
     return { id, name };
   }
 
-  /** What retention dropped does not arrive any more. */
+  /** Records dropped by retention will not arrive. */
   get #place(): number {
     return Math.max(this.#places.of(this.tenant.record.id), this.#dropped);
   }
@@ -55,9 +54,9 @@ export class Lane {
     return this.tenant.handle.store.status().activityCount;
   }
 
-  /** Whether there is something to hand over, and its time has come; `now` as `failed` is told. */
+  /** Whether there are records to hand over and any pause is over; `now` is on the clock of `failed`. */
   isDue(now: number): boolean {
-    // One whose place is beyond the end of its log has that set right first.
+    // A place beyond the end of the log has to be corrected first.
     const isBehind = this.#isBegun ? this.#sent < this.#end : this.#place !== this.#end;
     return isBehind && now >= this.#notBefore;
   }
@@ -66,14 +65,14 @@ export class Lane {
     return this.#sent > this.#place;
   }
 
-  /** Records that have not arrived, and for how many milliseconds the oldest of them has been there. */
+  /** Records that have not arrived, and the age of the oldest in milliseconds. */
   lag(now: number): { readonly records: number; readonly ms: number } {
     const records = Math.max(0, this.#end - this.#place);
     this.#waitingSince = records === 0 ? undefined : (this.#waitingSince ?? now);
     return { records, ms: Math.max(0, now - (this.#waitingSince ?? now)) };
   }
 
-  /** Finds out since when the first record waits that has not arrived; after a start. */
+  /** After a start: finds the creation time of the first record that has not arrived. */
   async age(): Promise<void> {
     const place = this.#place;
     if (place >= this.#end) return;
@@ -84,8 +83,8 @@ export class Lane {
   }
 
   /**
-   * Before the first batch: what the receiver can tell of has arrived. Answers what is wrong with the place: it is
-   * beyond the end of the log, and everything is sent again, or before its beginning.
+   * Before the first batch: takes over the place that the receiver reports. Returns a problem with the place: it is
+   * beyond the end of the log, so that everything is sent again, or before its beginning.
    */
   async begin(receiver: Receiver): Promise<string | undefined> {
     if (this.#isBegun) return undefined;
@@ -109,7 +108,7 @@ export class Lane {
     return problem;
   }
 
-  /** The next records; undefined where there are none after all. */
+  /** The next records; undefined if there are none after all. */
   async next(): Promise<Batch | undefined> {
     const records: ChainedActivity[] = [];
     try {
@@ -134,27 +133,27 @@ export class Lane {
     return { tenant: this.name, records };
   }
 
-  /** The batch is with the receiver. */
+  /** The receiver has taken the batch. */
   handedOver(): void {
     this.#sent = this.#until ?? this.#sent;
     this.#until = undefined;
   }
 
-  /** All that was handed over has arrived. */
+  /** All records handed over have arrived. */
   acknowledge(): void {
     this.#places.set(this.tenant.record.id, this.#sent);
     this.#arrivedTime = this.#sentTime ?? this.#arrivedTime;
-    // What waits now is later than that.
+    // The waiting records are later than that.
     this.#waitingSince = this.#sent < this.#end ? this.#arrivedTime : undefined;
     this.#failures = 0;
     this.fault = undefined;
   }
 
-  /** Goes back to what has arrived. */
+  /** Goes back to the last record that has arrived. */
   async rewind(): Promise<void> {
     const reader = this.#reader;
     this.#reader = undefined;
-    // A reader that failed has nothing left to say.
+    // The error of a failed reader was already reported.
     await reader?.return?.().catch(() => {});
     if (this.#sent > this.#place) this.#until = undefined;
     this.#sent = this.#place;

@@ -1,10 +1,10 @@
-// Receiver is the other end of a target: it is given records in their order and says when they have arrived. What goes
-// wrong there is one of a few kinds, so that it can be counted and alerted on.
+// Receiver is the far end of a target: it gets records in order and says when they have arrived. Faults are of a few
+// kinds, so that they can be counted and alerted on.
 import { KmsError, reasonOf, systemCode } from '../../errors.ts';
 import type { ChainedActivity } from '../../store/port.ts';
 import type { StreamedTenant } from './record.ts';
 
-/** Some records of one tenant, one after the other; at least one. */
+/** Consecutive records of one tenant; at least one. */
 export interface Batch {
   readonly tenant: StreamedTenant;
   readonly records: readonly ChainedActivity[];
@@ -12,44 +12,44 @@ export interface Batch {
 
 export interface Arrived {
   readonly seq: number;
-  /** Base64url. */
+  /** In base64url. */
   readonly hash: string;
 }
 
 export interface Receiver {
-  /** Gets as far as can be without a record; throws where there is nobody to give one to. */
+  /** Connects as far as possible without sending a record; throws if the receiver cannot be reached. */
   ready(): Promise<void>;
   /** Hands records over. They have arrived when this resolves, unless there is `confirm`. Throws DeliveryFault. */
   send(batch: Batch): Promise<void>;
-  /** Resolves once all that was handed over has arrived; throws DeliveryFault where that is not known. */
+  /** Resolves once all records handed over have arrived; throws DeliveryFault if that is unknown. */
   confirm?(): Promise<void>;
   /**
-   * The last record of a tenant that is there, where that can be told; `place` was noted, and it may be later. Asked
+   * The last record of a tenant at the receiver, if it can tell; `place` is the noted one, which may be earlier. Called
    * before the first batch.
    */
   arrived?(tenant: StreamedTenant, place: number): Promise<Arrived | undefined>;
-  /** Gives up what is under way, and connections; `send` may be called again. */
+  /** Abandons work under way and connections; `send` may be called again. */
   drop(): void;
 }
 
 export type FaultKind =
-  /** The name of the receiver is not known. */
+  /** The receiver's name does not resolve. */
   | 'name'
-  /** No way there, or nobody listens. */
+  /** No route, or the port is closed. */
   | 'unreachable'
   | 'timeout'
-  /** A connection broke, or ended before all had arrived. */
+  /** A connection broke, or ended before everything had arrived. */
   | 'broken'
-  /** The receiver is not who it should be, or speaks no TLS. */
+  /** The receiver's identity is wrong, or it does not speak TLS. */
   | 'certificate'
-  /** A webhook answered something else than 2xx. */
+  /** A webhook answered with a status other than 2xx. */
   | 'answer'
   /** A file could not be written. */
   | 'file'
   /** The activity log could not be read. */
   | 'log';
 
-/** Kinds that concern the tenant whose records these were: others may get theirs through. */
+/** Kinds that concern only the tenant of the records: others may get theirs through. */
 const ofOneTenant: readonly FaultKind[] = ['answer', 'log'];
 
 export class DeliveryFault extends KmsError {
@@ -80,13 +80,13 @@ const kinds: Readonly<Record<string, FaultKind>> = {
   EPROTO: 'certificate',
 };
 
-/** Codes of the platform, of which the system knows nothing. */
+/** Codes of Node, unknown to the system. */
 const reasons: Readonly<Record<string, string>> = {
   ERR_STREAM_DESTROYED: 'the connection is gone',
   EPROTO: 'it speaks no TLS that is accepted',
 };
 
-/** What went wrong on the way to a receiver on the network, in a few words: never what was sent. */
+/** A network fault in a few words, which never repeat the data sent. */
 export function networkFault(error: unknown): DeliveryFault {
   if (error instanceof DeliveryFault) return error;
   if (error instanceof Error && error.name === 'TimeoutError') {
@@ -98,12 +98,12 @@ export function networkFault(error: unknown): DeliveryFault {
   return new DeliveryFault(kind, code === '' ? reason : `${reason} (${code})`, error);
 }
 
-/** Codes of OpenSSL for certificates, and of the platform for TLS. */
+/** Codes of OpenSSL for certificates, and of Node for TLS. */
 function isTls(code: string): boolean {
   return /^(?:ERR_TLS_|ERR_SSL_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|HOSTNAME_MISMATCH|INVALID_)/.test(code);
 }
 
-/** Resolves as `work` does, or throws once so many milliseconds have passed. */
+/** Resolves like `work`, or throws after this many milliseconds. */
 export async function within<T>(work: Promise<T>, milliseconds: number, message: string): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(new DeliveryFault('timeout', message)), milliseconds);

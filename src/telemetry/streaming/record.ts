@@ -1,10 +1,10 @@
-// What a record looks like to those who are told of it. A line is the record as it is exported, with the tenant in
-// front: without those two fields it is byte for byte the line of an export, so what was collected can be verified like
-// one. A syslog message (RFC 5424) has the same line behind a header and structured data.
+// The formats of streamed records. A line is the exported record preceded by the tenant: without those two fields it is
+// byte for byte an export's line, so collected lines can be verified like an export. A syslog message (RFC 5424) has
+// the same line after a header and structured data.
 import { exportLine } from '../../core/activity.ts';
 import type { ChainedActivity } from '../../store/port.ts';
 
-/** Whose activity it is. */
+/** The tenant of the activity. */
 export interface StreamedTenant {
   readonly id: string;
   readonly name: string;
@@ -19,10 +19,10 @@ export function streamedLine({ id, name }: StreamedTenant, { line, hash }: Chain
 const audit = 13 * 8;
 const informational = 6;
 const warning = 4;
-/** The project has no enterprise number of its own; RFC 5612 sets this one aside for examples. */
+/** The project has no enterprise number of its own; RFC 5612 reserves this one for examples. */
 const structureId = 'kms@32473';
 
-/** `hostname` is what `headerWord` made of this machine's. */
+/** @param hostname this machine's name, as returned by `headerWord`. */
 export function syslogMessage(tenant: StreamedTenant, chained: ChainedActivity, hostname: string): string {
   const { seq, id, action, validAction, createdAt } = chained.record;
   const priority = audit + (validAction ? informational : warning);
@@ -36,29 +36,31 @@ export function syslogMessage(tenant: StreamedTenant, chained: ChainedActivity, 
   };
   const params = Object.entries(data).map(([name, value]) => `${name}="${paramValue(value)}"`);
   const header = `<${priority}>1 ${timeOf(createdAt)} ${hostname} kms - activity`;
-  // Without a byte order mark, which those who read the JSON would stumble over: MSG-ANY of RFC 5424 §6.4.
+  // No byte order mark, which JSON readers would trip over: MSG-ANY of RFC 5424 §6.4.
   return `${header} [${structureId} ${params.join(' ')}] ${streamedLine(tenant, chained).trimEnd()}`;
 }
 
-/** RFC 6587 §3.4.1, RFC 5425 §4.3: the length in bytes, a space, the message. */
+/** Octet counting (RFC 6587 §3.4.1, RFC 5425 §4.3): the length in bytes, a space, the message. */
 export function octetCounted(message: string): string {
   return `${Buffer.byteLength(message)} ${message}`;
 }
 
-/** A word of a header (RFC 5424 §6): printable ASCII; the nil value where nothing is left. */
+/** A word of a header (RFC 5424 §6): printable ASCII; the nil value if nothing is left. */
 export function headerWord(text: string): string {
   return text.replace(/[^!-~]/g, '').slice(0, 255) || '-';
 }
 
-/** The nil value for a time that a record claims and no date can say. */
+/** The nil value if a record's time is outside the range of dates. */
 function timeOf(createdAt: number): string {
   return createdAt >= 0 && createdAt <= 253_402_300_799_999 ? new Date(createdAt).toISOString() : '-';
 }
 
-/** An action that a program made up may be any text: longer ones stand whole in the JSON alone. */
+/** Actions of client programs may be any text; longer ones are complete only in the JSON. */
 const longestParam = 256;
 
-/** RFC 5424 §6.3.3; control characters, which some receivers take for the end of a message, become spaces. */
+/**
+ * Escaped as in RFC 5424 §6.3.3; control characters, which some receivers take for the end of a message, become spaces.
+ */
 function paramValue(text: string): string {
   const shown = text.toWellFormed().slice(0, longestParam).toWellFormed();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced

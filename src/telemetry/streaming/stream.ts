@@ -1,6 +1,6 @@
-// Stream brings the activity of all tenants to one target: a batch of each in turn, with a rest between them, so that
-// it takes little of the serving thread. A receiver that does not take them is tried again later and later; meanwhile
-// nothing is read, and nobody waits.
+// Stream sends the activity of all tenants to one target: a batch of each in turn, with a rest in between, to spare the
+// serving thread. While a receiver fails it is retried with growing pauses; nothing is read meanwhile, and no request
+// waits.
 import { setTimeout as wait } from 'node:timers/promises';
 import { reasonOf } from '../../errors.ts';
 import type { ApplianceEvent } from '../../platform/events.ts';
@@ -10,22 +10,22 @@ import { Lane } from './lane.ts';
 import { DeliveryFault, type FaultKind, type Receiver } from './receiver.ts';
 import type { ActivityTarget, TargetKind } from './target.ts';
 
-/** In milliseconds, but for `unconfirmedBytes`. */
+/** In milliseconds, except `unconfirmedBytes`. */
 export interface Pace {
-  /** Between two looks for new records. */
+  /** Between two checks for new records. */
   readonly poll: number;
   /** Between two batches. */
   readonly rest: number;
-  /** Between two notes of what has arrived. */
+  /** Between two saves of the places. */
   readonly save: number;
-  /** After the first failure; twice as long after each further one, up to `longestPause`. */
+  /** After the first failure; doubled after each further one, up to `longestPause`. */
   readonly pause: number;
   readonly longestPause: number;
-  /** What was handed over is confirmed when nothing came for so long, when it is so old, when it is so much. */
+  /** Records handed over are confirmed after this idle time, at this age, or at this amount. */
   readonly idle: number;
   readonly unconfirmed: number;
   readonly unconfirmedBytes: number;
-  /** What is under way at the end gets so long. */
+  /** Limit for work under way at the end. */
   readonly farewell: number;
 }
 
@@ -44,15 +44,15 @@ export const usualPace: Pace = {
 interface StreamDeps {
   readonly tenants: Pick<Tenants, 'all'>;
   readonly places: Places;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
   readonly onEvent: (event: ApplianceEvent) => void;
-  /** Whether nothing that can wait may be written. */
+  /** Whether writes that can wait must wait. */
   readonly mustWait: () => boolean;
   readonly pace: Pace;
 }
 
-/** What is not confirmed is never kept to less than this, about a batch. */
+/** Least limit of unconfirmed bytes, about a batch. */
 const leastUnconfirmed = 128 * 1024;
 
 export interface StreamStatus {
@@ -61,9 +61,9 @@ export interface StreamStatus {
   readonly to: string;
   /** Records of all tenants that have not arrived. */
   readonly lagRecords: number;
-  /** For how long the oldest of them has been there. */
+  /** Age in seconds of the oldest of them. */
   readonly lagSeconds: number;
-  /** What kind of failure the last try ended with, and in words; absent when it went well. */
+  /** Kind and message of the last try's failure; absent if it succeeded. */
   readonly fault?: FaultKind;
   readonly error?: string;
 }
@@ -73,21 +73,21 @@ export class Stream {
   readonly #receiver: Receiver;
   readonly #deps: StreamDeps;
   readonly #lanes = new Map<string, Lane>();
-  /** That of the target as a whole. */
+  /** Fault of the target as a whole. */
   #fault: DeliveryFault | undefined;
   #failures = 0;
-  /** Waits go by the clock that never jumps, as `performance.now()` tells it. */
+  /** On the monotonic clock of `performance.now()`. */
   #notBefore = 0;
-  /** What was handed over and is not confirmed. */
+  /** Records handed over but not confirmed. */
   #unconfirmed: { readonly since: number; last: number; bytes: number } | undefined;
   /**
-   * So many bytes are handed over before they are confirmed: fewer once a receiver did not confirm as many. A slow one
-   * would else be sent for ever what it cannot read in time.
+   * Bytes handed over before a confirmation: fewer once a receiver failed to confirm that many. A slow receiver would
+   * otherwise be sent for ever more than it can read in time.
    */
   #mostUnconfirmed: number;
   #savedAt = 0;
   #saidUnsaved = false;
-  /** What was said of failures since it last worked. */
+  /** Failures already reported since the target last worked. */
   readonly #saidFaults = new Set<string>();
   #running: Promise<void> = Promise.resolve();
   readonly #closing = new AbortController();
@@ -119,12 +119,12 @@ export class Stream {
     return this.#deps.places.of(tenant);
   }
 
-  /** Nobody waits for it. */
+  /** Runs in the background. */
   start(): void {
     this.#running = this.#run().catch((error: unknown) => this.#say('error', `it ended: ${reasonOf(error)}`, error));
   }
 
-  /** Sends what is left to a receiver that takes it, then stops. One that hangs holds nobody up for long. */
+  /** Sends what is left to a working receiver, then stops, without waiting long for one that hangs. */
   async close(): Promise<void> {
     this.#closing.abort();
     const done = this.#running.then(() => this.#finish());
@@ -151,7 +151,7 @@ export class Stream {
     }
   }
 
-  /** What came up to now, where the receiver takes it. */
+  /** Sends the records so far, if the receiver works. */
   async #finish(): Promise<void> {
     while (!this.#isOver && !this.#fault && (await this.#round()));
     if (this.#unconfirmed && !this.#isOver) await this.#confirm();
@@ -160,7 +160,7 @@ export class Stream {
     await this.#save();
   }
 
-  /** A batch of each tenant that has something; answers whether any was handed over. */
+  /** Sends a batch of each tenant that has records; returns whether any was handed over. */
   async #round(): Promise<boolean> {
     this.#meetTenants();
     let handedOver = false;
@@ -235,13 +235,13 @@ export class Stream {
     }
   }
 
-  /** Goes back to what has arrived, and waits. */
+  /** Goes back to the last records that have arrived, and pauses. */
   async #failed(error: unknown, lane?: Lane): Promise<void> {
     const fault = error instanceof DeliveryFault ? error : new DeliveryFault('broken', reasonOf(error), error);
     const now = performance.now();
     if (lane && fault.concernsTenant) {
       lane.failed(fault, now, this.#pauseAfter);
-      // A connection that others have something unconfirmed on stays as it is.
+      // A connection with other tenants' unconfirmed records is kept.
       await lane.rewind();
     } else {
       this.#fault = fault;
@@ -251,7 +251,7 @@ export class Stream {
       this.#receiver.drop();
       for (const each of this.#lanes.values()) await each.rewind();
     }
-    // Said once, not at each try.
+    // Reported once, not at each try.
     if (!this.#saidFaults.has(fault.message)) this.#say('warn', `${fault.message}; it is tried again`, fault);
     this.#saidFaults.add(fault.message);
   }
@@ -261,7 +261,7 @@ export class Stream {
     return Math.min(longestPause, pause * 2 ** Math.min(failures - 1, 20));
   };
 
-  /** Those that are served now; a tenant that is gone is let go of, and its place stays noted. */
+  /** Adds lanes for tenants now served, and drops those of tenants that are gone, whose places stay saved. */
   #meetTenants(): void {
     const served = this.#deps.tenants.all;
     for (const tenant of served) {
@@ -281,7 +281,7 @@ export class Stream {
     await this.#save();
   }
 
-  /** What fails is said once, and tried again: at worst some records arrive twice. */
+  /** A failure is reported once, and the save retried: at worst some records arrive twice. */
   async #save(): Promise<void> {
     if (!this.#deps.places.isChanged || this.#deps.mustWait()) return;
     try {

@@ -1,5 +1,5 @@
-// Streaming is all targets that activity goes to while the appliance is open: each with a stream of its own, so that
-// none waits for another.
+// Streaming is the set of all targets of activity while the appliance is open: each has its own stream, so that none
+// waits for another.
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApplianceEvent } from '../../platform/events.ts';
@@ -14,14 +14,14 @@ import { WebhookReceiver } from './webhook.ts';
 
 export interface StreamingSettings {
   readonly targets: readonly ActivityTarget[];
-  /** Where a target begins that was never streamed to: at the present end when absent. */
+  /** Start of a target that was never streamed to. Default: the current end. */
   readonly from?: 'end' | 'start' | undefined;
-  /** PEM of the authorities that syslog servers and webhooks are trusted by instead of the system's. */
+  /** PEM of the authorities trusted for syslog servers and webhooks, instead of the system's. */
   readonly ca?: string | undefined;
-  /** Those that webhooks are signed with. */
+  /** Secrets that sign webhook calls. */
   readonly secrets?: readonly Uint8Array[] | undefined;
   readonly pace?: Partial<Pace> | undefined;
-  /** Bytes after which a day gets another file in a directory. */
+  /** Size in bytes at which a day gets another file in a directory. */
   readonly fileBytes?: number | undefined;
 }
 
@@ -36,9 +36,9 @@ interface StreamingDeps extends PlacesDeps {
 }
 
 export interface Streaming {
-  /** In the order in which the targets were given. */
+  /** In the order of the given targets. */
   status(): readonly StreamStatus[];
-  /** The last record of a tenant that has arrived at every target; without a target there is no such limit. */
+  /** The last record of a tenant that has arrived at every target; unlimited if there is no target. */
   arrived(tenant: string): number;
   /** Applies new settings if they differ. A target that stays continues where it was. */
   change(settings: StreamingSettings | undefined): Promise<void>;

@@ -1,6 +1,6 @@
-// A syslog server over TCP (RFC 6587, octet counting) or TLS (RFC 5425). Neither protocol acknowledges anything, so
-// what was handed over counts once the server has read it to the end: this side closes its half of the connection, and
-// the server, having read everything, closes the other. One that dies with something unread breaks the connection off.
+// A syslog server over TCP (RFC 6587, octet counting) or TLS (RFC 5425). Neither protocol has acknowledgements, so
+// records count once the server has read to the end: this side closes its half of the connection, and the server,
+// having read everything, closes the other. A server that dies with unread data breaks the connection.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
@@ -12,12 +12,12 @@ import type { SyslogTarget } from './target.ts';
 export interface SyslogSettings {
   /** PEM of the authorities to trust instead of the system's. */
   readonly ca?: string | undefined;
-  /** How this machine is named in the messages. */
+  /** This machine's name in the messages. */
   readonly hostname: string;
   readonly timeouts?: Timeouts | undefined;
 }
 
-/** In milliseconds: until there is a connection, until a batch is with the system, until the server has closed. */
+/** Milliseconds to connect, to pass a batch to the system, and for the server to close. */
 interface Timeouts {
   readonly connect: number;
   readonly write: number;
@@ -26,8 +26,8 @@ interface Timeouts {
 
 const usualTimeouts: Timeouts = { connect: 10_000, write: 30_000, close: 15_000 };
 /**
- * Milliseconds to wait, with nothing sent, before the half is closed: what reached a server that was gone by then comes
- * back as a broken connection. At least so many round trips.
+ * Quiet time in milliseconds before closing this half, so that data sent to a server already gone comes back as a
+ * broken connection; and the least number of round trips.
  */
 const leastQuiet = 200;
 const quietTrips = 4;
@@ -75,7 +75,7 @@ function opened({ host, port, tls }: SyslogTarget, { ca }: SyslogSettings): Sock
   return connectTls({
     host,
     port,
-    // An address has no name to ask for; it is compared with the addresses in the certificate.
+    // An address has no name for SNI; it is compared with the addresses in the certificate.
     ...(/^[0-9.]+$|:/.test(host) ? {} : { servername: host }),
     minVersion: 'TLSv1.2',
     rejectUnauthorized: true,
@@ -87,7 +87,7 @@ class Connection {
   readonly #socket: Socket;
   readonly #timeouts: Timeouts;
   readonly #startedAt = performance.now();
-  /** Rejects when the connection breaks, or ends before this side ended it. */
+  /** Rejects when the connection breaks, or the server ends it first. */
   readonly #broken = Promise.withResolvers<never>();
   /** Resolves when the server has closed its half. */
   readonly #ended = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ class Connection {
   constructor(socket: Socket, timeouts: Timeouts) {
     this.#socket = socket;
     this.#timeouts = timeouts;
-    // Whoever waits at that moment is told; nobody has to be.
+    // No rejection is unhandled if no caller is waiting.
     this.#broken.promise.catch(() => {});
     socket.on('error', (error) => this.#break(networkFault(error)));
     socket.on('end', () => {
@@ -106,11 +106,11 @@ class Connection {
       else this.#break(new DeliveryFault('broken', 'it closed the connection'));
     });
     socket.on('close', () => this.#break(new DeliveryFault('broken', 'the connection was closed')));
-    // A syslog server says nothing; whatever comes is of no interest.
+    // Syslog servers send nothing; any data is discarded.
     socket.resume();
   }
 
-  /** Throws where it is broken. */
+  /** Throws if the connection is broken. */
   check(): void {
     if (this.#fault) throw this.#fault;
   }
@@ -124,7 +124,7 @@ class Connection {
     this.#quiet = Math.max(leastQuiet, quietTrips * (performance.now() - this.#startedAt));
   }
 
-  /** Resolves when all of it is with the system, so that a server that reads nothing holds one batch up, not memory. */
+  /** Resolves once the system has all of it, so that a server that does not read delays a batch and takes no memory. */
   async write(text: string): Promise<void> {
     this.check();
     const written = new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
-// Where activity is streamed to, as an operator writes it: a syslog server over TCP or TLS, a webhook, or a directory.
-// A target's name says which one it is, to people and to whoever remembers how far it got: scheme, host, port and path,
-// never a query or anything else that may be a secret.
+// A target of activity as the operator writes it: a syslog server over TCP or TLS, a webhook, or a directory. Its name
+// identifies it, in messages and for its saved place: scheme, host, port and path, never a query or other possible
+// secrets.
 import { fileURLToPath } from 'node:url';
 import { KmsError } from '../../errors.ts';
 import { isLoopbackHost } from '../../model/hosts.ts';
@@ -20,14 +20,14 @@ export interface SyslogTarget {
 export interface WebhookTarget {
   readonly kind: 'webhook';
   readonly name: string;
-  /** With its query. */
+  /** Including the query. */
   readonly url: string;
 }
 
 export interface DirectoryTarget {
   readonly kind: 'directory';
   readonly name: string;
-  /** Absolute. */
+  /** An absolute path. */
   readonly path: string;
 }
 
@@ -35,7 +35,7 @@ const longest = 2048;
 const forms = 'syslog+tcp://host:port, syslog+tls://host:port, https://host/path, or a directory';
 const hostPattern = /^(?:[a-z0-9](?:[a-z0-9._-]*[a-z0-9])?|\[[0-9a-f:.]+\])$/;
 
-/** `pathFrom` makes a path absolute. Throws `usage`; no message repeats what may hold a secret. */
+/** `pathFrom` makes a path absolute. Throws `usage`; no message repeats possible secrets. */
 export function parseTarget(text: string, pathFrom: (path: string) => string): ActivityTarget {
   if (text === '' || text.length > longest) throw wrong(`expected ${forms}`);
   if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) {
@@ -64,7 +64,7 @@ function directoryOf(url: URL): DirectoryTarget {
 }
 
 function syslogOf(url: URL): SyslogTarget {
-  // The platform leaves the host of such an address as it was written.
+  // URL leaves the host of a non-special scheme as written.
   const host = url.hostname.toLowerCase();
   const port = Number(url.port);
   if (!hostPattern.test(host) || port < 1 || !/^\/?$/.test(url.pathname) || url.search !== '') {
@@ -90,7 +90,7 @@ function wrong(problem: string): KmsError {
   return new KmsError('usage', `--activity-to: ${problem}`, { hint: 'see `kms serve --help`' });
 }
 
-/** One secret a line, the newest first; all of them sign, so that one can replace another. `file` names the source. */
+/** One secret per line, the newest first; all of them sign, so that secrets can be rotated. `file` names the source. */
 export function parseWebhookSecrets(given: Uint8Array | string, file = 'the webhook secret'): readonly Uint8Array[] {
   const secrets = secretLines(given, file).map(keyIn);
   if (secrets.length === 0 || secrets.length > mostSecrets) throw noSecret(`expected 1 to ${mostSecrets} lines`);

@@ -1,5 +1,5 @@
-// A webhook: batches of JSON Lines, each signed after the Standard Webhooks specification (HMAC-SHA256 over id, time
-// and body), sent one after the other. 2xx says that a batch has arrived; anything else sends the same one again, under
+// A webhook: batches of JSON Lines, each signed by the Standard Webhooks specification (HMAC-SHA256 over id, time and
+// body), sent one after the other. A 2xx means that the batch has arrived; after anything else it is sent again under
 // the same id.
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -14,17 +14,17 @@ import type { WebhookTarget } from './target.ts';
 interface WebhookSettings {
   /** PEM of the authorities to trust instead of the system's. */
   readonly ca?: string | undefined;
-  /** At least one; each signs. */
+  /** At least one; each of them signs. */
   readonly secrets: readonly Uint8Array[];
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** Milliseconds until there is an answer. */
+/** Milliseconds to wait for an answer. */
 const answerTimeout = 30_000;
-/** Of an answer's body so much is read, and thrown away, before the connection is closed. */
+/** Bytes of an answer's body that are read and discarded before the connection is closed. */
 const mostAnswer = 64 * 1024;
-/** So many answers may come ahead of the one that counts (1xx): reading them costs as much as serving. */
+/** Limit of 1xx answers ahead of the final one: reading them costs as much as serving. */
 const mostHints = 16;
 
 export class WebhookReceiver implements Receiver {
@@ -61,7 +61,8 @@ export class WebhookReceiver implements Receiver {
     const body = utf8(records.map((each) => streamedLine(tenant, each)).join(''));
     const [first] = records;
     const last = records.at(-1);
-    // The hash of the last record stands for all before it; no part of it can be chosen by who causes a record.
+    // The hash of the last record covers all before it; the client that causes a record cannot choose any part of the
+    // id.
     const id = `${tenant.id}_${first?.record.seq}_${last?.record.seq}_${last?.hash}`;
     const timestamp = String(Math.floor(this.#now() / 1000));
     const signed = concatBytes(utf8(`${id}.${timestamp}.`), body);
@@ -83,7 +84,7 @@ export class WebhookReceiver implements Receiver {
     this.#agent.destroy();
   }
 
-  /** Answers the status. */
+  /** Returns the status. */
   async #post(body: Uint8Array, headers: Readonly<Record<string, string | number>>): Promise<number> {
     const signal = AbortSignal.any([this.#underWay.signal, AbortSignal.timeout(answerTimeout)]);
     let isStale = false;
@@ -100,17 +101,17 @@ export class WebhookReceiver implements Receiver {
         request.on('information', () => {
           if (++hints > mostHints) request.destroy(new DeliveryFault('answer', 'it answered 1xx again and again'));
         });
-        // 101, which nobody asked for: Node gives it to whoever listens for it, or else says nothing at all.
+        // An unsolicited 101: Node reports it only to an `upgrade` listener.
         request.on('upgrade', ({ statusCode }, socket) => {
           socket.destroy();
           resolve(statusCode ?? 0);
         });
-        // Whatever came of the request: past its time there is an end.
+        // Whatever happened to the request, it ends at its timeout.
         signal.addEventListener('abort', () => reject(signal.reason), { once: true });
         request.end(body);
       });
     try {
-      // A connection that was kept may have been closed by the receiver at that moment: that says nothing.
+      // The receiver may have closed a kept connection at that moment, which is not a failure.
       return await once().catch((error: unknown) => (isStale && !signal.aborted ? once() : Promise.reject(error)));
     } catch (error) {
       throw networkFault(signal.aborted && signal.reason instanceof Error ? signal.reason : error);
@@ -118,7 +119,7 @@ export class WebhookReceiver implements Receiver {
   }
 }
 
-/** The status alone counts; the rest is read so that the connection can be used again. */
+/** Only the status counts; the body is read so that the connection can be reused. */
 function readAway(answer: IncomingMessage, done: () => void, failed: (error: unknown) => void): void {
   let length = 0;
   answer.on('data', (piece: Uint8Array) => {

@@ -94,7 +94,7 @@ async function fillUp({ path, kind }: SmallDisk): Promise<void> {
   }
 }
 
-/** Takes every byte that is left. */
+/** Takes every remaining byte. */
 function fill(file: string): void {
   const fd = openSync(file, 'w');
   try {
@@ -110,7 +110,7 @@ function fill(file: string): void {
   }
 }
 
-/** How many decrypts the activity log has that were answered. */
+/** The number of decrypts that the activity log records as granted. */
 async function granted(
   call: (method: string, where: string, body?: object) => Promise<{ body: { data: { status: number }[] } }>,
 ): Promise<number> {

@@ -1,4 +1,4 @@
-// The guard over the room on the disk, with a disk that says what the test wants.
+// The guard of free disk space, on a disk whose space the test sets.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -171,7 +171,7 @@ test('a sync that finds the disk full writes everything behind the last good one
   sim.failure = undefined;
   const after = sim.restart({ prng: prng(3) });
   const survived = [...after.disk.names.values()].map(({ data }) => data.length);
-  // The name itself was never synced, so that it may be gone; what is there of the file is all of it.
+  // The name was never synced and may be gone; if the file is there, it is complete.
   for (const length of survived) assert.equal(length, 1040);
 });
 

@@ -1,4 +1,4 @@
-// All clients, in the order in which they are told of.
+// All clients, in the order of the report.
 
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';

@@ -1,4 +1,4 @@
-// clevis, which unlocks disks where it reaches a Tang server.
+// clevis, which unlocks disks while it can reach a Tang server.
 import { type Desk, expect } from '../desk.ts';
 import { debianPrograms, debianVersion } from '../install.ts';
 import { type Client, scenario } from './client.ts';

@@ -1,13 +1,13 @@
-// A client that works with the appliance, and what it does there.
+// A client that works with the appliance, and its scenarios.
 import type { Desk } from '../desk.ts';
 
 export interface Client {
-  /** By which it is asked for. */
+  /** The name to select it by. */
   readonly name: string;
   readonly from: 'Debian' | 'Go' | 'Maven' | 'PyPI';
-  /** It takes too long for every run. */
+  /** Runs only by name, because it takes too long for every run. */
   readonly onlyIfNamed?: true;
-  /** Answers what it says of its version, and its programs. Throws `Absent` where it can't be had. */
+  /** Installs it; returns its version as it states it, and its scenarios. Throws `Absent` if it can't be installed. */
   install(): Promise<Installed>;
 }
 
@@ -17,12 +17,12 @@ export interface Installed {
 }
 
 interface Scenario {
-  /** What it does, in a few words. */
+  /** A short description. */
   readonly does: string;
   run(desk: Desk): Promise<unknown>;
 }
 
-/** In the order in which these clients are told of. */
+/** Makes a scenario; clients report them in the order listed. */
 export function scenario(does: string, run: Scenario['run']): Scenario {
   return { does, run };
 }

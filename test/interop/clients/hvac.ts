@@ -1,4 +1,4 @@
-// hvac, which Ansible and other software in Python speak to Vault with.
+// hvac, the library with which Ansible and other Python software speak to Vault.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pythonPrograms } from '../install.ts';

@@ -64,7 +64,7 @@ export const hpke: Client = {
           } = JSON.parse(readFileSync(desk.path('kms-data', 'kms.seal'), 'utf8'));
           const text = readFileSync(desk.path('kms-data.master.key'), 'utf8');
           const secret = Buffer.from(/^kms-master-key-1 ([\w-]{43})\./.exec(text)?.[1] ?? '', 'base64url');
-          const seed = hkdfSync('sha256', secret, '', 'kms/slot/v2/mlkem768-x25519', 32);
+          const seed = hkdfSync('sha256', secret, '', 'kms/slot/v1/mlkem768-x25519', 32);
           const message = (of: Buffer, at: Uint8Array, info: string, aad: string) => ({
             ...{ Seed: base64(at), Info: base64(info), Aad: base64(aad) },
             ...{ Enc: base64(of.subarray(0, 1120)), Ciphertext: base64(of.subarray(1120)) },
@@ -77,7 +77,7 @@ export const hpke: Client = {
               'kms/ks/key/v1',
               key.id,
             ),
-            message(wrapped, new Uint8Array(seed), 'kms/slot/v2', `${appliance}/${slots[0].id}`),
+            message(wrapped, new Uint8Array(seed), 'kms/slot/v1', `${appliance}/${slots[0].id}`),
           ]);
           const [ofRing, master] = JSON.parse((await desk.run(program, [], { stdin })).stdout);
           expect(String(Buffer.from(ofRing.Plaintext, 'base64').length), /^32$/);
@@ -90,7 +90,7 @@ export const hpke: Client = {
   },
 };
 
-/** A command that writes the password NAME, as `kms decrypt` does, and the environment in which it can. */
+/** A command that prints the password NAME by `kms decrypt`, and the environment that it needs. */
 async function passwordCommand(desk: Desk, name: string) {
   const ring = `passwords-${name}`;
   await desk.kms('keyring', 'create', ring, '--private-key-out', desk.path(`${ring}.key`));

@@ -1,5 +1,5 @@
-// Kubernetes at the socket of `kms kubernetes-plugin`: the client of its KMS plugins alone, and its API server with
-// etcd, set up as docs/kubernetes.md has it.
+// Kubernetes at the socket of `kms kubernetes-plugin`: first the client of its KMS plugins alone, then its API server
+// with etcd, set up as in docs/kubernetes.md.
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { type Desk, expect } from '../desk.ts';
 import { debianPrograms, debianVersion, goLibraryProgram, goVersion, kubernetesPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 
-/** A plugin for the ring, by an API key with the flags of the guide, at the address. */
+/** A plugin for the ring at this server, with an API key that has the guide's flags. */
 async function pluginOf(desk: Desk, ring: string, server = desk.url) {
   const file = desk.path(`${ring}.key`);
   await desk.kms('keyring', 'create', ring, '--private-key-out', file);
@@ -24,7 +24,7 @@ async function pluginOf(desk: Desk, ring: string, server = desk.url) {
     await plugin.until('the plugin listens', async () => plugin.output().includes('listening on'));
     return plugin;
   };
-  /** As by the kernel when memory runs out. */
+  /** Kills it, as the kernel does when memory runs out. */
   const kill = () => desk.run('kill', ['-KILL', readFileSync(desk.path(`${ring}.pid`), 'utf8').trim()]);
   return { socket, keyid, start, kill };
 }
@@ -56,20 +56,18 @@ export const kubernetes: Client = {
 
 const guide = readFileSync(new URL('../../../docs/kubernetes.md', import.meta.url), 'utf8');
 
-/**
- * The YAML of the guide, in its order: what is encrypted with what, a part of the API server's pod, the plugin's pod.
- */
+/** The guide's YAML blocks, in order: the encryption configuration, part of the API server's pod, the plugin's pod. */
 const [encryption = '', podPart = '', pluginPod = ''] = [...guide.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
   ([, text = '']) => text,
 );
 
-/** The API server's pod, with what kubeadm has in it otherwise. */
+/** The API server's pod, completed with what kubeadm usually has in it. */
 const apiServerPod = `apiVersion: v1
 kind: Pod
 metadata: { name: kube-apiserver, namespace: kube-system }
 ${podPart.replace('- command:', '- name: kube-apiserver\n      image: kube-apiserver\n      command:')}`;
 
-/** A way to the appliance that can be cut. */
+/** A relay to the appliance that can be cut. */
 async function relay(to: string) {
   const { hostname, port } = new URL(to);
   const open = new Set<Socket>();
@@ -90,7 +88,7 @@ async function relay(to: string) {
   await once(server.listen(at, '127.0.0.1'), 'listening');
   return {
     url: `http://127.0.0.1:${at}`,
-    /** Refuses from now on, or lets through again. */
+    /** Refuses connections from now on, or lets them through again. */
     cut(now: boolean): void {
       cut = now;
       if (cut) for (const socket of open) socket.destroy();
@@ -130,7 +128,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
       `--service-account-key-file=${file('service.pub')}`,
       `--service-account-signing-key-file=${file('service.key')}`,
       ...['--authorization-mode=RBAC', `--token-auth-file=${file('tokens')}`],
-      // There is no controller that makes the accounts of pods.
+      // No controller makes service accounts here.
       '--disable-admission-plugins=ServiceAccount',
       `--encryption-provider-config=${file('encryption.yaml')}`,
     ]);
@@ -140,7 +138,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
   return {
     kubectl,
     ready,
-    /** Stops it and starts another, which need not become ready. */
+    /** Stops the API server and starts another, which need not become ready. */
     async restart(): Promise<void> {
       await api.end();
       api = startApi();
@@ -155,7 +153,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
         () => Promise.reject(new Error(`expected a refusal of the Secret ${secret}`)),
         () => undefined,
       ),
-    /** What etcd has of a Secret. */
+    /** The bytes that etcd stores for a Secret. */
     async stored(secret: string): Promise<Buffer> {
       const key = Buffer.from(`/registry/secrets/default/${secret}`).toString('base64');
       const asked = await fetch(`${etcdUrl}/v3/kv/range`, { method: 'POST', body: JSON.stringify({ key }) });
@@ -168,7 +166,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
   };
 }
 
-/** Looks once a second, as long as the API server takes to ask for the status and what is told from memory. */
+/** Retries once a second for as long as the API server may use a cached status. */
 async function within(seconds: number, what: string, look: () => Promise<boolean>): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     if (await look().catch(() => false)) return;
@@ -265,7 +263,7 @@ export const apiServer: Client = {
             await plugin.end();
             plugin = await start();
             await cluster.ready();
-            // A keyring that is in use is not deleted.
+            // A keyring in use can't be deleted.
             await desk.refused('kms', ['keyring', 'delete', 'etcd-2', '--yes'], { env: desk.own(desk.root.key) });
             await desk.kms('apikey', 'revoke', keyid);
             await isUnwell(/Unauthenticated desc = the credential is not known, no longer valid/);

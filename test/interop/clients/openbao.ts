@@ -1,4 +1,4 @@
-// OpenBao's command, and an OpenBao that the appliance unseals.
+// OpenBao's command-line client, and an OpenBao that the appliance unseals.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
@@ -50,7 +50,7 @@ async function commands(desk: Desk, bao: string): Promise<void> {
   expect(absent.stderr, /No value found at transit\/keys\/absent/);
 }
 
-/** What an OpenBao has and this has not, and what is wrong: refused, and never as a fault of the server's. */
+/** Features of OpenBao that the appliance lacks, and invalid requests: refused, and never as a server fault. */
 async function misused(desk: Desk, bao: string): Promise<void> {
   const env = desk.vault(desk.root.key);
   await desk.kms('transit', 'create', 'misused');

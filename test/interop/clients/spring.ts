@@ -1,4 +1,4 @@
-// Spring Vault, which programs of Spring use transit through.
+// Spring Vault, through which Spring applications use transit.
 import { mavenProgram } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 

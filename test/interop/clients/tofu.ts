@@ -1,4 +1,4 @@
-// OpenTofu, whose state is encrypted with a transit ring, or with a keyring by the command of `kms`.
+// OpenTofu, whose state is encrypted with a transit ring, or with a keyring through a `kms` command.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Desk, expect } from '../desk.ts';
@@ -12,7 +12,7 @@ export const tofu: Client = {
     const version = 'v1.10.6';
     const program = await goModuleProgram('github.com/opentofu/opentofu', version, './cmd/tofu');
 
-    /** Makes a state, reads it back, changes it once the ring was rotated; nobody else reads it. */
+    /** Makes a state, reads it back, and changes it after a rotation of the ring; others can't read it. */
     async function appliesTwice(
       desk: Desk,
       name: string,

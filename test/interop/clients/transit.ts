@@ -59,7 +59,7 @@ export async function agePlugin(desk: Desk, ring: string) {
   await desk.kms('keyring', 'create', ring, '--private-key-out', desk.path(`${ring}.key`));
   const flags = ['encrypt', 'decrypt'].map((what) => `keyring.${ring}.${what}`);
   const { key, keyid } = await desk.token(...flags);
-  // `kms age-plugin install` links an executable; here it may be run from the sources.
+  // `kms age-plugin install` links an executable; here it may run from the sources.
   writeFileSync(desk.path('bin', 'age-plugin-kms'), '#!/bin/sh\nexec kms __age-plugin "$@"\n', { mode: 0o755 });
   const identity = await desk.kms('age', 'identity', ring, '--private-key', desk.path(`${ring}.key`));
   desk.write(`${ring}.identity`, identity);
@@ -82,7 +82,7 @@ export const cosign: Client = {
       desk.write('other.tar', 'another release');
       const ofVersion1 = `${ring}.1.pub`;
       for (const version of [1, 2]) {
-        // It takes a signature for one of version 1 unless this says otherwise.
+        // cosign assumes a signature by version 1 unless this says otherwise.
         const env = { ...desk.vault(key), VAULT_KEY_PREFIX: `vault:v${version}:` };
         const publicKey = desk.path(`${ring}.${version}.pub`);
         desk.write(`${ring}.${version}.pub`, (await desk.run(program, ['public-key', '--key', named], { env })).stdout);
@@ -115,8 +115,8 @@ export const cosign: Client = {
         }),
         scenario('hashivault://, Ed25519: sign, verify there, rotate', async (desk) => {
           await desk.kms('transit', 'create', 'cosign-ed25519', '--type', 'ed25519');
-          // With such a key cosign lets Vault sign a digest as if it were the message, and checks messages where it has
-          // the key in a file: neither OpenBao's signatures nor ours are taken there.
+          // With such a key cosign has Vault sign a digest as if it were the message, but verifies the message itself
+          // if the key is in a file: it accepts neither OpenBao's signatures nor ours there.
           await signs(desk, 'cosign-ed25519', 'no file');
         }),
       ],

@@ -1,3 +1,4 @@
+# Calls transit through hvac, the Python client of Vault.
 import hvac, os, sys
 c = hvac.Client(url=os.environ['VAULT_ADDR'], token=os.environ['VAULT_TOKEN'])
 assert c.is_authenticated()

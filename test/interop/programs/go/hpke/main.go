@@ -1,5 +1,5 @@
-// Seals and opens by Go's crypto/hpke with MLKEM768-X25519, HKDF-SHA256 and AES-256-GCM: a list of messages as JSON on
-// stdin, and the same on stdout with what was missing. One with a seed is opened, one without is sealed.
+// Seals and opens with Go's crypto/hpke and MLKEM768-X25519, HKDF-SHA256, AES-256-GCM: reads a list of messages as JSON
+// from stdin, and writes it to stdout with the missing fields. Messages with a seed are opened, others are sealed.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// The client of Kubernetes' KMS plugins, as its API server has it, at the socket of `kms kubernetes-plugin`.
+// The client of Kubernetes' KMS plugins, as in its API server, at the socket of `kms kubernetes-plugin`.
 package main
 
 import (

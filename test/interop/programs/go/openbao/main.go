@@ -1,5 +1,5 @@
-// OpenBao's own library for Go, with the two calls that OpenTofu's key provider makes of it: a data key, and that key
-// again from its ciphertext; both without and with associated data.
+// OpenBao's own Go library, with the two calls that OpenTofu's key provider makes: a data key, and the same key again
+// from its ciphertext; both with and without associated data.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Tink's AEAD for Vault, and its envelope over it. The wrong associated data must not open a message.
+// Tink's AEAD for Vault, and its envelope encryption over it. Wrong associated data must not open a message.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// HashiCorp's wrapper for transit, with which Vault and others unseal themselves: what it wraps is a blob with the id of
-// the key that wrapped it.
+// HashiCorp's transit wrapper, with which Vault and others unseal themselves: a wrapped blob names the key that wrapped
+// it.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Spring Vault's operations on transit keys, as a program of Spring uses them.
+// Spring Vault's operations on transit keys, as Spring applications use them.
 
 import java.net.URI;
 import java.util.List;
