@@ -34,7 +34,7 @@ export class ServedPeople {
     return this.#current;
   }
 
-  /** New settings count for requests that come later. */
+  /** New settings apply to later requests. */
   set settings({ lifetimes, mail }: PeopleSettings) {
     const { mailer: _, ...others } = this.#current;
     this.#current = {

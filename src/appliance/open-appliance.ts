@@ -51,7 +51,7 @@ import { activityDetails, applianceStatus, diskDetails, readiness } from './stat
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-handlers.ts';
 
-/** Configuration that may change while the appliance is open. In `copies` that is the schedule alone. */
+/** Configuration that may change while the appliance is open; of `copies` only the schedule. */
 export interface LiveConfig {
   /** Largest request body, in bytes. */
   readonly bodyLimit?: number | undefined;
@@ -396,7 +396,7 @@ async function openServices(
   const changes = new SerialQueue();
   ends.push(() => changes.idle());
   const reconfigure = async (next: LiveConfig): Promise<void> => {
-    // Closing already: nothing must start again.
+    // While it closes, nothing must start again.
     if (closing.signal.aborted) return;
     config = next;
     people.settings = next.people ?? {};

@@ -1,6 +1,6 @@
-// GrammarCommand is a parsed command of the grammar: options that may also come from the environment, errors in the
-// product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside world,
-// and its arguments and options, each validated when it is read.
+// GrammarCommand is a parsed command of the grammar: options that may also come from the environment or a file, errors
+// in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
+// world, and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
 import { Command, type Help, Option } from 'commander';
 import { KmsError } from '../errors.ts';
@@ -23,7 +23,7 @@ export interface Session {
   exitCode: number;
 }
 
-/** Options that a file gives, for those that neither the command line nor the environment gives. */
+/** Options from a file, used where neither the command line nor the environment gives one. */
 export interface OptionFile {
   readonly path: string;
   /** Values (text, texts or a boolean) with their lines, by the options' names on the command line. */
@@ -55,7 +55,7 @@ export class Cli<out V = object> {
     return this.#kinds[name].read(given, { name, io: this.base(name), seeHelp: this.seeHelp });
   }
 
-  /** Validates what is typed or in the file before anything is opened or done. Throws `usage`. */
+  /** Validates all options, typed or in the file, before anything is opened or done. Throws `usage`. */
   checkTyped(): void {
     for (const name in this.#kinds) if (!name.startsWith('-') || this.isChosen(name)) this.get(name);
   }

@@ -67,7 +67,7 @@ export class Retention {
     if (this.#timer) this.start();
   }
 
-  /** Undefined where everything is kept. */
+  /** Undefined if everything is kept. */
   get status(): RetentionStatus | undefined {
     if (!this.#settings) return undefined;
     const waitingRecords = [...this.#waiting.values()].reduce((sum, records) => sum + records, 0);

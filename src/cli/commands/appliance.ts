@@ -174,7 +174,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 interface MadeAppliance extends KeptSecrets {
   readonly applianceId: string;
-  /** Of the master key. */
+  /** The master key's fingerprint. */
   readonly fingerprint: string;
   readonly tenant: { readonly name: string };
   readonly accountId: string;

@@ -54,7 +54,8 @@ export interface Kind<T> {
    */
   readonly isLive?: boolean | 'replaced';
   /**
-   * `given` is the raw value from the command line or environment: text, texts, whether a switch is on, or undefined.
+   * `given` is the raw value from the command line, environment or file: text, texts, whether a switch is on, or
+   * undefined.
    */
   read(given: unknown, place: Place): T;
 }
@@ -73,7 +74,7 @@ export interface Declared<V> {
 /** Commands by the names of their functions. */
 export type Commands<S> = { readonly [N in keyof S]: Declared<S[N]> };
 
-/** The name of an option in a configuration file, and of its value in what is read: `tlsCert` for `--tls-cert`. */
+/** Name of an option in a configuration file and of its value in code: `tlsCert` for `--tls-cert`. */
 export function settingName(option: string): string {
   return option.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 }
