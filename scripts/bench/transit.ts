@@ -1,4 +1,4 @@
-// Encrypts, decrypts and signatures per second at the transit listener, beside a bare route on the same runtime and, if
+// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same runtime and, if
 // `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,10 @@ import { cpuSeconds, type Started, start } from './process.ts';
 
 const bao = process.env.BAO ?? 'bao';
 /** Goals, as a share of the bare route's and of OpenBao's rate. */
-const wanted = { bare: { encrypt: 0.4 }, bao: { encrypt: 2 } };
+const wanted: Readonly<Record<'bare' | 'bao', Readonly<Record<string, number>>>> = {
+  bare: { encrypt: 0.4 },
+  bao: { encrypt: 2, 'data key': 8 },
+};
 
 interface Side {
   readonly process: Started;
@@ -32,9 +35,10 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
   const other = await openBao(home);
   if (other) sides.bao = other;
   const operations = [
-    { name: 'encrypt', ring: 'bench', type: 'aes256-gcm96' },
-    { name: 'decrypt', ring: 'bench', type: 'aes256-gcm96' },
-    { name: 'sign', ring: 'signer', type: 'ed25519' },
+    { name: 'encrypt', path: 'encrypt/bench' },
+    { name: 'decrypt', path: 'decrypt/bench' },
+    { name: 'data key', path: 'datakey/plaintext/bench' },
+    { name: 'sign', path: 'sign/signer' },
   ] as const;
   const answers: Record<string, object> = {};
   const bodies = new Map<string, string>();
@@ -49,13 +53,14 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
       if (!response.ok) throw new Error(`${side} ${path}: ${response.status} ${await response.text()}`);
       return response.status === 204 ? { data: {} } : JSON.parse(await response.text());
     };
-    for (const { ring, type } of operations) await ask(`keys/${ring}`, { type });
+    await ask('keys/bench', { type: 'aes256-gcm96' });
+    await ask('keys/signer', { type: 'ed25519' });
     const plaintext = Buffer.alloc(32, 1).toString('base64');
     const { ciphertext } = (await ask('encrypt/bench', { plaintext })).data;
-    for (const { name, ring } of operations) {
-      const body = name === 'encrypt' ? { plaintext } : name === 'decrypt' ? { ciphertext } : { input: plaintext };
-      answers[`/v1/transit/${name}/${ring}`] ??= await ask(`${name}/${ring}`, body);
-      bodies.set(`${side} ${name}`, JSON.stringify(body));
+    const asked = { encrypt: { plaintext }, decrypt: { ciphertext }, 'data key': {}, sign: { input: plaintext } };
+    for (const { name, path } of operations) {
+      answers[`/v1/transit/${path}`] ??= await ask(path, asked[name]);
+      bodies.set(`${side} ${name}`, JSON.stringify(asked[name]));
     }
   }
   const bare = await start(
@@ -70,7 +75,7 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
   console.log(`\nTransit: 64 connections, ${rounds} rounds of ${seconds} s; a second over all of them, medians else`);
   row('', ...names.flatMap((side) => [`${side} req/s`, 'p50 ms', 'p99 ms', 'CPU µs']));
   const ratios: [string, number, number][] = [];
-  for (const { name, ring } of operations) {
+  for (const { name, path } of operations) {
     const loads = names.map((side) => {
       const {
         url,
@@ -80,7 +85,7 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
       const body = bodies.get(`${side} ${name}`) ?? bodies.get(`kms ${name}`) ?? '';
       const headers = { 'x-vault-token': token, 'content-type': 'application/json' };
       return {
-        url: `${url}/v1/transit/${name}/${ring}`,
+        url: `${url}/v1/transit/${path}`,
         headers,
         body,
         cpu: () => cpuSeconds(child.pid),
@@ -101,7 +106,7 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
     for (const [at, side] of names.entries()) {
       if (side === 'kms') continue;
       const ratio = mean(ours, 'perSecond') / mean(measured[at] ?? [], 'perSecond');
-      const least = name === 'encrypt' ? wanted[side === 'bao' ? 'bao' : 'bare'].encrypt : 0;
+      const least = wanted[side === 'bao' ? 'bao' : 'bare'][name] ?? 0;
       ratios.push([`${name}, of ${side === 'bao' ? 'OpenBao' : 'the bare route'}`, ratio, least]);
     }
   }

@@ -404,7 +404,7 @@ async function openServices(
     await streaming.change(next.streaming);
     await copies.reschedule(next.copies?.scheduled);
   };
-  // Each holds a copy of all stores.
+  // One at a time: each holds a copy of all stores.
   const examinations = new SerialQueue();
   return {
     sealed: false,

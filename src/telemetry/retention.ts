@@ -1,6 +1,7 @@
 // Retention drops activity older than the operator wants to keep: whole closed segments, from the beginning of each
 // tenant's log. The drop is first recorded in the same log, and only records that have arrived at every streaming
 // target are dropped.
+import { isDeepStrictEqual } from 'node:util';
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
@@ -47,6 +48,8 @@ export class Retention {
   /** By tenant id: records that have to arrive first. */
   readonly #waiting = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  /** Only the last start goes on. */
+  #starts = 0;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
 
@@ -58,6 +61,7 @@ export class Retention {
 
   /** New settings are applied within a minute. */
   set settings(settings: RetentionSettings | undefined) {
+    if (isDeepStrictEqual(this.#settings, settings)) return;
     this.#settings = settings;
     this.#waiting.clear();
     if (this.#timer) this.start();
@@ -72,11 +76,12 @@ export class Retention {
 
   start(): void {
     const { firstAfter = minute, every = 60 * minute } = this.#settings ?? {};
+    const start = ++this.#starts;
     const next = (after: number): void => {
-      if (this.#isClosed) return;
+      if (this.#isClosed || start !== this.#starts) return;
       clearTimeout(this.#timer);
       this.#timer = setTimeout(() => {
-        this.#running = this.#round().then(() => next(every));
+        this.#running = this.#running.then(() => this.#round()).then(() => next(every));
       }, after).unref();
     };
     next(firstAfter);
