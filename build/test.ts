@@ -10,7 +10,7 @@ import { paths } from './paths.ts';
 
 /** Variables that the tests themselves read; the program would take others with these prefixes for options. */
 const ofTests =
-  /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|INTEROP$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WRITE_FIXTURE)/;
+  /^KMS_(?:CHROMIUM|CRASH_|FLIP|FUZZ_|GO$|INTEROP$|KILL_|MINISIGN$|PYTHON_CLIENT$|RSYSLOGD$|SEED$|SHIP_RUNS$|SWEEP_|WHOLE$|WRITE_FIXTURE)/;
 /** Compile cache shared by all runs: stripping types is a large part of a short test's, or a command's, time. */
 const compiled = join(paths.root, 'node_modules/.cache/tests');
 /** The slowest files start first, or they would run alone at the end. */

@@ -33,7 +33,7 @@ import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
 import { needNoUpgrade } from '../upgrade/journal.ts';
 import { version } from '../version.ts';
-import { type ApplianceOptions, openUnsealed, type Unsealed } from './open-appliance.ts';
+import { type ApplianceOptions, type LiveConfig, openUnsealed, type Unsealed } from './open-appliance.ts';
 import { Requests } from './requests.ts';
 
 /** An open appliance, for its owner. */
@@ -50,7 +50,6 @@ export class HeldAppliance implements AppliancePort, Sealing {
   readonly requests: Requests;
   readonly world: World;
   readonly logger: Logger;
-  readonly bodyLimit: number;
   readonly turn = yieldToEventLoop;
   readonly requestTurn = yieldBeforeRequest;
   readonly consoleFiles = consoleFiles();
@@ -91,11 +90,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
   }
 
   private constructor(options: ApplianceOptions, serves: boolean, directory: HeldDirectory) {
-    const { keyFile, world = systemWorld(), logger = silentLogger, bodyLimit = defaultBodyLimit } = options;
+    const { keyFile, world = systemWorld(), logger = silentLogger } = options;
     const { defaultKem } = options;
     this.world = defaultKem ? { ...world, defaultKem } : world;
     this.logger = logger;
-    this.bodyLimit = bodyLimit;
     this.#options = options;
     this.#serves = serves;
     this.#directory = directory;
@@ -199,6 +197,22 @@ export class HeldAppliance implements AppliancePort, Sealing {
 
   get sealing(): Sealing {
     return this;
+  }
+
+  get bodyLimit(): number {
+    return this.#options.bodyLimit ?? defaultBodyLimit;
+  }
+
+  /** Applies new settings: at once while it is open, and each time it is opened later. */
+  async reconfigure(config: LiveConfig): Promise<void> {
+    let changed: Promise<void> | undefined;
+    // In the queue, so that no opening is under way. The change itself is awaited outside: it must not delay a seal.
+    await this.#queue.run(async () => {
+      const { shipping } = this.#options.copies ?? {};
+      this.#options = { ...this.#options, ...config, copies: { ...config.copies, shipping } };
+      if (!this.#state.sealed) changed = this.#state.reconfigure(this.#options);
+    });
+    await changed;
   }
 
   /** Throws `sealed` while it is sealed. */

@@ -3,14 +3,14 @@
 // server is on this machine, because the mails grant access.
 import type { Transporter } from 'nodemailer';
 import type { World } from '../core/context.ts';
-import type { Lifetimes, Mailer } from '../core/links.ts';
+import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance-port.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { trustSystem } from '../platform/authorities.ts';
 import { startWorker } from '../platform/program-files.ts';
 import type { PasswordWork } from '../platform/threads/jobs.ts';
-import { passwordWorker } from '../platform/threads/passwords.ts';
+import { type PasswordWorker, passwordWorker } from '../platform/threads/passwords.ts';
 import { oidcClient } from './oidc-client.ts';
 
 export interface PeopleSettings {
@@ -19,21 +19,34 @@ export interface PeopleSettings {
 }
 
 /** The first password starts the thread; `close` ends it. */
-export function servedPeople(
-  world: World,
-  { lifetimes = {}, mail }: PeopleSettings = {},
-  nodes?: () => number,
-): { readonly people: People; close(): Promise<void> } {
-  const start = () => startWorker({ kind: 'passwords' } satisfies PasswordWork);
-  const hasher = passwordWorker({ start, random: world.random });
-  const people = peopleOf(world, {
-    hasher,
-    oidc: oidcClient(world),
-    lifetimes,
-    nodes,
-    ...(mail && { mailer: smtpMailer(mail) }),
-  });
-  return { people, close: () => hasher.close() };
+export class ServedPeople {
+  readonly #hasher: PasswordWorker;
+  #current: People;
+
+  constructor(world: World, settings: PeopleSettings = {}, nodes?: () => number) {
+    const start = () => startWorker({ kind: 'passwords' } satisfies PasswordWork);
+    this.#hasher = passwordWorker({ start, random: world.random });
+    this.#current = peopleOf(world, { hasher: this.#hasher, oidc: oidcClient(world), nodes });
+    this.settings = settings;
+  }
+
+  get current(): People {
+    return this.#current;
+  }
+
+  /** New settings apply to later requests. */
+  set settings({ lifetimes, mail }: PeopleSettings) {
+    const { mailer: _, ...others } = this.#current;
+    this.#current = {
+      ...others,
+      lifetimes: { ...defaultLifetimes, ...lifetimes },
+      ...(mail && { mailer: smtpMailer(mail) }),
+    };
+  }
+
+  close(): Promise<void> {
+    return this.#hasher.close();
+  }
 }
 
 export interface MailSettings {

@@ -44,19 +44,48 @@ import type { NotedMark } from '../store/tables/marks.ts';
 import { Metrics, type MetricsSettings } from '../telemetry/metrics/metrics.ts';
 import { Retention, type RetentionSettings } from '../telemetry/retention.ts';
 import { openStreaming, type StreamingSettings } from '../telemetry/streaming/streaming.ts';
-import { type PeopleSettings, servedPeople } from './mail.ts';
+import { type PeopleSettings, ServedPeople } from './mail.ts';
 import { masterHandlers } from './master-handlers.ts';
 import { Rekeying } from './rekey.ts';
 import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
 import { TenantAdmin } from './tenant-admin.ts';
 import { tenantHandlers } from './tenant-handlers.ts';
 
-export interface ApplianceOptions {
+/** Configuration that may change while the appliance is open; of `copies` only the schedule. */
+export interface LiveConfig {
+  /** Largest request body, in bytes. */
+  readonly bodyLimit?: number | undefined;
+  /** Lifetimes of sessions, invites and resets, and the mail server. */
+  readonly people?: PeopleSettings | undefined;
+  /** Scheduled backups and shipping. */
+  readonly copies?: CopySettings | undefined;
+  /** Targets of streamed activity. */
+  readonly streaming?: StreamingSettings | undefined;
+  /** How long activity is kept. Default: for ever. */
+  readonly retention?: RetentionSettings | undefined;
+  /** Certificate files that it is served with, for doctor. */
+  readonly certificates?: CertificateFiles | undefined;
+  /** Networks of addresses that may use Tang. Default: the usual ones. */
+  readonly tangAllow?: readonly string[] | undefined;
+}
+
+/** Configuration of an appliance, without that of its server. */
+export interface ApplianceConfig extends LiveConfig {
   /** The data directory; with `store`, that of this node. */
   readonly data: string;
   /** The database of an appliance shared by several nodes. */
   readonly store?: StoreSource | undefined;
   readonly keyFile?: string | undefined;
+  /** Key wrapping of new rings that don't specify one. Default: `x25519`. */
+  readonly defaultKem?: Kem | undefined;
+  readonly metrics?: MetricsSettings | undefined;
+  /** Tenants by name, and `system`, that are opened this once although their files are older than noted. */
+  readonly acceptOlder?: readonly string[] | undefined;
+  /** Serves it this once although a standby took over. */
+  readonly takeBack?: boolean | undefined;
+}
+
+export interface ApplianceOptions extends ApplianceConfig {
   /** Other sources of the master key. */
   readonly sources?: Omit<KeySources, 'keyFile'> | undefined;
   /** The address for clients; called for each use, since a port may be chosen late. */
@@ -65,27 +94,6 @@ export interface ApplianceOptions {
   readonly address?: string;
   readonly logger?: Logger;
   readonly onEvent?: (event: ApplianceEvent) => void;
-  /** Largest request body, in bytes. */
-  readonly bodyLimit?: number | undefined;
-  /** Lifetimes of sessions, invites and resets, and the mail server. */
-  readonly people?: PeopleSettings | undefined;
-  /** Key wrapping of new rings that don't specify one. Default: `x25519`. */
-  readonly defaultKem?: Kem | undefined;
-  /** Scheduled backups and shipping. */
-  readonly copies?: CopySettings | undefined;
-  /** Targets of streamed activity. */
-  readonly streaming?: StreamingSettings | undefined;
-  /** How long activity is kept. Default: for ever. */
-  readonly retention?: RetentionSettings | undefined;
-  readonly metrics?: MetricsSettings | undefined;
-  /** Certificate files that it is served with, for doctor. */
-  readonly certificates?: CertificateFiles | undefined;
-  /** Networks of addresses that may use Tang. Default: the usual ones. */
-  readonly tangAllow?: readonly string[] | undefined;
-  /** Tenants by name, and `system`, that are opened this once although their files are older than noted. */
-  readonly acceptOlder?: readonly string[] | undefined;
-  /** Serves it this once although a standby took over. */
-  readonly takeBack?: boolean | undefined;
   /** How the disk space is watched. Default: checked once. */
   readonly space?: SpaceSettings | undefined;
   /** Verification of closed activity log segments while it is served. */
@@ -130,6 +138,8 @@ export interface Unsealed extends OpenState {
   custodians(): readonly Slot[];
   /** Adds a record to the log of every tenant. */
   record(activity: ApplianceActivity): Promise<void>;
+  /** Applies new settings, one change at a time. Waits for a running backup. */
+  reconfigure(config: LiveConfig): Promise<void>;
   /** Ends long work that changes nothing, as it is about to be closed. */
   giveUp(): void;
   /** Waits for work under way, makes it durable, wipes the keys and closes the files. */
@@ -315,7 +325,8 @@ async function openServices(
   { directory, world, sealing, stopping, serves }: Holder,
   ends: Ends,
 ): Promise<Unsealed> {
-  const { onEvent, certificates = {}, tangAllow = [] } = options;
+  const { onEvent } = options;
+  let config: LiveConfig = options;
   const { node } = directory;
   const { root, seal, space, metrics, system, tenants, admin, baseUrl } = data;
   const whenFree = ends.starting(options.held);
@@ -348,10 +359,9 @@ async function openServices(
   const aging = new Aging({ system, tenants, world, uptime, mustWait, onEvent: serves ? onEvent : undefined });
   aging.start();
   ends.push(() => aging.close());
-  const retention =
-    options.retention && new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
-  if (retention) whenFree(() => retention.start());
-  ends.push(() => retention?.close());
+  const retention = new Retention({ tenants, world, aging, streaming, onEvent, mustWait }, options.retention);
+  whenFree(() => retention.start());
+  ends.push(() => retention.close());
   const rekeying = new Rekeying({ seal, tenants, world, onEvent });
   if (serves) rekeying.resume();
   const stores = () => [system, ...tenants.all.map(({ handle }) => handle.store)];
@@ -369,8 +379,8 @@ async function openServices(
     verifier.start();
     ends.push(() => verifier?.close());
   }
-  const { people, close: closePeople } = servedPeople(world, options.people, () => directory.nodes);
-  ends.push(closePeople);
+  const people = new ServedPeople(world, options.people, () => directory.nodes);
+  ends.push(() => people.close());
   whenFree(() => ends.push(startPurging(data, aging, onEvent)));
   const status = async (): Promise<OpenStatus> => {
     const clock = await aging.doubt();
@@ -379,11 +389,22 @@ async function openServices(
       ...(node && { shared: await node.status() }),
       copies: copies.status(),
       activityTo: streaming.status(),
-      ...(retention && { activityRetention: retention.status }),
+      ...(retention.status && { activityRetention: retention.status }),
       disk: space.status(),
     });
   };
-  // One at a time: each holds a copy of all stores.
+  const changes = new SerialQueue();
+  ends.push(() => changes.idle());
+  const reconfigure = async (next: LiveConfig): Promise<void> => {
+    // While it closes, nothing must start again.
+    if (closing.signal.aborted) return;
+    config = next;
+    people.settings = next.people ?? {};
+    retention.settings = next.retention;
+    await streaming.change(next.streaming);
+    await copies.reschedule(next.copies?.scheduled);
+  };
+  // Each holds a copy of all stores.
   const examinations = new SerialQueue();
   return {
     sealed: false,
@@ -391,7 +412,9 @@ async function openServices(
     get baseUrl() {
       return baseUrl();
     },
-    people,
+    get people() {
+      return people.current;
+    },
     meter: metrics.meter,
     local: {
       applianceStatus: status,
@@ -403,8 +426,8 @@ async function openServices(
             verifier,
             copies,
             streaming,
-            certificates,
-            tangAllow,
+            certificates: config.certificates ?? {},
+            tangAllow: config.tangAllow ?? [],
             now: world.now,
             closing: closing.signal,
             node,
@@ -429,7 +452,7 @@ async function openServices(
         store: store.status(),
         copies: copies.status(),
         streams: streaming.status(),
-        retention: retention?.status,
+        retention: retention.status,
         space: space.status(),
         nodes: node?.nodes?.count,
       }),
@@ -441,6 +464,7 @@ async function openServices(
     copies,
     custodians: () => seal.current.slots,
     record: (activity) => recordInTenants(tenants, world, activity),
+    reconfigure: (next) => changes.run(() => reconfigure(next)),
     giveUp,
     close: () => {
       giveUp();

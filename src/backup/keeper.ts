@@ -165,9 +165,6 @@ export interface ScheduleSettings {
   readonly keep: number;
 }
 
-export const defaultSchedule = '0 3 * * *';
-export const defaultKeep = 7;
-
 /** Suffix of a backup that has not been verified yet. */
 const untried = '.unverified';
 const whole = '.kms-backup';

@@ -1,6 +1,7 @@
 // Copies of the appliance while it is open: backups on request and on schedule, shipping, and their status for health
 // checks, `kms status` and metrics.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Backups } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
@@ -41,6 +42,8 @@ export interface Copies {
   startBackup(): void;
   /** Makes a scheduled backup now, if there is a schedule. */
   backUpNow(): Promise<VerifiedBackup | undefined>;
+  /** Replaces or ends the schedule, after a running backup has finished. */
+  reschedule(settings: CopySettings['scheduled']): Promise<void>;
   /** Notices a new epoch begun by another node. */
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -65,8 +68,10 @@ export async function openCopies(
   let epoch = await readEpoch();
   const keeper = new BackupKeeper(deps);
   await keeper.open();
-  const schedule =
-    settings.scheduled && new BackupSchedule(keeper, settings.scheduled, seal.current.applianceId, onEvent);
+  const scheduleOf = (scheduled: CopySettings['scheduled']): BackupSchedule | undefined =>
+    scheduled && new BackupSchedule(keeper, scheduled, seal.current.applianceId, onEvent);
+  let { scheduled } = settings;
+  let schedule = scheduleOf(scheduled);
   const shipping =
     settings.shipping && new Shipping({ ...deps, epoch: epoch.number, now: world.now }, settings.shipping, onEvent);
   let isFree = false;
@@ -100,20 +105,16 @@ export async function openCopies(
     local: copyHandlers(keeper, status),
     stream: () => keeper.stream(),
     details: () => detailsOf(status(), seal.current.applianceId),
-    backups: () => {
-      const { lastVerified } = keeper;
-      return {
-        configured: null,
-        running: false,
-        lastFailure: null,
-        ...schedule?.status(),
-        lastVerified: lastVerified
-          ? { at: lastVerified.madeAt, file: lastVerified.file ?? '', bytes: lastVerified.bytes }
-          : null,
-      };
-    },
+    backups: () => backupsOf(keeper, schedule),
     startBackup: () => schedule?.begin({ isRequested: true }),
     backUpNow: async () => schedule?.run(),
+    async reschedule(next) {
+      if (isDeepStrictEqual(scheduled, next)) return;
+      await schedule?.close();
+      scheduled = next;
+      schedule = scheduleOf(next);
+      if (isFree) schedule?.start();
+    },
     async close() {
       watch?.close();
       // Closing would ship the rest, which must wait too.
@@ -121,6 +122,18 @@ export async function openCopies(
       await schedule?.close();
       await shipping?.close();
     },
+  };
+}
+
+function backupsOf({ lastVerified }: BackupKeeper, schedule: BackupSchedule | undefined): Backups {
+  return {
+    configured: null,
+    running: false,
+    lastFailure: null,
+    ...schedule?.status(),
+    lastVerified: lastVerified
+      ? { at: lastVerified.madeAt, file: lastVerified.file ?? '', bytes: lastVerified.bytes }
+      : null,
   };
 }
 

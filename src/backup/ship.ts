@@ -217,9 +217,6 @@ export async function livesShippedTo(to: ForeignFiles, seal: Seal): Promise<read
   return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
 }
 
-export const defaultShipEvery = 5000;
-export const defaultShipWindow = 24 * 60 * 60 * 1000;
-
 /** Milliseconds to ship the rest at the end. */
 const closeTimeout = 15_000;
 

@@ -126,10 +126,23 @@ export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
 }
 
+/** Looks, and waits a moment while something is just arriving. */
+async function lookSettled({ follower, pause }: StopDeps): Promise<void> {
+  for (let tries = 5; ; tries--) {
+    try {
+      return await follower.look();
+    } catch (error) {
+      if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
+      await pause(shortPause);
+    }
+  }
+}
+
 /** The newest state, proven; `before`: a state proven a moment ago. */
-async function newest({ follower }: StopDeps, { fence, acceptOlder }: TakingOver, before?: Proven): Promise<Proven> {
+async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before?: Proven): Promise<Proven> {
+  const { follower } = deps;
   try {
-    await follower.look().catch((error: unknown) => {
+    await lookSettled(deps).catch((error: unknown) => {
       // The local copy of it has been discarded by then, so it is copied again.
       if (error instanceof KmsError && error.code === 'corrupt') return follower.look(true);
       throw error;
@@ -151,7 +164,7 @@ async function newest({ follower }: StopDeps, { fence, acceptOlder }: TakingOver
 export async function newestArrived(deps: StopDeps, how: TakingOver, before: Proven): Promise<ShippedState> {
   const { follower } = deps;
   if (how.acceptOlder) return newest(deps, how, before);
-  await follower.look();
+  await lookSettled(deps);
   return follower.copied ?? before;
 }
 

@@ -1,9 +1,18 @@
-// GrammarCommand is a parsed command of the grammar: options that may also come from the environment, errors in the
-// product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside world,
-// and its arguments and options, each validated when it is read.
+// GrammarCommand is a parsed command of the grammar: options that may also come from the environment or a file, errors
+// in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
+// world, and its arguments and options, each validated when it is read.
+import { dirname } from 'node:path';
 import { Command, type Help, Option } from 'commander';
 import { KmsError } from '../errors.ts';
-import type { Commands, Completes, Declared, Kind, Kinds, Values } from './grammar/declaration.ts';
+import {
+  type Commands,
+  type Completes,
+  type Declared,
+  type Kind,
+  type Kinds,
+  settingName,
+  type Values,
+} from './grammar/declaration.ts';
 import { globals } from './grammar/option-sets.ts';
 import { hasColour, type Io } from './io.ts';
 
@@ -14,27 +23,71 @@ export interface Session {
   exitCode: number;
 }
 
+/** Options from a file, used where neither the command line nor the environment gives one. */
+export interface OptionFile {
+  readonly path: string;
+  /** Values (text, texts or a boolean) with their lines, by the options' names on the command line. */
+  readonly given: ReadonlyMap<string, { readonly value: unknown; readonly line: number }>;
+}
+
 /** Interface of a command to its arguments and options V. */
 export class Cli<out V = object> {
   readonly io: Io;
   readonly #command: GrammarCommand;
   readonly #kinds: Kinds<V>;
+  readonly #file: OptionFile | undefined;
 
-  constructor(io: Io, command: GrammarCommand, kinds: Kinds<V>) {
+  constructor(io: Io, command: GrammarCommand, kinds: Kinds<V>, file?: OptionFile) {
     this.io = io;
     this.#command = command;
     this.#kinds = kinds;
+    this.#file = file;
+  }
+
+  /** The same command with the options of a file. */
+  withFile(file: OptionFile): Cli<V> {
+    return new Cli(this.io, this.#command, this.#kinds, file);
   }
 
   /** Value of this argument or option, as its kind parses it. */
   get<N extends keyof V & string>(name: N): V[N] {
-    const { io, seeHelp } = this;
-    return this.#kinds[name].read(this.#command.given(name), { name, io, seeHelp });
+    const given = this.#command.given(name) ?? this.#file?.given.get(name)?.value;
+    return this.#kinds[name].read(given, { name, io: this.base(name), seeHelp: this.seeHelp });
   }
 
-  /** Validates everything on the command line before anything is opened or done. Throws `usage`. */
+  /** Validates all options, typed or in the file, before anything is opened or done. Throws `usage`. */
   checkTyped(): void {
-    for (const name in this.#kinds) if (!name.startsWith('-') || this.isTyped(name)) this.get(name);
+    for (const name in this.#kinds) if (!name.startsWith('-') || this.isChosen(name)) this.get(name);
+  }
+
+  /** Base for relative paths in the option: the directory of the file if the file gives it. */
+  base(option: keyof V & string): Pick<Io, 'cwd'> {
+    return this.#file && this.#isFromFile(option) ? { cwd: dirname(this.#file.path) } : this.io;
+  }
+
+  /** Whether the option is typed or in the file, not merely in the environment. */
+  isChosen(option: keyof V & string): boolean {
+    return this.isTyped(option) || this.#isFromFile(option);
+  }
+
+  #isFromFile(option: string): boolean {
+    return this.#file?.given.has(option) === true && this.#command.given(option) === undefined;
+  }
+
+  /**
+   * Rewrites an error about options that the file gives: its name and line come first, and options have their names in
+   * the file.
+   */
+  inFile(error: unknown): unknown {
+    const file = this.#file;
+    if (!file || !(error instanceof KmsError)) return error;
+    const isElsewhere = (option: string) =>
+      [this.#command, this.grammar].some((each) => each.given(option) !== undefined);
+    const own = error.message.match(optionNames)?.find((option) => file.given.has(option) && !isElsewhere(option));
+    if (own === undefined) return error;
+    const message = error.message.replace(optionNames, (name) => (isElsewhere(name) ? name : settingName(name)));
+    const { code, hint, cause } = error;
+    return new KmsError(code, `${file.path}:${file.given.get(own)?.line}: ${message}`, { hint, cause });
   }
 
   /** Whether the option is on the command line, not in the environment. */
@@ -42,9 +95,18 @@ export class Cli<out V = object> {
     return this.#command.isTyped(option);
   }
 
+  /** Compares the sources of two options: positive if the first one wins, 0 if both come from the same source. */
+  outranks(option: keyof V & string, other: keyof V & string): number {
+    const rank = (name: keyof V & string): number => {
+      if (this.#isFromFile(name)) return 1;
+      return this.#command.given(name) === undefined ? 0 : this.isTyped(name) ? 3 : 2;
+    };
+    return rank(option) - rank(other);
+  }
+
   /** The options of every command. */
   get globals(): Cli<Values<typeof globals>> {
-    return new Cli(this.io, this.#command.root, globals);
+    return new Cli(this.io, this.#command.root, globals, this.#file);
   }
 
   /** Whether the output is JSON. */
@@ -66,10 +128,10 @@ export class Cli<out V = object> {
     return new KmsError('usage', message, { hint: this.seeHelp });
   }
 
-  /** Refuses these options if typed: without `needed` they would have no effect. */
+  /** Refuses these options if typed or in the file: without `needed` they would have no effect. */
   refuseWithout(needed: string, options: readonly (keyof V & string)[]): void {
     for (const option of options) {
-      if (this.isTyped(option)) throw this.wrong(`${option} goes with ${needed}`);
+      if (this.isChosen(option)) throw this.wrong(`${option} goes with ${needed}`);
     }
   }
 
@@ -85,7 +147,7 @@ export class Cli<out V = object> {
       const value = options.get(long);
       root.setOptionValueWithSource(option.attributeName(), value, value === undefined ? undefined : 'cli');
     }
-    return new Cli(io, this.#command, this.#kinds);
+    return new Cli(io, this.#command, this.#kinds, this.#file);
   }
 }
 
@@ -112,13 +174,16 @@ export class GrammarOption extends Option {
   readonly kind: Kind<unknown>;
 
   constructor(name: string, kind: Kind<unknown>) {
-    const { short, placeholder, about, isRepeated, isOptional } = kind;
+    const { short, placeholder, about, group, isRepeated, isOptional } = kind;
     const value = placeholder && (isOptional ? ` [${placeholder}]` : ` <${placeholder}>`);
     super(`${short === undefined ? '' : `${short}, `}${name}${value ?? ''}`, about);
     this.kind = kind;
+    if (group !== undefined) this.helpGroup(`${group}:`);
     if (isRepeated) this.argParser<readonly string[]>((value, before) => [...(before ?? []), value]);
   }
 }
+
+const optionNames = /--[a-z][a-z-]*/g;
 
 /** Width of help that does not go to a terminal. */
 const widthElsewhere = 100;
@@ -304,7 +369,9 @@ export function isRepeated(option: Option): boolean {
 
 /** Description of an option in help, without its variable. */
 export function describeOption(option: Option): string {
-  return option.description + (isRepeated(option) ? ' (may be repeated)' : '');
+  const usual = option instanceof GrammarOption ? option.kind.usual : undefined;
+  const standard = usual === undefined ? '' : ` (default: ${usual.includes(' ') ? `"${usual}"` : usual})`;
+  return option.description + standard + (isRepeated(option) ? ' (may be repeated)' : '');
 }
 
 function optionDescription(option: Option): string {

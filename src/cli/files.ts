@@ -60,7 +60,11 @@ export async function isNoDirectory(path: string): Promise<boolean> {
  * The text of a small file, of at most `most` bytes; `what` names its expected content. Throws like `readSmallFile`.
  */
 export async function readSmallText(path: string, what: string, most?: number): Promise<string> {
-  const bytes = await readSmallFile(path, what, undefined, most);
+  return textIn(await readSmallFile(path, what, undefined, most), path, what);
+}
+
+/** The text of bytes from a file. Throws `invalid` for what is no UTF-8. */
+export function textIn(bytes: Uint8Array, path: string, what: string): string {
   try {
     return utf8.decode(bytes);
   } catch {

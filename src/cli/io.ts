@@ -37,7 +37,7 @@ export interface Io {
 }
 
 /** Resolves a typed file name against the current directory. Throws `usage` if it is not UTF-8. */
-export function pathFrom(io: Io, name: string): string {
+export function pathFrom(io: Pick<Io, 'cwd'>, name: string): string {
   // The platform substitutes this character for invalid UTF-8: the name would mean another file.
   if (name.includes('\ufffd')) {
     throw new KmsError('usage', `expected a path in UTF-8 without the character U+FFFD, got "${name}"`, {

@@ -121,7 +121,7 @@ export function sharedStore(cli: Cli): StoreSource | undefined {
   const { globals } = cli;
   const url = globals.get('--store');
   if (url !== undefined) return storeAt(cli, url, globals.isTyped('--store'));
-  if (globals.isTyped('--store-password-file')) throw cli.wrong('--store-password-file goes with --store');
+  if (globals.isChosen('--store-password-file')) throw cli.wrong('--store-password-file goes with --store');
   return undefined;
 }
 

@@ -29,7 +29,8 @@ export function logged<Found>(
   serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,
 ): Handler<Found> {
   const { logger } = appliance;
-  const tellsAll = logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
+  // Asked each time: a reload may change the level.
+  const tellsAll = (): boolean => logger.level === undefined || logger.level === 'debug' || logger.level === 'trace';
   const countOf = counted === undefined ? undefined : countedBy(counted);
   return async (request, found) => {
     const started = performance.now();
@@ -44,7 +45,7 @@ export function logged<Found>(
     const { status, cause, reason } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);
-    if (status < 400 && !tellsAll) return { outcome, state: told };
+    if (status < 400 && !tellsAll()) return { outcome, state: told };
     const requestId = ids.next();
     const fields = { method: request.method, route, status, ms, action, keyid, byNobody, reason, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {

@@ -56,7 +56,7 @@ interface PlainSlices {
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
 
 /** Properties that follow from the endpoint's declaration. */
-function traitsOf(appliance: AppliancePort, endpoint: Endpoint, route: PlainRoute) {
+function traitsOf(endpoint: Endpoint, route: PlainRoute) {
   const { method, access, changes = method !== 'GET' } = endpoint;
   const isPublic = access.kind === 'public';
   return {
@@ -67,7 +67,7 @@ function traitsOf(appliance: AppliancePort, endpoint: Endpoint, route: PlainRout
     isActOfOperator: access.kind === 'flag' && access.operator === 'act',
     /** Routes that wait for more than the store have limits of their own and would block this queue. */
     isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
-    bodyLimit: Math.min(appliance.bodyLimit, isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY),
+    bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
     kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
   };
 }
@@ -84,7 +84,7 @@ export class EndpointWay {
   /** @param queue where requests wait while too many are running. */
   constructor(appliance: AppliancePort, endpoint: Endpoint, route: PlainRoute, queue: FairQueue) {
     const { method, path, id } = endpoint;
-    const traits = traitsOf(appliance, endpoint, route);
+    const traits = traitsOf(endpoint, route);
     this.#appliance = appliance;
     this.#endpoint = endpoint;
     this.#route = route;
@@ -216,7 +216,11 @@ export class EndpointWay {
   #readBody({ request, codec }: KnownRequest, asker: string | undefined): Promise<BodyRead> {
     // The transaction decides; if it admits the request after all, the answer is to try again.
     if (asker === undefined && !this.#traits.isPublic) return Promise.resolve({ problem: changedMeanwhile });
-    const rules = { limit: this.#traits.bodyLimit, kept: this.#traits.kept, holder: asker };
+    const rules = {
+      limit: Math.min(this.#appliance.bodyLimit, this.#traits.bodyLimit),
+      kept: this.#traits.kept,
+      holder: asker,
+    };
     return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
   }
 

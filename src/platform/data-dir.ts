@@ -355,6 +355,23 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
   });
 }
 
+/** Throws `refused` if others can write to the file `path`, which controls this process. */
+export function refuseWritable(path: string, info: Owned, me = identity()): void {
+  // Volumes of containers may belong to another user and be shared through a group of this process.
+  if (exposureOf(info, me) === 'own-group') return;
+  if (info.uid !== 0 && info.uid !== me.uid) {
+    throw new KmsError('refused', `${path}: belongs to another user, who could change it`, {
+      hint: `see that it says what you mean, then make it your own: chown ${me.uid} ${path}`,
+    });
+  }
+  const exposure = exposureOf({ ...info, mode: info.mode & 0o022 }, me);
+  if (exposure === 'none' || exposure === 'own-group') return;
+  const who = exposure === 'group' ? 'its group' : 'everybody on this machine';
+  throw new KmsError('refused', `${path}: ${who} can write to it (mode ${modeText(info.mode)})`, {
+    hint: `see that it says what you mean, then run: chmod go-w ${path}`,
+  });
+}
+
 /** A pipe of a process started for this one, such as a shell's `<(…)`. */
 const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
 

@@ -35,8 +35,9 @@ export interface Listening {
 
 const defaultListen = '127.0.0.1:8080';
 
-export async function listening(options: ListenOptions): Promise<Listening> {
-  const { host, port } = parseListen(options.listen ?? defaultListen);
+/** `option` says where it is to listen. */
+export async function listening(options: ListenOptions, option = '--listen'): Promise<Listening> {
+  const { host, port } = parseListen(options.listen ?? defaultListen, option);
   const url = options.url === undefined ? undefined : parseUrl(options.url);
   const tls = await readTls(options);
   const behindProxy = options.behindProxy ?? false;
@@ -49,12 +50,12 @@ export async function listening(options: ListenOptions): Promise<Listening> {
   return { host, port, tls, behindProxy, addressOf, urlOf: (actual) => url ?? addressOf(actual) };
 }
 
-export function parseListen(text: string): { host: string; port: number } {
+export function parseListen(text: string, option = '--listen'): { host: string; port: number } {
   const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]\s]+)):(\d{1,5})$/.exec(text) ?? [];
   const port = Number(digits);
   const host = bracketed ?? plain;
   if (host === undefined || port > 65535 || (bracketed !== undefined && !isIPv6(bracketed))) {
-    throw new KmsError('usage', `listen address: expected HOST:PORT, got "${text}"`, {
+    throw new KmsError('usage', `${option}: expected HOST:PORT, got "${text}"`, {
       hint: `such as ${defaultListen} or [::1]:8080`,
     });
   }
@@ -64,7 +65,7 @@ export function parseListen(text: string): { host: string; port: number } {
 function parseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username || url.password) {
-    throw new KmsError('usage', `url: expected an address such as https://kms.example.org, got "${text}"`);
+    throw new KmsError('usage', `--url: expected an address such as https://kms.example.org, got "${text}"`);
   }
   return url.href.replace(/\/+$/, '');
 }

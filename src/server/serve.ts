@@ -5,7 +5,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
 import { type Initialised, initAppliance } from '../appliance/init.ts';
-import type { ApplianceOptions } from '../appliance/open-appliance.ts';
+import type { ApplianceConfig, ApplianceOptions } from '../appliance/open-appliance.ts';
 import { hasTakenOver, Standby } from '../backup/standby.ts';
 import { standbyAnswers } from '../backup/standby-answers.ts';
 import type { KeySources } from '../custody/key-sources.ts';
@@ -29,7 +29,6 @@ import {
   type HttpLimits,
   httpServer,
   type RequestOrigin,
-  replaceCertificate,
   takeForwardedHost,
 } from './http-server.ts';
 import { giveMemoryBack } from './idle-memory.ts';
@@ -40,27 +39,31 @@ import {
   listening,
   openSocket,
   portOf,
-  readTls,
   takePort,
   warnOfCertificate,
 } from './listen.ts';
 import { createLog, type Logger } from './log.ts';
+import { Reloader, type Reread } from './reload.ts';
 
-/** A data directory that is missing, empty or unfinished is initialised first. */
-export interface ServeOptions
-  extends ListenOptions,
-    Omit<ApplianceOptions, 'baseUrl' | 'logger' | 'onEvent' | 'certificates' | 'unseals' | 'world'> {
+/** Configuration of a server and its appliance. Each service gets its own part as one object. */
+export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
   readonly transitListen?: string | undefined;
   /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
   /** Hosts of the first tenant, if the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
-  /** Limits against slow clients. Default: the usual ones. */
-  readonly limits?: Partial<HttpLimits> | undefined;
   readonly logLevel?: string | undefined;
   /** Implementation of the expensive primitives. Default: `node`. */
   readonly crypto?: CryptoChoice | undefined;
+}
+
+/** A data directory that is missing, empty or unfinished is initialised first. */
+export interface ServeOptions
+  extends ServeConfig,
+    Pick<ApplianceOptions, 'sources' | 'space' | 'segments' | 'held' | 'onWaiting' | 'stopping' | 'uptime'> {
+  /** Limits against slow clients. Default: the usual ones. */
+  readonly limits?: Partial<HttpLimits> | undefined;
   /** Called at once if the directory was initialised, with values that are shown nowhere else. */
   readonly onInitialised?: (made: Initialised) => void | Promise<void>;
 }
@@ -90,6 +93,11 @@ export interface Serving {
    * nothing.
    */
   reloadTls(): Promise<boolean>;
+  /**
+   * Applies the configuration that `read` returns, as far as a running server can, and rereads the certificate. If
+   * either cannot be read nothing changes. The log says what was done. Returns false if nothing was applied.
+   */
+  reload(read: () => Promise<Reread>): Promise<boolean>;
   /** Stops accepting, finishes requests under way, makes everything durable and releases the directory. */
   close(): Promise<void>;
 }
@@ -174,32 +182,8 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   if (where.tls) warnOfCertificate(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
-  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const listeners = [options.listen, options.transitListen, options.tangListen].filter((each) => each !== undefined);
-  const maxConnections = connectionsFor(ofProcess, Math.max(1, listeners.length));
-  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
-  const network = networkServer(gate, where, shared);
-  const transitWhere = options.transitListen === undefined ? undefined : await listening(transitOptions(options));
-  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
-  const tangWhere = await tangListening(options);
-  const tang = tangWhere && networkServer(gate, tangWhere, shared, { surface: 'tang', tangClients: tangWhere.allowed });
-  const networks: Server[] = [];
-  try {
-    for (const [server, place] of [
-      [network, where] as const,
-      [transit, transitWhere] as const,
-      [tang, tangWhere] as const,
-    ]) {
-      if (!server || !place) continue;
-      await takePort(server, place);
-      networks.push(server);
-    }
-  } catch (error) {
-    await Promise.all(networks.map((network) => endServer(network)));
-    throw error;
-  }
-  const address = where.addressOf(portOf(network));
-  const url = where.urlOf(portOf(network));
+  const listeners = await openListeners(options, where, gate, ofProcess);
+  const { networks, address, url } = listeners;
   const socket = httpServer(gate.handle, {
     origin: () => ({ local: true }),
     // A command of the administrator may take as long as it needs.
@@ -223,19 +207,11 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     // V8's helper may wait for a collection, and the end of the process for the helper (platform/threads/ending.ts).
     globalThis.gc?.();
   });
-  const reload = (): Promise<boolean> => reloadTls(networks, options, logger);
+  const reloader = new Reloader({ networks, logger, tang: listeners.tang }, options);
+  const reloadTls = () => reloader.certificate();
   const begin = async (): Promise<Serving> => {
     const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
-    if (!options.store && (await dataDirState(data)) !== 'whole') {
-      const made = await initAppliance({
-        data,
-        keyFile: options.keyFile,
-        hosts: options.hosts,
-        ...(options.sources?.env && { env: options.sources.env }),
-      });
-      await options.onInitialised?.(made);
-    }
-    if (!options.store) await needPrivateDirectory(data);
+    if (!options.store) await needData(data, options);
     const own = {
       logger,
       baseUrl: () => url,
@@ -257,15 +233,16 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     return {
       address,
       url,
-      transitAddress: transit && transitWhere.addressOf(portOf(transit)),
-      tangAddress: tang && tangWhere.addressOf(portOf(tang)),
+      transitAddress: listeners.transitAddress,
+      tangAddress: listeners.tangAddress,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         return started.opened;
       },
       sealed,
       held: hold?.refusal,
-      reloadTls: reload,
+      reloadTls,
+      reload: (read) => reloader.configuration(read, (config) => started.reconfigure(config)),
       close,
     };
   };
@@ -273,7 +250,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     address,
     url,
     onEvent,
-    reloadTls: reload,
+    reloadTls,
     close,
     begin: () =>
       begin().catch((error: unknown) => {
@@ -285,6 +262,60 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       gate.standBy(answer);
     },
   };
+}
+
+/** The network's listeners, each on its port. */
+async function openListeners(
+  options: ServeOptions,
+  where: Listening,
+  gate: Gate,
+  ofProcess: ReturnType<typeof processLimits>,
+) {
+  const { transitListen, tangListen } = options;
+  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
+  const given = [options.listen, transitListen, tangListen].filter((each) => each !== undefined);
+  const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
+  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
+  const network = networkServer(gate, where, shared);
+  const transitWhere =
+    transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
+  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
+  const tangWhere = await tangListening(options);
+  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
+  const networks: Server[] = [];
+  try {
+    for (const [server, place] of [
+      [network, where] as const,
+      [transit, transitWhere] as const,
+      [tang, tangWhere] as const,
+    ]) {
+      if (!server || !place) continue;
+      await takePort(server, place);
+      networks.push(server);
+    }
+  } catch (error) {
+    await Promise.all(networks.map((network) => endServer(network)));
+    throw error;
+  }
+  return {
+    networks,
+    tang: tangOrigin,
+    address: where.addressOf(portOf(network)),
+    url: where.urlOf(portOf(network)),
+    transitAddress: transit && transitWhere.addressOf(portOf(transit)),
+    tangAddress: tang && tangWhere.addressOf(portOf(tang)),
+  };
+}
+
+/** Makes the appliance where there is none yet; its directory must be private. */
+async function needData(data: string, options: ServeOptions): Promise<void> {
+  if ((await dataDirState(data)) !== 'whole') {
+    const { keyFile, hosts, sources, onInitialised } = options;
+    const made = await initAppliance({ data, keyFile, hosts, ...(sources?.env && { env: sources.env }) });
+    await onInitialised?.(made);
+  }
+  await needPrivateDirectory(data);
 }
 
 async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | undefined> {
@@ -310,7 +341,7 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
     if (tangAllow === undefined) return undefined;
     throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
   }
-  const where = await listening({ listen: tangListen, behindProxy: true });
+  const where = await listening({ listen: tangListen, behindProxy: true }, '--tang-listen');
   return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
 }
 
@@ -339,19 +370,6 @@ function networkServer(
 
 /** By surface name. */
 const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
-
-async function reloadTls(servers: readonly Server[], options: ListenOptions, logger: Logger): Promise<boolean> {
-  try {
-    const certificate = await readTls(options);
-    if (!certificate) return false;
-    for (const server of servers) replaceCertificate(server, certificate);
-    logger.info({ file: options.tlsCert }, 'the certificate was read again');
-    warnOfCertificate(certificate, options, logger);
-  } catch (err) {
-    logger.error({ err }, 'the certificate could not be read again; the one in use stays');
-  }
-  return true;
-}
 
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {
   logger[level](cause === undefined ? {} : { err: cause }, message);

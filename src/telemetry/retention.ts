@@ -41,7 +41,7 @@ const minute = 60_000;
 
 export class Retention {
   readonly #deps: RetentionDeps;
-  readonly #settings: RetentionSettings;
+  #settings: RetentionSettings | undefined;
   /** By tenant id: the record up to which the log has recorded a drop. */
   readonly #recorded = new Map<string, number>();
   /** By tenant id: records that have to arrive first. */
@@ -50,20 +50,31 @@ export class Retention {
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;
 
-  constructor(deps: RetentionDeps, settings: RetentionSettings) {
+  /** Without settings everything is kept. */
+  constructor(deps: RetentionDeps, settings: RetentionSettings | undefined) {
     this.#deps = deps;
     this.#settings = settings;
   }
 
-  get status(): RetentionStatus {
+  /** New settings are applied within a minute. */
+  set settings(settings: RetentionSettings | undefined) {
+    this.#settings = settings;
+    this.#waiting.clear();
+    if (this.#timer) this.start();
+  }
+
+  /** Undefined if everything is kept. */
+  get status(): RetentionStatus | undefined {
+    if (!this.#settings) return undefined;
     const waitingRecords = [...this.#waiting.values()].reduce((sum, records) => sum + records, 0);
     return { seconds: Math.round(this.#settings.keep / 1000), waitingRecords };
   }
 
   start(): void {
-    const { firstAfter = minute, every = 60 * minute } = this.#settings;
+    const { firstAfter = minute, every = 60 * minute } = this.#settings ?? {};
     const next = (after: number): void => {
       if (this.#isClosed) return;
+      clearTimeout(this.#timer);
       this.#timer = setTimeout(() => {
         this.#running = this.#round().then(() => next(every));
       }, after).unref();
@@ -80,9 +91,9 @@ export class Retention {
 
   async #round(): Promise<void> {
     for (const tenant of this.#deps.tenants.all) {
-      if (this.#isClosed || this.#deps.mustWait()) return;
+      if (this.#isClosed || !this.#settings || this.#deps.mustWait()) return;
       try {
-        await this.#dropOf(tenant);
+        await this.#dropOf(tenant, this.#settings.keep);
       } catch (cause) {
         const message = `old activity of ${tenant.record.name} could not be dropped: ${reasonOf(cause)}`;
         this.#deps.onEvent?.({ level: 'warn', message, cause });
@@ -90,11 +101,11 @@ export class Retention {
     }
   }
 
-  async #dropOf(tenant: ServedTenant): Promise<void> {
+  async #dropOf(tenant: ServedTenant, keep: number): Promise<void> {
     const { record, handle } = tenant;
     const { store } = handle;
     const { aging, streaming, onEvent, world } = this.#deps;
-    const before = (await aging.now()) - this.#settings.keep;
+    const before = (await aging.now()) - keep;
     const due = store.droppable?.(before, Number.POSITIVE_INFINITY);
     const { activityDropped: already, activityFaults: faults } = store.status();
     const may = due && store.droppable?.(before, streaming.arrived(record.id));

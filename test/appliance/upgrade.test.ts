@@ -28,6 +28,7 @@ import { needRoomForCopy, type Reached } from '../../src/upgrade/files.ts';
 import { readJournal, type Step, steps } from '../../src/upgrade/journal.ts';
 import { ownFormats, ownPlatform } from '../../src/upgrade/release.ts';
 import { alone, resume, type UpgradePorts, upgrade } from '../../src/upgrade/upgrade.ts';
+import { effort } from '../support/effort.ts';
 import { type RunInput, type RunReport, upgradeRun } from '../support/upgrade-run.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-upgrade-'));
@@ -107,7 +108,7 @@ for (const behaves of behaviours) {
   test(`a new version that ${behaves}, cut off at every point`, async () => {
     const whole = await run({ dir: place(), behaves, resumes: false, stopsAt: 0 });
     assert.ok(whole.points.length > 20);
-    for (let stopsAt = 1; stopsAt <= whole.points.length; stopsAt++) {
+    for (let stopsAt = 1; stopsAt <= whole.points.length; stopsAt += effort(4, 1)) {
       const dir = place();
       const cut = await run({ dir, behaves, resumes: false, stopsAt });
       const point = cut.points.at(-1) ?? '';
@@ -133,7 +134,7 @@ test('the way back that is cut off at every point, twice in the same place', asy
     return dir;
   };
   const back = await run({ dir: await at(), behaves, resumes: true, stopsAt: 0 });
-  for (let second = 1; second <= back.points.length; second++) {
+  for (let second = 1; second <= back.points.length; second += effort(4, 1)) {
     const dir = await at();
     for (const _ of [1, 2]) await run({ dir, behaves, resumes: true, stopsAt: second });
     const { error } = await run({ dir, behaves, resumes: true, stopsAt: 0 });

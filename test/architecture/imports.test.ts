@@ -65,6 +65,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@simplewebauthn/browser': ['console'],
   'reflect-metadata': ['platform'],
   uqr: ['cli', 'console'],
+  // Loaded where a configuration file is named.
+  yaml: ['cli'],
   croner: ['backup'],
   'prom-client': ['telemetry'],
 };

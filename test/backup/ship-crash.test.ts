@@ -9,6 +9,7 @@ import { pointsOf, sourceAt } from '../../src/backup/ship-source.ts';
 import { sealFile } from '../../src/platform/data-dir.ts';
 import { testWorld } from '../support/context.ts';
 import { reached } from '../support/crash-points.ts';
+import { effort } from '../support/effort.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import {
   createSimAppliance,
@@ -130,7 +131,7 @@ async function restored(
 
 test('what was shipped restores at each moment, and up to each time', async (context) => {
   const only = process.env.KMS_CRASH_SEED;
-  const runs = Number(process.env.KMS_SHIP_RUNS ?? 60);
+  const runs = Number(process.env.KMS_SHIP_RUNS ?? effort(12, 60));
   const from = Number(only ?? process.env.KMS_CRASH_FROM ?? 1);
   const report: Report = { crashes: 0, ships: 0, restores: 0, earlier: 0 };
   for (let seed = from; seed < from + (only === undefined ? runs : 1); seed++) {

@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import test from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { publicKeyOf, readPrivateKeys } from '../../src/client/ring-keys.ts';
+import { effort } from '../support/effort.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -108,7 +109,7 @@ async function isWholeAndFinished(d: ServedDesk, name: string, before: string, w
 test('killed before each change to a file', async () => {
   await using d = await servedDesk();
   let at = 0;
-  for (; ; at++) {
+  for (; ; at += effort(3, 1)) {
     assert.ok(at < 60, 'it never came to its end');
     const name = `ring-${at}`;
     const before = await prepared(d, name);
@@ -135,7 +136,7 @@ test('killed after each request is done, before it is answered', async () => {
     for (const child of children) child.kill('SIGKILL');
     return new Promise(() => {});
   };
-  for (let nth = 0; ; nth++) {
+  for (let nth = 0; ; nth += effort(3, 1)) {
     assert.ok(nth < 30, 'it never came to its end');
     const name = `ring-${nth}`;
     const before = await prepared(d, name);

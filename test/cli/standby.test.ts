@@ -24,7 +24,7 @@ test('what makes no sense is said, and nothing is made', async () => {
       '--server: a standby is on the machine that is to take over',
     ],
     ['standby --from shipped --store postgres://localhost/kms --data x', '--store: a database has standbys of its own'],
-    ['standby --from shipped --data x --listen nowhere', 'listen address: expected HOST:PORT'],
+    ['standby --from shipped --data x --listen nowhere', '--listen: expected HOST:PORT'],
   ] as const) {
     const { code, stderr, stdout } = await d.kms(line);
     assert.deepEqual([code, stdout], [2, ''], line);

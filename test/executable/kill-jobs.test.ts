@@ -6,10 +6,11 @@ import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { effort } from '../support/effort.ts';
 import { type Prng, prng } from '../support/prng.ts';
 import { type Ended, kms, type RunningServer, serve, workDirectory } from './kms.ts';
 
-const rounds = Number(process.env.KMS_KILL_ROUNDS ?? 8);
+const rounds = Number(process.env.KMS_KILL_ROUNDS ?? effort(3, 8));
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 interface Answered {

@@ -3,10 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { effort } from '../support/effort.ts';
 import { prng } from '../support/prng.ts';
 import { kms, serve, workDirectory } from './kms.ts';
 
-const rounds = Number(process.env.KMS_KILL_ROUNDS ?? 12);
+const rounds = Number(process.env.KMS_KILL_ROUNDS ?? effort(5, 12));
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 test(`nothing that was answered is lost by ${rounds} kills (KMS_SEED=${seed})`, async () => {

@@ -7,13 +7,14 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import { effort } from '../support/effort.ts';
 import { prng } from '../support/prng.ts';
 import { checkReceived } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
 import { until } from '../support/until.ts';
 import { asker, kms, type RunningServer, serve, workDirectory } from './kms.ts';
 
-const rounds = Math.min(Number(process.env.KMS_KILL_ROUNDS ?? 4), 20);
+const rounds = Math.min(Number(process.env.KMS_KILL_ROUNDS ?? effort(2, 4)), 20);
 const seed = Number(process.env.KMS_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into records of every shape

@@ -2,6 +2,7 @@
 // single appliance. KMS_CRASH_RUNS sets the number of lives, KMS_CRASH_FROM the first, KMS_CRASH_SEED runs one alone.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { effort } from '../support/effort.ts';
 import { falsified, judge } from '../support/shared-judge.ts';
 import { type History, type SharedFaults, type SharedReport, sharedRun } from '../support/shared-run.ts';
 import type { SimFault } from '../support/sim-engine.ts';
@@ -23,7 +24,7 @@ for (const loses of [false, true]) {
     : 'nothing that was answered is lost';
   test(`lives of several nodes: ${title}`, async (context) => {
     const only = process.env.KMS_CRASH_SEED;
-    const lives = only === undefined ? Number(process.env.KMS_CRASH_RUNS ?? 100) : 1;
+    const lives = only === undefined ? Number(process.env.KMS_CRASH_RUNS ?? effort(30, 100)) : 1;
     const from = Number(only ?? process.env.KMS_CRASH_FROM ?? 1);
     const total: Partial<SharedReport> = {};
     for (let seed = from; seed < from + lives; seed++) {
@@ -48,13 +49,13 @@ for (const loses of [false, true]) {
 test('a fault at each single message of a life, of each kind: nothing that was answered is lost', async (context) => {
   const kinds: readonly SimFault[] = ['request', 'answer', 'later', 'retry', 'full'];
   let points = 0;
-  for (let at = 1; at <= 150; at++) {
+  for (let at = 1; at <= 150; at += effort(3, 1)) {
     const fault = kinds[at % kinds.length] ?? 'request';
     // A life that ended before that message has none.
     points += (await run(at, { only: { at, fault } })).report.faults;
   }
   context.diagnostic(`${points} messages that met with a fault`);
-  assert.ok(points >= 100, 'too little happened to prove anything');
+  assert.ok(points >= effort(30, 100), 'too little happened to prove anything');
 });
 
 test('the judge finds a history wrong that is falsified in one place', async () => {

@@ -4,11 +4,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reached } from './crash-points.ts';
 import { type CrashRunReport, crashRun } from './crash-run.ts';
+import { effort } from './effort.ts';
 
 export function crashSuite(file: string, title: string, failures: boolean): void {
   test(`${title}: what was acknowledged is there, and nothing is half there`, async (context) => {
     const only = process.env.KMS_CRASH_SEED;
-    const runs = Number(process.env.KMS_CRASH_RUNS ?? 1000);
+    const runs = Number(process.env.KMS_CRASH_RUNS ?? effort(150, 1000));
     const from = Number(only ?? process.env.KMS_CRASH_FROM ?? 1);
     const total: CrashRunReport = { crashes: 0, transactions: 0, checkpoints: 0, tornTails: 0, writeFailures: 0 };
     for (let seed = from; seed < from + (only === undefined ? runs : 1); seed++) {

@@ -11,9 +11,10 @@ import { standbyWait, type standing } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
+import { standbyConfig } from '../serve-config.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
-import { aborted, serveOptions } from './appliance.ts';
+import { aborted } from './appliance.ts';
 import { copyKeys } from './backup.ts';
 
 type StandbyCli = CliOf<typeof standing.standby>;
@@ -31,11 +32,11 @@ async function follow(cli: StandbyCli): Promise<void> {
   const from = cli.get('--from');
   if (from === undefined) throw cli.wrong('--from is missing: the directory of `kms serve --ship-to`');
   await checkFrom(cli, from);
-  const options = await serveOptions(cli);
+  const config = await standbyConfig(cli);
   const { standBy } = await import('../../server/serve.ts');
-  const standing = await standBy({ ...options, from, sources: await serverKeySources(cli) });
+  const standing = await standBy({ ...config, from, sources: await serverKeySources(cli) });
   try {
-    if (options.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void standing.reloadTls());
+    if (config.tlsCert !== undefined || !cli.io.stdin.isTTY) cli.io.onHangup?.(() => void standing.reloadTls());
     const what = standing.serves ? '' : ` (a standby, following ${from})`;
     await say(cli.io, visible(`listening on ${standing.address}${what}`));
     const serving = await Promise.race([standing.tookOver, aborted(cli.io.signal)]);

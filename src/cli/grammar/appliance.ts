@@ -1,16 +1,11 @@
 // The commands that make an appliance and run it: `kms init` and `kms serve`.
 import { custodianKindsByName } from '../../model/custodian-kinds.ts';
-import { kemNames } from '../../model/kems.ts';
 import {
   alternatives,
-  atLeast,
-  blocks,
   command,
   directory,
   duration,
-  integer,
   list,
-  oneOf,
   optionalArgument,
   path,
   text,
@@ -18,6 +13,7 @@ import {
   wait,
 } from './declaration.ts';
 import { custodian } from './option-sets.ts';
+import { serve, serving } from './serving.ts';
 
 /** How long an upgrade waits for each start, stop and check, unless it is told, in milliseconds. */
 export const upgradeLimit = 120_000;
@@ -44,97 +40,6 @@ export const upgrading = {
   ),
 };
 
-/** What encrypts that name 100 known keys, hybrid public keys and long passwords need, in bytes, and some room. */
-const leastBodyLimit = 4096;
-
-/** How an appliance is served, at once or by a standby that took over. */
-export const serving = {
-  '--listen': text('HOST:PORT', 'where to listen (default: 127.0.0.1:8080); port 0 picks one'),
-  '--url': text('BASE_URL', 'the address under which clients reach the appliance'),
-  '--tls-cert': path('FILE', 'the certificate chain for HTTPS, PEM'),
-  '--tls-key': path('FILE', 'its private key, PEM'),
-  '--behind-proxy': toggle('a proxy in front terminates TLS: allow plain HTTP on any address'),
-  '--tang-listen': text(
-    'HOST:PORT',
-    'also listen here for clients of Tang such as clevis, always in plain HTTP (default: not)',
-  ),
-  '--tang-allow': blocks(
-    'CIDR',
-    'an address or block that may ask at --tang-listen (default: loopback and private networks)',
-  ),
-  '--body-limit': atLeast(
-    leastBodyLimit,
-    integer('BYTES', `the largest body of a request (default: 1048576; at least ${leastBodyLimit})`),
-  ),
-  '--access-ttl': duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d (default: 1h)'),
-  '--session-max': duration('TIME', 'how long a login can be refreshed (default: 12h)'),
-  '--invite-ttl': duration('TIME', 'how long an invite can be completed (default: 7d)'),
-  '--reset-ttl': duration('TIME', 'how long a password can be reset with a link (default: 1h)'),
-  '--smtp-url': text(
-    'URL',
-    'the mail server, smtp://host:port or smtps://host; with a password in it, use KMS_SMTP_URL',
-  ),
-  '--smtp-url-file': path('FILE', 'the same from a file'),
-  '--smtp-from': text('ADDRESS', 'the address that mail comes from'),
-  '--smtp-ca': path('FILE', 'certificate authorities to trust for the mail server, PEM (default: those of the system)'),
-  '--metrics-rings': toggle(
-    'also count encrypts by keyring; whoever reads metrics can then read the names of keyrings',
-  ),
-  '--crypto': oneOf(
-    'node|noble',
-    'what does signatures, hashes and ciphers: Node itself, tested at each start (node, the default), or ' +
-      'noble alone',
-    ['node', 'noble'],
-  ),
-  '--default-kem': oneOf(
-    'KEM',
-    'how keys of a ring are wrapped whose maker names no kem: x25519 (the default), or mlkem768-x25519, which ' +
-      'withstands quantum computers too',
-    kemNames,
-  ),
-  '--log-level': text('LEVEL', 'fatal, error, warn, info (default), debug, trace or silent', [
-    'fatal',
-    'error',
-    'warn',
-    'info',
-    'debug',
-    'trace',
-    'silent',
-  ]),
-  '--backup-to': directory('DIR', 'make backups in this directory; each is test-restored before it counts'),
-  '--backup-schedule': text('CRON', 'when, as a cron expression in UTC (default: "0 3 * * *")'),
-  '--backup-keep': atLeast(
-    1,
-    integer('N', 'how many scheduled ones to keep, and as many that were asked for (default: 7)'),
-  ),
-  '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
-  '--ship-every': wait('TIME', 'how often; at most this much is lost with the first disk (default: 5s)'),
-  '--ship-window': duration('TIME', 'how long earlier states can be restored from there (default: 1d)'),
-  '--activity-retention': duration(
-    'TIME',
-    'drop activity older than this, such as 400d, in whole closed files (default: keep it for ever)',
-  ),
-  '--activity-to': list(
-    'TARGET',
-    'stream the activity of every tenant there: syslog+tcp://host:port, syslog+tls://host:port, https://host/path, ' +
-      'or a directory',
-    'directory',
-  ),
-  '--activity-from': oneOf(
-    'END|START',
-    'where a new target begins: at the current end of the activity (end, the default) or at its start',
-    ['end', 'start'],
-  ),
-  '--activity-ca-file': path(
-    'FILE',
-    'certificate authorities to trust for syslog servers and webhooks, PEM (default: those of the system)',
-  ),
-  '--activity-webhook-secret-file': path(
-    'FILE',
-    'the secrets that sign webhooks: lines of whsec_ and base64, the newest first',
-  ),
-};
-
 export const appliance = {
   init: command(
     'init',
@@ -158,20 +63,14 @@ export const appliance = {
   serve: command(
     'serve',
     'run the server; an empty or missing data directory is initialised first',
-    ['kms serve', 'kms serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem'],
+    [
+      'kms serve',
+      'kms serve --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem',
+      'kms serve --config kms.yaml',
+    ],
     {
-      ...serving,
-      '--transit-listen': text(
-        'HOST:PORT',
-        'also listen here for software that speaks Vault transit; TLS as for --listen (default: not)',
-      ),
-      '--host': list('NAME', 'when initialising: answer requests for this host only'),
-      '--accept-older': list(
-        'TENANT',
-        'accept, this once, files of a tenant (or of `system`) that are older than they were',
-        'tenant',
-      ),
-      '--take-back': toggle('serve, this once, although a standby took over: what was written there since is not here'),
+      '--config': path('FILE', 'a file with options, YAML or JSON; what is typed or in the environment wins'),
+      ...serve,
     },
   ),
 };

@@ -28,7 +28,8 @@ export type Completes = readonly string[] | 'file' | 'directory' | NameKind | un
 /** Context of a value, for error messages. */
 interface Place {
   readonly name: string;
-  readonly io: Io;
+  /** The directory in which relative paths begin. */
+  readonly io: Pick<Io, 'cwd'>;
   readonly seeHelp: string;
 }
 
@@ -43,8 +44,18 @@ export interface Kind<T> {
   /** Its value may be omitted. */
   readonly isOptional?: true;
   readonly completes?: Completes;
+  /** Heading in the help. */
+  readonly group?: string;
+  /** The default, as it would be typed. */
+  readonly usual?: string;
   /**
-   * `given` is the raw value from the command line or environment: text, texts, whether a switch is on, or undefined.
+   * Whether a running server takes a new value. `replaced`: a value can replace another, but setting the first one or
+   * removing it needs a restart.
+   */
+  readonly isLive?: boolean | 'replaced';
+  /**
+   * `given` is the raw value from the command line, environment or file: text, texts, whether a switch is on, or
+   * undefined.
    */
   read(given: unknown, place: Place): T;
 }
@@ -63,6 +74,11 @@ export interface Declared<V> {
 /** Commands by the names of their functions. */
 export type Commands<S> = { readonly [N in keyof S]: Declared<S[N]> };
 
+/** Name of an option in a configuration file and of its value in code: `tlsCert` for `--tls-cert`. */
+export function settingName(option: string): string {
+  return option.slice(2).replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
 /** Values that a command reads. */
 export type Values<D> = D extends Declared<infer V> ? V : D extends Kinds<infer V> ? V : never;
 
@@ -70,6 +86,23 @@ export function command(name: string, about: string, examples: readonly string[]
 export function command<V>(name: string, about: string, examples: readonly string[], kinds: Kinds<V>): Declared<V>;
 export function command(name: string, about: string, examples: readonly string[], kinds: Kinds<object> = {}) {
   return { name, about, examples, kinds };
+}
+
+/** The same options under a heading of the help. */
+export function group<V>(heading: string, kinds: Kinds<V>): Kinds<V> {
+  return mapped(kinds, (kind) => ({ ...kind, group: heading }));
+}
+
+/** The same options, marked as ones that a running server takes. */
+export function live<V>(kinds: Kinds<V>, isLive: true | 'replaced' = true): Kinds<V> {
+  return mapped(kinds, (kind) => ({ ...kind, isLive }));
+}
+
+function mapped<V>(kinds: Kinds<V>, change: <T>(kind: Kind<T>) => Kind<T>): Kinds<V> {
+  const changed: { [N in keyof V]?: Kind<V[N]> } = {};
+  for (const name in kinds) changed[name] = change(kinds[name]);
+  // Every name has its kind by now.
+  return changed as Kinds<V>;
 }
 
 /** A command for programs, not people: it is not in the help. */
@@ -266,6 +299,11 @@ export function required<T>(kind: Kind<T | undefined>): Kind<T> {
       throw new KmsError('usage', `${place.name} is missing`, { hint: place.seeHelp });
     },
   };
+}
+
+/** An option with a default, written as it would be typed. */
+export function usually<T>(usual: string, kind: Kind<T | undefined>): Kind<T> {
+  return { ...required(kind), usual, read: (given, place) => required(kind).read(given ?? usual, place) };
 }
 
 /** An option whose value may be omitted: it is then `true`. */

@@ -98,9 +98,9 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
  * AppRole login: the role id is the API key's id, the secret id is its secret, and the token is that secret again.
  * Subject to the same back-off as other logins: throws `rate-limited` before the body is read.
  *
- * Tries are counted by the name that they give for the tenant, and an unknown tenant answers, waits and counts like one
- * without keys, so that tenants and their hosts cannot be probed for. Tries under other names of the tenant make this one
- * fail like a wrong secret.
+ * Tries are counted by the name that they give for the tenant, and an unknown tenant answers, waits and counts like
+ * one without keys, so that tenants and their hosts cannot be probed for. Tries under other names of the tenant make
+ * this one fail like a wrong secret.
  */
 export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
   const { handle, from, named } = asked;

@@ -34,7 +34,7 @@ export interface PasswordWorkerOptions {
 }
 
 /** Hashes and verifies passwords for the core. */
-interface PasswordWorker {
+export interface PasswordWorker {
   hash(password: string): Promise<string>;
   verify(stored: string, password: string): Promise<boolean>;
   /** Ends the thread; pending requests are refused. */

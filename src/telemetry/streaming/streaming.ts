@@ -1,6 +1,7 @@
 // Streaming is the set of all targets of activity while the appliance is open: each has its own stream, so that none
 // waits for another.
 import { hostname } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
 import type { ApplianceEvent } from '../../platform/events.ts';
 import { Places, type PlacesDeps } from '../../storage/places.ts';
 import { DirectoryReceiver } from './directory.ts';
@@ -39,10 +40,40 @@ export interface Streaming {
   status(): readonly StreamStatus[];
   /** The last record of a tenant that has arrived at every target; unlimited if there is no target. */
   arrived(tenant: string): number;
+  /** Applies new settings if they differ. A target that stays continues where it was. */
+  change(settings: StreamingSettings | undefined): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function openStreaming(deps: StreamingDeps, settings: StreamingSettings | undefined): Promise<Streaming> {
+  let current = settings;
+  let isCurrent = true;
+  let streams = await streamsOf(deps, settings);
+  let isFree = false;
+  deps.whenFree(() => {
+    isFree = true;
+    for (const stream of streams) stream.start();
+  });
+  const close = async () => void (isFree && (await Promise.all(streams.map((stream) => stream.close()))));
+  return {
+    status: () => streams.map(({ status }) => status),
+    arrived: (tenant) => Math.min(...streams.map((stream) => stream.arrived(tenant))),
+    async change(next) {
+      if (isCurrent && isDeepStrictEqual(current, next)) return;
+      isCurrent = false;
+      // Closed first: two streams to one target would send its records twice.
+      await close();
+      // If this fails the closed ones stay: retention still asks them what has arrived.
+      streams = await streamsOf(deps, next);
+      current = next;
+      isCurrent = true;
+      if (isFree) for (const stream of streams) stream.start();
+    },
+    close,
+  };
+}
+
+async function streamsOf(deps: StreamingDeps, settings: StreamingSettings | undefined): Promise<readonly Stream[]> {
   const { targets = [], from = 'end', pace } = settings ?? {};
   const { onEvent = () => {} } = deps;
   const streams: Stream[] = [];
@@ -51,16 +82,7 @@ export async function openStreaming(deps: StreamingDeps, settings: StreamingSett
     const receiver = receiverOf(target, settings, { ...deps, onEvent });
     streams.push(new Stream(target, receiver, { ...deps, onEvent, places, pace: { ...usualPace, ...pace } }));
   }
-  let isFree = false;
-  deps.whenFree(() => {
-    isFree = true;
-    for (const stream of streams) stream.start();
-  });
-  return {
-    status: () => streams.map(({ status }) => status),
-    arrived: (tenant) => Math.min(...streams.map((stream) => stream.arrived(tenant))),
-    close: async () => void (isFree && (await Promise.all(streams.map((stream) => stream.close())))),
-  };
+  return streams;
 }
 
 type ReceiverDeps = Pick<StreamingDeps, 'now' | 'root'> & { readonly onEvent: (event: ApplianceEvent) => void };
