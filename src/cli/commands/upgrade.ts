@@ -51,7 +51,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
     });
   }
   if (file === undefined) throw cli.wrong('FILE is missing: the tarball of a release, or its executable');
-  if (key === undefined) throw cli.wrong('--trusted-key is missing: the public key of whoever hands out the releases');
+  if (key === undefined) throw cli.wrong('--trusted-key is missing: the public key of the publisher of the releases');
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
 
