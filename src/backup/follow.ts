@@ -181,7 +181,7 @@ export class Follower {
 
   /** Proves the last proven state again. */
   async proveAgain(): Promise<Proven> {
-    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived was proven yet');
+    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived has been proven yet');
     const seal = await this.#sealOf(this.#proven);
     return this.#proofOf(this.#proven, seal);
   }
@@ -361,13 +361,13 @@ function needNotOlder(found: ShippedState, mine: ShippedState): void {
         return had !== undefined && (had.uid !== place.uid || isBehind(place, had));
       }));
   if (found.directory.appliance !== mine.directory.appliance) {
-    throw new KmsError('refused', `what is shipped there is of another appliance, ${found.directory.appliance}`, {
+    throw new KmsError('refused', `what is shipped there belongs to another appliance, ${found.directory.appliance}`, {
       hint: `this standby follows ${mine.directory.appliance}: give that one a directory of its own`,
     });
   }
   if (!isLess && found.directory.epoch >= mine.directory.epoch) return;
   const at = new Date(mine.point.at).toISOString();
-  throw new KmsError('refused', `what is shipped there is older than what arrived by ${at}`, {
+  throw new KmsError('refused', `the state shipped there is older than the one that had arrived by ${at}`, {
     hint: 'the newer state is kept; find out who put the older one there',
   });
 }
@@ -377,7 +377,7 @@ function underWay(directory: string): KmsError {
 }
 
 function nothingYet(): KmsError {
-  return new KmsError('unavailable', 'nothing arrived there yet', {
+  return new KmsError('unavailable', 'nothing has arrived there yet', {
     hint: 'the appliance ships there with `kms serve --ship-to DIR`',
   });
 }

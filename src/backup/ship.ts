@@ -340,7 +340,7 @@ export class Shipping {
     if (!later) return undefined;
     return (
       `a later life of this appliance (epoch ${later.epoch}) ships to the same directory: it was restored from a copy; ` +
-      `stop the one that is not to go on; where that is the later one, move ${join(to, later.name)} away`
+      `stop the one that should not go on; if that is the later one, move ${join(to, later.name)} away`
     );
   }
 }
