@@ -159,7 +159,7 @@ export function needNamedDirectory(cli: Cli, what: string): void {
 }
 
 function notNamed(path: string, what: string): KmsError {
-  return new KmsError('refused', `${path} ${what}, and was not named`, {
+  return new KmsError('refused', `${path} ${what}, and it was not named`, {
     hint: `if it is what you mean, name it: --data ${path}`,
   });
 }

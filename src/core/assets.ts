@@ -125,7 +125,8 @@ function knownParents({ tx }: Context, parents: readonly string[], current?: Row
   if (circle === undefined) {
     throw invalidField(
       'asset.parents',
-      'the asset has too many descendants, and these parents too many ancestors, to rule out that it is its own ancestor',
+      'the asset has too many descendants, and these parents too many ancestors, to rule out that it becomes its own ' +
+        'ancestor',
     );
   }
   return distinct;

@@ -22,13 +22,13 @@ export async function examineStandby(data: string, status: StandbyStatus | undef
   if (status) examineRunning(from, status, find);
   else {
     const { point } = mark?.proven ?? {};
-    const upTo = point ? `up to ${new Date(point.at).toISOString()}` : 'to which nothing arrived yet';
+    const followed = point ? `which it did up to ${new Date(point.at).toISOString()}` : 'and nothing has arrived yet';
     const advice = 'start it: `kms standby --from DIR`; or take over with `kms standby promote`';
     find(
       'warning',
       'standby-stopped',
       data,
-      `no standby runs here: nothing follows ${from} any more, which it did ${upTo}`,
+      `no standby runs here: nothing follows ${from} any more, ${followed}`,
       advice,
     );
   }

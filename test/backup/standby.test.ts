@@ -192,7 +192,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
 
   // A second promotion, or becoming a standby again, is refused. Its files as a standby are gone.
   const twice = await promote(p.second);
-  assert.deepEqual([twice.status, /no standby/.test(String(twice.body.message))], [400, true]);
+  assert.deepEqual([twice.status, /not a standby/.test(String(twice.body.message))], [400, true]);
   await second.close();
   await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, not a standby/ });
   assert.ok(!existsSync(join(p.second, 'standby')), 'the copies are gone');

@@ -294,9 +294,9 @@ test('the private key: named by the identity, inside it, in KMS_PRIVATE_KEY, or 
   // Another ring's key is refused when the identity is made, when wrapping and when unwrapping.
   const wrong = await d.kms('age identity payroll --private-key other.pem');
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
-  assert.match(wrong.stderr, /^kms: the private key is not the one of the keyring payroll/);
+  assert.match(wrong.stderr, /^kms: the private key is not that of the keyring payroll/);
   const others = { KMS_PRIVATE_KEY: d.path('other.pem') };
-  assert.match(errorIn(await wrapped(d, [recipient], { env: others }))[1], /^the private key is not the one of/);
+  assert.match(errorIn(await wrapped(d, [recipient], { env: others }))[1], /^the private key is not that of/);
   assert.match(
     errorIn(await unwrapped(d, [identity], [made], { env: others }))[1],
     /^the private key does not open key_\w+: it is not the private key of its ring; /,

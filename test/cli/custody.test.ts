@@ -101,7 +101,7 @@ test('shares of another appliance, and shares made up, are told apart', async ()
   is(
     await d.kms('unseal', { stdin: other.shares?.[0] ?? '' }),
     1,
-    /not of this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/,
+    /does not belong to this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/,
   );
   const { formatShare, parseShare } = await import('../../src/seal/custodian-secret.ts');
   const { set } = parseShare(shares[0] ?? '');
@@ -114,7 +114,7 @@ test('shares of another appliance, and shares made up, are told apart', async ()
     });
     assert.equal(refusal.status, 400);
     const told = (await refusal.text()).replace(`got one of ${set}`, '');
-    assert.match(told, /not of this appliance: needs one of another set, /);
+    assert.match(told, /does not belong to this appliance: needs one of another set, /);
     assert.ok(!told.includes(set), told);
   }
   // A forger who knows the set's id can compute a matching checksum.

@@ -136,7 +136,7 @@ test('while a default profile is set, a directory that is merely there is not op
     assert.deepEqual(await seenIn(d.path('kms-data')), before, line);
   }
   const { stderr } = await tried(d, 'master list');
-  assert.match(stderr, /commands go to the profile far by default, and was not named; .* --data \S+kms-data$/m);
+  assert.match(stderr, /commands go to the profile far by default, and it was not named; .* --data \S+kms-data$/m);
 });
 
 test('a directory of another user, or a link to one, is not opened unless it is named', { skip: !isRoot }, async () => {
@@ -151,7 +151,7 @@ test('a directory of another user, or a link to one, is not opened unless it is 
     for (const line of lines) {
       const { code, stderr } = await tried(d, line);
       if (!runsOn.test(line)) assert.notEqual(code, 0, line);
-      assert.match(stderr, /kms-data belongs to another user, and was not named/, `${way}, ${line}: ${stderr}`);
+      assert.match(stderr, /kms-data belongs to another user, and it was not named/, `${way}, ${line}: ${stderr}`);
       assert.ok(!(await hasRun(d)), line);
     }
   }
