@@ -2,7 +2,6 @@
 // this machine, or by opening the data directory in this process. All three reach the same app and get the same
 // answers.
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local-endpoints.ts';
@@ -14,8 +13,9 @@ import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '..
 import { KmsError, reasonOf } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
-import { answers, networkFetch, unixFetch } from './fetch.ts';
+import { networkFetch } from './fetch.ts';
 import { say } from './io.ts';
+import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
@@ -123,7 +123,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
 
 /** Asks the server of a data directory, which may stop meanwhile. */
 function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
-  const send = unixFetch(join(data, 'kms.sock'));
+  const send = socketFetch(data);
   return async (request) => {
     try {
       return await send(request);
@@ -145,7 +145,7 @@ export async function isServed(cli: Cli): Promise<boolean> {
   const data = await dataDirectory(cli);
   const store = sharedStore(cli);
   if (store !== undefined) (await import('../platform/store-url.ts')).checkedUrl(store);
-  if (!(await answers(join(data, 'kms.sock')))) return false;
+  if (!(await isServing(data))) return false;
   const isTyped = cli.globals.isTyped('--store') || !cli.globals.isTyped('--data');
   if (store !== undefined && isTyped) {
     const { dataDirState, notOfNode } = await import('../platform/data-dir.ts');

@@ -124,7 +124,7 @@ async function needNoLinks(data: string, name: string): Promise<void> {
   if (link) throw isLinked(join(link.parentPath, link.name));
 }
 
-function isLinked(path: string): KmsError {
+export function isLinked(path: string): KmsError {
   return new KmsError('refused', `${path}: is a symbolic link, and a data directory has none`, {
     hint: 'nothing was changed; put what it leads to in its place, or move the whole data directory and name it with --data',
   });

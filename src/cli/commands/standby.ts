@@ -1,14 +1,13 @@
 // Standby commands. A standby follows the shipped log of an appliance and takes over on command, whether the standby
 // process runs or not.
-import { join } from 'node:path';
 import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withLocal } from '../connect.ts';
-import { answers } from '../fetch.ts';
 import { isNoDirectory, isWithin } from '../files.ts';
 import { standbyWait, type standing } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
+import { isServing } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
 import { standbyConfig } from '../serve-config.ts';
@@ -65,7 +64,7 @@ async function promote(cli: StandbyCli): Promise<void> {
     fence: !cli.get('--unfenced'),
     acceptOlder: cli.get('--accept-older'),
   };
-  const isRunning = await answers(join(data, 'kms.sock')).catch(() => false);
+  const isRunning = await isServing(data);
   if (isRunning && cli.isTyped('--from')) {
     throw cli.wrong('--from: the running standby follows what it was started with; end it first, or leave --from out');
   }

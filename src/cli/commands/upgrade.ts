@@ -14,10 +14,10 @@ import { version } from '../../version.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { ask, type Connection, localOf, localUrl, openConnection } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
-import { unixFetch } from '../fetch.ts';
 import { readSmallText } from '../files.ts';
 import { upgradeLimit, type upgrading } from '../grammar/appliance.ts';
 import { pathFrom, say } from '../io.ts';
+import { isServing, socketFetch } from '../local-socket.ts';
 import { printThing } from '../output.ts';
 import { dataDirectory, namedDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -118,10 +118,9 @@ async function ownExecutable(): Promise<string> {
 async function serviceOf(cli: UpgradeCli, data: string, executable: string): Promise<Service> {
   const { executableOf, unitOf } = await import('../../upgrade/service.ts');
   const { holderOf } = await import('../../upgrade/files.ts');
-  const { answers } = await import('../fetch.ts');
   const [stop, start] = [cli.get('--stop'), cli.get('--start')];
   if ((stop === undefined) !== (start === undefined)) throw cli.wrong('--stop and --start go together');
-  const runs = await answers(join(data, 'kms.sock'));
+  const runs = await isServing(data);
   const pid = runs ? await holderOf(data) : undefined;
   const running = pid === undefined ? undefined : await executableOf(pid);
   if (running !== undefined && running !== executable) {
@@ -300,7 +299,7 @@ async function asked<T>(
     body: body ? JSON.stringify(body) : null,
     signal: signal ? AbortSignal.any([late, signal]) : late,
   });
-  const response = await unixFetch(join(data, 'kms.sock'))(request);
+  const response = await socketFetch(data)(request);
   const answer: unknown = await response.json();
   if (response.status !== 200) {
     throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
