@@ -14,6 +14,7 @@ import {
   PointChain,
   parseShippedDirectory,
   type ShippedDirectory,
+  sealDigest,
   shippedDirectory,
 } from '../../src/backup/ship-journal.ts';
 import { findDirectories } from '../../src/backup/ship-source.ts';
@@ -197,13 +198,14 @@ test('without the key no forged journal of the same life costs what an earlier o
       return [dir, { ...rest, snapshot: log + 5, log: log + 5, offset: 0 }];
     }),
   );
-  const forged = { at: Date.now() + 1000, keyEpoch: 1, stores: later };
-  for (const text of [`${honest}${line(forged)}${line(forged)}`, line(forged)]) {
-    writeFileSync(journal, text);
-    const other = join(place.at.dir, `other-${text.length}`);
+  for (const isContinued of [true, false]) {
+    const other = join(place.at.dir, `other-${isContinued}`);
     await initAppliance({ data: other, env });
     cpSync(join(other, 'kms.seal'), join(life, 'kms.seal'));
     rmSync(`${other}.master.key`);
+    const digest = sealDigest(readFileSync(join(life, 'kms.seal')));
+    const forged = line({ at: Date.now() + 1000, keyEpoch: 1, seal: digest, stores: later });
+    writeFileSync(journal, isContinued ? `${honest}${forged}${forged}` : forged);
     await place.follow(undefined);
   }
   rmSync(place.shipped, { recursive: true });
