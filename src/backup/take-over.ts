@@ -151,7 +151,8 @@ async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before
     if (fence && !acceptOlder) throw unreached(systemError(error, 'what is shipped to'));
     await follower.recall().catch(() => {});
   }
-  if (!acceptOlder) needNoDoubt(follower);
+  // Before the primary is stopped, and not after.
+  if (!acceptOlder && !before) needNoDoubt(follower);
   try {
     return await follower.prove(before);
   } catch (error) {
@@ -166,7 +167,6 @@ export async function newestArrived(deps: StopDeps, how: TakingOver, before: Pro
   const { follower } = deps;
   if (how.acceptOlder) return newest(deps, how, before);
   await lookSettled(deps);
-  needNoDoubt(follower);
   return follower.copied ?? before;
 }
 
