@@ -69,7 +69,7 @@ interface Reading {
   readonly point: Point;
 }
 
-/** What a look found. */
+/** Result of a look. */
 interface Found {
   readonly reading: Reading;
   /** The lines not read before. */

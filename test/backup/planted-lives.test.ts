@@ -31,7 +31,7 @@ import { until } from '../support/until.ts';
 const env = (): undefined => undefined;
 const noMac = '0'.repeat(64);
 const farAhead = 999_999_999_999_999;
-/** Takes what is here, and tells nobody. */
+/** Takes the local copy and raises no fence. */
 const unfenced = { wait: 100, fence: false, acceptOlder: false };
 
 interface Scene {
@@ -291,11 +291,13 @@ test('with the keys an earlier life went on where its journal proves it, and in 
     ['it is forged', journalOf(earlier, [], at(2000)), false],
     ['its end is forged', journalOf(earlier, [10], at(2000)), false],
     ['it went on, and its end is hidden', journalOf(earlier, [10, 2000], 'xx\n'), true],
+    ['it went on, and its end is said to be earlier', journalOf(earlier, [10, 2000], at(20)), true],
     ['it is nothing', journalOf(earlier, [], 'xx\nyy\nzz\n'), false],
   ] as const) {
     const look = () =>
       lifeBeside((name) => (name === earlier.name ? files : journalOf(later, [1000, 3000])), [later, earlier], later, {
         own,
+        openBeside: () => Promise.reject(new Error('there is no key')),
       });
     assert.equal((await look())?.directory.name, isBeside ? earlier.name : undefined, what);
     files.contents.set('kms.fence', utf8(`${JSON.stringify({ ...fence, keyEpoch: 1 })}\t${noMac}\n`));
