@@ -7,7 +7,7 @@ import type { Moved, MoveOptions } from '../../cluster/move.ts';
 import type { KeyOptions } from '../../custody/unsealer.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
+import { type Connection, localOf, send, withClient, withLocal } from '../connect.ts';
 import { isNoDirectory } from '../files.ts';
 import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
@@ -20,13 +20,10 @@ import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
   const out = cli.get('<OUT>');
-  const connection = await openConnection(cli);
-  try {
+  await withClient(cli, async (_client, connection) => {
     if (out === '-') await toStdout(cli, await copyOf(cli, connection));
     else await inFile(cli, connection, pathFrom(cli.io, out));
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 async function copyOf(cli: Cli, connection: Connection): Promise<AsyncIterable<Uint8Array>> {
@@ -247,17 +244,19 @@ async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
   const began = performance.now();
-  const tried = await withLocal(cli, ({ ask }) => unless(cli.io.signal, () => ask('drillBackup')));
-  const seconds = Math.round((performance.now() - began) / 100) / 10;
-  await printThing(cli, { restores: true, ...tried, seconds }, [
-    ['backup', 'restores'],
-    ['size', byteCount(tried.bytes)],
-    ['stores', tried.stores],
-    ['transactions', tried.transactions],
-    ['activities', tried.activities],
-    ['rows', tried.rows],
-    ['took', `${seconds} s`],
-  ]);
+  await withLocal(cli, async ({ ask }) => {
+    const tried = await unless(cli.io.signal, () => ask('drillBackup'));
+    const seconds = Math.round((performance.now() - began) / 100) / 10;
+    await printThing(cli, { restores: true, ...tried, seconds }, [
+      ['backup', 'restores'],
+      ['size', byteCount(tried.bytes)],
+      ['stores', tried.stores],
+      ['transactions', tried.transactions],
+      ['activities', tried.activities],
+      ['rows', tried.rows],
+      ['took', `${seconds} s`],
+    ]);
+  });
 }
 
 /** Sources of the master key when no appliance is open: as for `serve`, and from people, if they hold it. */

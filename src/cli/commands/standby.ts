@@ -68,10 +68,11 @@ async function promote(cli: StandbyCli): Promise<void> {
   if (isRunning && cli.isTyped('--from')) {
     throw cli.wrong('--from: the running standby follows what it was started with; end it first, or leave --from out');
   }
-  const taken = isRunning
-    ? await withLocal(cli, ({ ask }) => ask('promoteStandby', { body: how })).catch(withoutKey)
-    : await promoteHere(cli, how);
-  await showTaken(cli, taken, how, isRunning);
+  if (!isRunning) return showTaken(cli, await promoteHere(cli, how), how, false);
+  await withLocal(cli, async ({ ask }) => {
+    const taken = await ask('promoteStandby', { body: how }).catch(withoutKey);
+    await showTaken(cli, taken, how, true);
+  });
 }
 
 function withoutKey(error: unknown): never {
