@@ -1,5 +1,6 @@
 // Backup commands for the whole appliance: create in constant memory, verify, restore, and drill, which does all three.
 
+import { lstat } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
 import type { RestoreResult } from '../../backup/restore-command.ts';
 import { unless } from '../../client/unless.ts';
@@ -227,7 +228,11 @@ async function sayKeyFile(
   const place = defaultKeyFile(await dataDirectory(cli));
   if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
   else if (keyFile !== place) {
-    await say(cli.io, visible(`${place} is another key and stays: serve this with --key-file ${keyFile}`));
+    const isThere = await lstat(place).catch(() => undefined);
+    const why = isThere
+      ? `${place} is another key and stays`
+      : `the key was not copied to ${place}, since another user owns that directory`;
+    await say(cli.io, visible(`${why}: serve this with --key-file ${keyFile}`));
   }
 }
 
@@ -272,6 +277,7 @@ export async function copyKeys(cli: Cli): Promise<KeyOptions> {
       ...(keyFile === undefined ? {} : { keyFile }),
       appliance: cli.globals.get('--expect-appliance'),
       env: (name) => env[name],
+      signal: io.signal,
       passphrase: () => givenPassphrase(cli),
       ...(isTerminal && { askPassphrase: () => readSecret(cli, 'passphrase') }),
     },
