@@ -2,7 +2,7 @@
 // serves no one, and has no seal of its own. A takeover fences the life that it followed, gives that the time to stop
 // and to ship the rest, and begins the next epoch, like a restore. It may be cut off at any step: repeated, it
 // continues.
-import { readdir } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, reasonOf, systemError } from '../errors.ts';
 import { isHex, isJsonObject } from '../model/json.ts';
-import { dataDirState, holdNew, inDir, standbyMark, systemDir } from '../platform/data-dir.ts';
+import { dataDirState, holdNew, inDir, isOfAnother, standbyMark, systemDir } from '../platform/data-dir.ts';
 import { diskSpace } from '../platform/disk.ts';
 import { systemWorld } from '../platform/environment.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
@@ -94,6 +94,7 @@ export class Standby {
       try {
         await needStandby(data, options.from === undefined);
         const found = await readMark(data);
+        if (from === undefined) await needOwnMark(data);
         const id = found?.id ?? toHex(systemWorld().random(16));
         const mark: Mark = { ...found, format: 1, id, from: from ?? found?.from ?? '' };
         await writeMark(data, mark);
@@ -338,6 +339,15 @@ function markIn(value: unknown): Mark | undefined {
   const read = readPoint(point);
   if (typeof directory !== 'string' || !parseShippedDirectory(directory) || !read) return undefined;
   return { format: 1, id, from, proven: { directory, point: read } };
+}
+
+/** Throws `refused` for a mark whose author may be another user: it would choose which appliance is stopped. */
+async function needOwnMark(data: string): Promise<void> {
+  const isOthers = await Promise.all([realpath(data), inDir(data, standbyMark)].map(async (p) => isOfAnother(await p)));
+  if (!isOthers.includes(true)) return;
+  throw new KmsError('refused', `${data}: belongs to another user, and it alone says what is followed`, {
+    hint: 'type what it follows, with --from DIR, or run this as its owner',
+  });
 }
 
 async function writeMark(data: string, mark: Mark): Promise<void> {

@@ -80,16 +80,28 @@ function isOfReading(error: unknown): error is Error {
 }
 
 /**
- * Anything may answer over the network, so an answer that does not fit is not a defect of this program. Hints from the
- * appliance of this machine are shown.
+ * Anything may answer over the network, or at a socket in a directory that somebody else made, so an answer that does
+ * not fit is not a defect of this program. Hints from the appliance of this machine are shown.
  */
-function asAnswered({ way }: Connection, error: unknown): unknown {
-  if (way === 'network') {
-    return isOfReading(error) ? unexpected(error.message, error) : error;
+function asAnswered({ way }: Pick<Connection, 'way'>, error: unknown): unknown {
+  if (way !== 'in-process' && isOfReading(error)) {
+    const { code, message, hint, cause } = unexpected(error.message, error);
+    const local = 'is it a kms of this version that serves the data directory? its log says which';
+    return new KmsError(code, message, { hint: way === 'socket' ? local : hint, cause });
   }
+  if (way === 'network') return error;
   const { hint } = Object(error instanceof KmsError ? error.body : undefined);
   if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
   return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
+}
+
+/** Runs `use`, which reads answers of the server on this machine elsewhere than in `withLocal`. */
+export async function readingServed<T>(use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw asAnswered({ way: 'socket' }, error);
+  }
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -334,10 +346,13 @@ export async function ask<T>(cli: Cli, connection: Connection, question: Questio
   return answer as T;
 }
 
-/** Undefined if it is not JSON. Throws `unavailable` if an answer over the network is too long. */
+/** Bytes of an answer of this machine about the whole appliance: some hundred for each of very many tenants. */
+const longestLocal = 4 * longestAnswer;
+
+/** Undefined if it is not JSON. Throws `unavailable` if it is too long. */
 async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
   try {
-    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
+    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : longestLocal, baseUrl));
   } catch (error) {
     if (error instanceof KmsError) throw error;
     return undefined;

@@ -328,6 +328,12 @@ export function modeText(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
 
+/** Whether neither this process's user nor root owns the file or directory; false if it does not exist. */
+export async function isOfAnother(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  return found !== undefined && found.uid !== 0 && found.uid !== userId();
+}
+
 /** Throws `refused` for a data directory that others can read or write. */
 export async function needPrivateDirectory(path: string): Promise<void> {
   const info = await look(path);

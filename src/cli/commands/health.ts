@@ -10,7 +10,17 @@ import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import type { Examination, Finding } from '../../platform/finding.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { ask, type Connection, localHeaders, localOf, sealStatus, send, withClient, withLocal } from '../connect.ts';
+import {
+  ask,
+  type Connection,
+  localHeaders,
+  localOf,
+  readingServed,
+  sealStatus,
+  send,
+  withClient,
+  withLocal,
+} from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
@@ -261,11 +271,14 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),
   };
-  const examination = await unless(cli.io.signal, () => examine(options));
-  const isWell = examination.findings.every(({ severity }) => severity === 'advice');
-  if (cli.json) await printJson(cli, { ok: isWell, ...examination });
-  else await show(cli, examination);
-  return isWell ? exitCodes.done : exitCodes.failed;
+  const examineAndShow = async (): Promise<number> => {
+    const examination = await unless(cli.io.signal, () => examine(options));
+    const isWell = examination.findings.every(({ severity }) => severity === 'advice');
+    if (cli.json) await printJson(cli, { ok: isWell, ...examination });
+    else await show(cli, examination);
+    return isWell ? exitCodes.done : exitCodes.failed;
+  };
+  return isServed ? readingServed(examineAndShow) : examineAndShow();
 }
 
 const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };

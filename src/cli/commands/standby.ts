@@ -11,7 +11,7 @@ import { isServing } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
 import { standbyConfig } from '../serve-config.ts';
-import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
+import { dataDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { aborted } from './appliance.ts';
 import { copyKeys } from './backup.ts';
@@ -58,6 +58,8 @@ async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
 }
 
 async function promote(cli: StandbyCli): Promise<void> {
+  // Its mark names the appliance that is stopped, and the seal there the key that is read.
+  needNamedDirectory(cli, 'decides which appliance is fenced off');
   const data = await dataDirectory(cli);
   const how = {
     wait: cli.get('--wait') ?? standbyWait,
@@ -68,10 +70,11 @@ async function promote(cli: StandbyCli): Promise<void> {
   if (isRunning && cli.isTyped('--from')) {
     throw cli.wrong('--from: the running standby follows what it was started with; end it first, or leave --from out');
   }
-  const taken = isRunning
-    ? await withLocal(cli, ({ ask }) => ask('promoteStandby', { body: how })).catch(withoutKey)
-    : await promoteHere(cli, how);
-  await showTaken(cli, taken, how, isRunning);
+  if (!isRunning) return showTaken(cli, await promoteHere(cli, how), how, false);
+  await withLocal(cli, async ({ ask }) => {
+    const taken = await ask('promoteStandby', { body: how }).catch(withoutKey);
+    await showTaken(cli, taken, how, true);
+  });
 }
 
 function withoutKey(error: unknown): never {
@@ -120,5 +123,9 @@ async function showTaken(
     const what = fence ? 'the one before did not say that it stopped' : 'the one before was told nothing';
     await say(cli.io, `warning: ${what}: what it answered after ${madeAt} is missing; see that it stays stopped`);
   }
-  if (!isServed) await say(cli.io, visible(`next: kms serve --data ${data}`));
+  if (isServed) return;
+  const { defaultKeyFile } = await import('../../custody/key-file.ts');
+  const { keyFile } = taken;
+  const isElsewhere = keyFile !== undefined && keyFile !== defaultKeyFile(data);
+  await say(cli.io, visible(`next: kms serve --data ${data}${isElsewhere ? ` --key-file ${keyFile}` : ''}`));
 }

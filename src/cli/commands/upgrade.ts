@@ -5,6 +5,7 @@ import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus, SealedStatus } from '../../api/local/status.ts';
+import { boundedText, longestAnswer } from '../../client/bounded.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { sameJson } from '../../model/json.ts';
 import { tenantHeader } from '../../model/names.ts';
@@ -12,7 +13,7 @@ import type { Journal, Probe, Service } from '../../upgrade/journal.ts';
 import type { Outcome, UpgradePorts } from '../../upgrade/upgrade.ts';
 import { version } from '../../version.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { ask, type Connection, localOf, localUrl, openConnection } from '../connect.ts';
+import { ask, type Connection, localOf, localUrl, withClient } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import { readSmallText } from '../files.ts';
 import { upgradeLimit, type upgrading } from '../grammar/appliance.ts';
@@ -184,13 +185,10 @@ const keptBackups = 2;
 
 /** Asks the appliance of this machine, before the upgrade. */
 async function here<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
-  const connection = await openConnection(cli);
-  try {
+  return withClient(cli, (_client, connection) => {
     if (connection.way === 'network') throw cli.wrong('an appliance is upgraded where it runs: name it with --data');
-    return await use(connection);
-  } finally {
-    await connection.close();
-  }
+    return use(connection);
+  });
 }
 
 async function backUp(cli: Cli, data: string, name: string): Promise<void> {
@@ -300,7 +298,7 @@ async function asked<T>(
     signal: signal ? AbortSignal.any([late, signal]) : late,
   });
   const response = await socketFetch(data)(request);
-  const answer: unknown = await response.json();
+  const answer: unknown = JSON.parse(await boundedText(response, longestAnswer, localUrl));
   if (response.status !== 200) {
     throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
   }
