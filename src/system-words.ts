@@ -21,11 +21,11 @@ export const systemWords: Readonly<Record<string, Words>> = {
   EACCES: denied,
   EPERM: denied,
   EISDIR: ['it is a directory', 'choose another file'],
-  ENOTDIR: ['part of its path is no directory', 'choose another place'],
+  ENOTDIR: ['part of its path is not a directory', 'choose another place'],
   ENOTEMPTY: ['the directory is not empty', 'choose another, or empty it'],
   ENOSPC: ['the disk is full', 'free some space and try again'],
   EDQUOT: ['the quota is used up', 'free some space and try again'],
-  EFBIG: ['the file may not become longer', 'raise the limit of file sizes (ulimit -f), or use another file system'],
+  EFBIG: ['the file may not grow any longer', 'raise the limit of file sizes (ulimit -f), or use another file system'],
   EOVERFLOW: ['it is too large', 'choose another file'],
   EROFS: ['the file system is read-only', 'mount it writable or choose another place'],
   EIO: broken,
@@ -37,7 +37,7 @@ export const systemWords: Readonly<Record<string, Words>> = {
   ENODEV: ['there is no such device', 'check the path'],
   ENOMEDIUM: ['there is no medium in the device', 'insert it, or choose another place'],
   EMEDIUMTYPE: ['the medium is of another kind', 'choose another place'],
-  ESTALE: ['the file server does not know it any more', 'mount the file system again'],
+  ESTALE: ['the file server no longer knows it', 'mount the file system again'],
   EHOSTDOWN: ['the file server does not answer', 'see that it runs, and that it can be reached'],
   ENOLINK: ['the connection to the file server is cut', 'mount the file system again'],
   EKEYEXPIRED: locked,
@@ -45,10 +45,10 @@ export const systemWords: Readonly<Record<string, Words>> = {
   EKEYREJECTED: locked,
   ENOKEY: locked,
   ENAMETOOLONG: ['its name is too long', 'choose a shorter path'],
-  EILSEQ: ['the file system does not take such a name', 'choose another name'],
-  ELOOP: ['its path has too many symbolic links, or is one where none is followed', 'check the path'],
+  EILSEQ: ['the file system does not allow such a name', 'choose another name'],
+  ELOOP: ['its path has too many symbolic links, or is a link where none is followed', 'check the path'],
   EMLINK: ['it has too many links', 'choose another place'],
-  EXDEV: ['it lies on another file system', 'choose a place on the same one'],
+  EXDEV: ['it is on another file system', 'choose a place on the same one'],
   EMFILE: tooManyOpen,
   ENFILE: tooManyOpen,
   ENOMEM: noMemory,
@@ -64,8 +64,8 @@ export const systemWords: Readonly<Record<string, Words>> = {
   ENOTSUPP: notSupported,
   ENOTTY: notSupported,
   ESPIPE: ['it is a pipe or a terminal', 'choose a file'],
-  ENOEXEC: ['it is no program', 'check the path'],
-  E2BIG: ['its arguments are too long', 'give less'],
+  ENOEXEC: ['it is not a program', 'check the path'],
+  E2BIG: ['its arguments are too long', 'give fewer or shorter ones'],
   ENODATA: ['nothing is there', 'check the path'],
   ESRCH: ['there is no such process', 'try again'],
   ECHILD: ['there is no such process', 'try again'],
@@ -77,7 +77,7 @@ export const systemWords: Readonly<Record<string, Words>> = {
   ETIME: again,
 };
 
-const noWay: Words = ['there is no way there', 'see that this machine has a network, and that the address is right'];
+const noWay: Words = ['there is no route to it', 'see that this machine has a network, and that the address is right'];
 const brokenOff: Words = ['the connection was broken off', 'try again'];
 const notAllowed: Words = ['the system does not allow it', "see this machine's firewall and the rights of this user"];
 const unknownName: Words = ['its name is not known', 'see that the name is right'];
@@ -99,7 +99,7 @@ export const networkWords: Readonly<Record<string, Words>> = {
   ENETDOWN: noWay,
   ENONET: noWay,
   EADDRINUSE: ['another program has that address', 'end that one, or choose another address'],
-  EADDRNOTAVAIL: ['it is no address of this machine', 'choose one that is'],
+  EADDRNOTAVAIL: ['it is not an address of this machine', 'choose one that is'],
   EAFNOSUPPORT: ['this machine has no such kind of address', 'use another address, IPv4 or IPv6'],
   EACCES: notAllowed,
   EPERM: notAllowed,

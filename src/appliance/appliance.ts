@@ -158,7 +158,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
         if (!this.#state.sealed || this.#closed || (await this.#directory.seal.isOnPurpose()))
           return opened.seal.wipe();
         this.#state = await this.#openWith(opened);
-        this.#report('info', 'nobody keeps the appliance sealed: it is open on this node, too');
+        this.#report('info', 'the appliance is no longer kept sealed: it is open on this node, too');
       });
     });
   }
@@ -181,7 +181,11 @@ export class HeldAppliance implements AppliancePort, Sealing {
         const opened = await this.#unsealer.take({ retry: true });
         if (opened) await state.adopt(opened.seal);
       } catch (cause) {
-        this.#report('error', 'the master key was rotated on another node, and cannot be had here', cause);
+        this.#report(
+          'error',
+          'the master key was rotated on another node, and the new one is not available here',
+          cause,
+        );
         this.#lookOut.note(cause);
         await this.#sealedElsewhere();
       }
@@ -370,8 +374,8 @@ export class HeldAppliance implements AppliancePort, Sealing {
     this.#state = await this.#unsealWith(opened, by, (cause) => {
       // A caller who has the machine look for the key gets the reason; others find it in the log.
       if (step.retry) throw cause;
-      this.#report('error', 'the key is right, and yet the appliance could not be opened', cause);
-      throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened', {
+      this.#report('error', 'the key is right, but the appliance could not be opened', cause);
+      throw new KmsError('unavailable', 'the key is right, but the appliance could not be opened', {
         hint: 'its log says why',
         cause,
       });

@@ -78,7 +78,7 @@ export function parseSmtpUrl(text: string, from: string): MailSettings {
   const tls = url.searchParams.get('tls');
   if ([...url.searchParams.keys()].some((name) => name !== 'tls') || (tls !== null && tls !== 'off')) throw wrong(form);
   const implicit = url.protocol === 'smtps:';
-  if (implicit && tls === 'off') throw wrong('smtps:// is TLS: leave ?tls=off away, or say smtp://');
+  if (implicit && tls === 'off') throw wrong('smtps:// is TLS: leave out ?tls=off, or use smtp://');
   const plain = tls === 'off' || isLoopbackHost(url.hostname);
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -111,7 +111,7 @@ export function smtpMailer(settings: MailSettings): Mailer {
         // An object, so that an address is never parsed as a list of addresses.
         await (await transport).sendMail({ from, to: { name: '', address: to }, subject, text });
       } catch (cause) {
-        throw new KmsError('unavailable', `the mail server ${host}:${port} did not take a mail${reason(cause)}`);
+        throw new KmsError('unavailable', `the mail server ${host}:${port} did not accept a mail${reason(cause)}`);
       }
     },
   };

@@ -176,7 +176,7 @@ function isRefusal(oauth: typeof Oauth, error: unknown): boolean {
 }
 
 function doesNotHold(error: unknown): KmsError {
-  const message = 'what came back from the identity provider does not hold: begin the login again';
+  const message = 'what the identity provider sent back is not valid: begin the login again';
   const cause = inWords(error);
   return new KmsError('invalid', message, { cause, logReason: cause.message });
 }

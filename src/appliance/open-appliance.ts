@@ -271,7 +271,7 @@ async function openData(
     const successors = (await Promise.all(shipping.all.map((to) => livesShippedTo(to, seal.current)))).flat();
     await takeBack({ files, system, tenants, world, from, successors, host: hostname() });
   } else if (takesBack) {
-    onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: take it away' });
+    onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: leave it out' });
   }
   await read.discard();
   const mustWait = (): boolean => space.refusal !== undefined;

@@ -436,6 +436,6 @@ async function clearUnfinished(
   const here = new Set(present.map(({ name }) => name));
   for (const dir of seal.current.stores) {
     if (dir === systemDir || known.has(dir) || here.has(dir)) continue;
-    onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: the seal has keys for it, and there is no such tenant` });
+    onEvent?.({ level: 'warn', message: `${tenantDir(dir)}: the seal has keys for it, but there is no such tenant` });
   }
 }

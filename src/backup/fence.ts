@@ -156,7 +156,7 @@ async function makes(files: Files, name: string, bytes: Uint8Array): Promise<boo
 export function takenBy({ host, at }: Fence): KmsError {
   return new KmsError('refused', `another standby, on ${host}, took over at ${new Date(at).toISOString()}`, {
     hint:
-      'use that one, and let this one follow what it ships; where that one is lost for good, --unfenced takes over in ' +
+      'use that one, and let this one follow what it ships; if that one is lost for good, --unfenced takes over in ' +
       'its place',
   });
 }
@@ -188,7 +188,7 @@ export function fencedOff(fence: Fence | undefined, code: 'refused' | 'unavailab
   const who = fence
     ? `a standby on ${fence.host} took over at ${new Date(fence.at).toISOString()}`
     : 'a standby took over';
-  return new KmsError(code, `${who}: this appliance serves no more`, {
+  return new KmsError(code, `${who}: this appliance no longer serves`, {
     hint:
       'use the one that took over; `kms serve --take-back` serves this one all the same, in a new epoch: do that only ' +
       'when the other is stopped for good, since what was written there is not here',

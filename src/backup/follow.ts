@@ -260,7 +260,7 @@ export class Follower {
 
   /** Proves the last proven state again. */
   async proveAgain(): Promise<Proven> {
-    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived was proven yet');
+    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived has been proven yet');
     const seal = await this.#sealOf(this.#proven);
     return this.#proofOf(this.#proven, seal);
   }
@@ -484,14 +484,14 @@ function needNotOlder(found: ShippedState, mine: ShippedState, gone: ReadonlySet
         return had !== undefined && (had.uid !== place.uid || isBehind(place, had));
       }));
   if (found.directory.appliance !== mine.directory.appliance) {
-    throw new KmsError('refused', `what is shipped there is of another appliance, ${found.directory.appliance}`, {
+    throw new KmsError('refused', `what is shipped there belongs to another appliance, ${found.directory.appliance}`, {
       hint: `this standby follows ${mine.directory.appliance}: give that one a directory of its own`,
     });
   }
   if (!isLess && found.directory.epoch >= mine.directory.epoch) return;
   const at = new Date(mine.point.at).toISOString();
   const why = lost === undefined ? '' : `: it lacks ${lost}, and nothing says that this was deleted`;
-  throw new KmsError('refused', `what is shipped there is older than what arrived by ${at}${why}`, {
+  throw new KmsError('refused', `the state shipped there is older than the one that had arrived by ${at}${why}`, {
     hint: gone
       ? 'what arrived is kept; give the key with --key-file, which tells which is right'
       : 'the newer state is kept; find out who put the older one there',
@@ -503,7 +503,7 @@ function underWay(directory: string): KmsError {
 }
 
 function nothingYet(): KmsError {
-  return new KmsError('unavailable', 'nothing arrived there yet', {
+  return new KmsError('unavailable', 'nothing has arrived there yet', {
     hint: 'the appliance ships there with `kms serve --ship-to DIR`',
   });
 }

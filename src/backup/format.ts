@@ -42,7 +42,7 @@ export function encodeHeader(applianceId: string): Uint8Array {
 /** Returns the appliance's id. */
 export function decodeHeader(name: string, bytes: Uint8Array): string {
   if (bytes.length < headerLength || !equalBytes(bytes.subarray(0, 8), magic)) {
-    throw new KmsError('corrupt', `${name}: this is no backup of kms`, {
+    throw new KmsError('corrupt', `${name}: this is not a backup of kms`, {
       hint: 'give a file that `kms backup create` made',
     });
   }
@@ -53,7 +53,7 @@ export function decodeHeader(name: string, bytes: Uint8Array): string {
     });
   }
   if (version !== formatVersion || bytes.subarray(10, 12).some(Boolean) || bytes.subarray(28, 32).some(Boolean)) {
-    throw damaged(name, 'its header is not one');
+    throw damaged(name, 'its header is malformed');
   }
   return toHex(bytes.subarray(12, 28));
 }

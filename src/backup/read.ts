@@ -90,11 +90,11 @@ export async function openBackup(files: Reading, name: string): Promise<OpenedBa
   if (sealedLength > Math.min(longestManifest, bytes)) throw damaged(name, 'its summary is too long');
   const sealed = await take(sealedLength, 'the summary');
   const digest = await files.readAt(name, at, digestLength);
-  if (!equalBytes(digest, structure.digest())) throw damaged(name, 'its structure does not fit its digest');
+  if (!equalBytes(digest, structure.digest())) throw damaged(name, 'its structure does not match its digest');
   if (at + digestLength !== bytes) throw damaged(name, `${bytes - at - digestLength} bytes follow its end`);
   const manifest = readManifest(parseJson(manifestBytes));
   if (!manifest || manifest.appliance !== appliance || sealedLength < nonceLength) {
-    throw damaged(name, 'its manifest is not one');
+    throw damaged(name, 'its manifest is malformed');
   }
   return {
     name,
@@ -140,7 +140,7 @@ export async function checkDigests(files: Reading, { name, parts }: OpenedBackup
   for (const part of parts.values()) {
     const digest = runningSha256();
     for await (const piece of pieces(files, name, part.offset + part.bytes, part.offset)) digest.update(piece);
-    if (toHex(digest.digest()) !== part.sha256) throw damaged(name, `${part.name} does not fit its digest`);
+    if (toHex(digest.digest()) !== part.sha256) throw damaged(name, `${part.name} does not match its digest`);
   }
 }
 
@@ -204,7 +204,7 @@ async function* proven(files: Files, backup: string, part: BackupPart): AsyncGen
     digest.update(piece);
     yield piece;
   }
-  if (toHex(digest.digest()) !== part.sha256) throw damaged(backup, `${part.name} does not fit its digest`);
+  if (toHex(digest.digest()) !== part.sha256) throw damaged(backup, `${part.name} does not match its digest`);
 }
 
 export function backupFiles(

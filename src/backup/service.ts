@@ -182,7 +182,7 @@ function copyHandlers(keeper: BackupKeeper, status: () => CopiesStatus): CopyHan
     drillBackup: () => keeper.drill(),
     readCopies: async () => status(),
     async promoteStandby() {
-      throw new KmsError('conflict', 'this is an appliance, no standby; if it was one, it took over');
+      throw new KmsError('conflict', 'this is an appliance, not a standby; if it was one, it took over');
     },
   };
 }

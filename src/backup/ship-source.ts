@@ -71,7 +71,7 @@ export async function shippedSource(
     unsealed.seal.wipe();
   }
   const oldest =
-    earliest === undefined ? 'nothing arrived there yet' : `the earliest is ${new Date(earliest).toISOString()}`;
+    earliest === undefined ? 'nothing has arrived there yet' : `the earliest is ${new Date(earliest).toISOString()}`;
   throw new KmsError('refused', `${path} holds no state of that time: ${oldest}`, {
     hint: 'give a later time with --to',
   });
@@ -107,7 +107,7 @@ export async function findDirectories(
     });
   }
   if (found.length === 0) {
-    throw new KmsError('refused', `${path} is no directory that an appliance shipped to`, {
+    throw new KmsError('refused', `${path} is not a directory that an appliance shipped to`, {
       hint: 'give a backup file, or the directory of `kms serve --ship-to`',
     });
   }

@@ -259,6 +259,6 @@ export class ShipTarget {
 
 function shorter(name: string, size: number, expected: number): KmsError {
   return new KmsError('corrupt', `${name}: ${size} bytes, ${expected} were shipped`, {
-    hint: 'the shipped directory was damaged: move it away, and shipping starts anew',
+    hint: 'the shipped directory was damaged: move it away, and shipping starts over',
   });
 }

@@ -358,7 +358,7 @@ export class Shipping {
     if (found?.isProven) {
       return (
         `a later life of this appliance (epoch ${found.directory.epoch}) ships to the same directory: it was restored ` +
-        'from a copy; stop the one that is not to go on; where that is the later one, move ' +
+        'from a copy; stop the one that should not go on; if that is the later one, move ' +
         `${join(to, found.directory.name)} away`
       );
     }

@@ -51,7 +51,7 @@ export async function journalBytes(
   return concatBytes(...read);
 }
 
-const foreignHint = 'no appliance wrote it like that: find out who did, and nothing was changed';
+const foreignHint = 'no appliance wrote it like that: find out who did; nothing was changed';
 
 function tooLong(name: string, size: number, most: number): KmsError {
   return new KmsError('corrupt', `${name}: expected at most ${most} bytes, found ${size}`, { hint: foreignHint });

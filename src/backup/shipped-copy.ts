@@ -205,8 +205,8 @@ const keptFree = 64 * 1024 * 1024;
 async function needRoom(name: string, bytes: number, room: () => Promise<number>): Promise<void> {
   const free = await room();
   if (bytes === 0 || bytes + keptFree <= free) return;
-  throw new KmsError('refused', `${name}: ${bytes} bytes arrived, and there is room for ${free} here`, {
-    hint: `${lookThere}; or make room: ${keptFree} bytes stay free`,
+  throw new KmsError('refused', `${name}: ${bytes} bytes arrived, but there is room for only ${free} here`, {
+    hint: `${lookThere}; or make room: ${keptFree} bytes must stay free`,
   });
 }
 

@@ -80,7 +80,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new KmsError('invalid', `the body is no JSON: ${reasonOf(error)}`);
+    throw new KmsError('invalid', `the body is not JSON: ${reasonOf(error)}`);
   }
 }
 

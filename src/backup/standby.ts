@@ -324,8 +324,8 @@ export async function readMark(data: string): Promise<Mark | undefined> {
   if (!(await files.exists(standbyMark))) return undefined;
   const mark = markIn(parseJson(await files.read(standbyMark)));
   if (mark) return mark;
-  throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected what a standby notes`, {
-    hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby anew',
+  throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected the notes of a standby`, {
+    hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby again',
   });
 }
 
@@ -368,11 +368,11 @@ async function needStandby(data: string, known: boolean): Promise<void> {
   const state = await dataDirState(data);
   if (state === 'standby' || (!known && (state === 'missing' || state === 'empty'))) return;
   if (state === 'whole') {
-    throw new KmsError('refused', `${data}: holds an appliance, no standby; if it was one, it took over`, {
+    throw new KmsError('refused', `${data}: holds an appliance, not a standby; if it was one, it took over`, {
       hint: 'serve it with `kms serve`, or give a new directory with --data',
     });
   }
-  const problem = known ? 'is no directory of a standby' : 'is not empty; nothing was changed';
+  const problem = known ? 'is not the directory of a standby' : 'is not empty; nothing was changed';
   throw new KmsError('refused', `${data}: ${problem}`, {
     hint: known ? 'make one with `kms standby --from DIR --data NEWDIR`' : 'give a new directory with --data',
   });

@@ -204,7 +204,7 @@ async function lastOf<S extends ShippedState>(
 }
 
 /** The way to name a life; a running standby follows the one that it was started with. */
-export const standbyNames = 'end the standby, and promote with --from';
+export const standbyNames = 'stop the standby, and promote with --from';
 
 /** Throws if an earlier life went on beside the latest: the primary must not be stopped for the wrong one. */
 async function needOneLife(deps: StopDeps, directory: ShippedDirectory, { fence }: TakingOver): Promise<void> {
@@ -307,7 +307,7 @@ export async function isFencedBy(deps: Fencing & Pick<TakeOverDeps, 'id'>, state
 async function needOwnFence(fenced: Fenced, { by }: Fence): Promise<void> {
   if ((await readFence(fenced))?.by === by) return;
   throw new KmsError('refused', 'the fence that was raised is gone or another stands in its place; nobody took over', {
-    hint: 'find out whether another standby took over; if none did, do it again',
+    hint: 'find out whether another standby took over; if none did, run this again',
   });
 }
 
@@ -316,9 +316,9 @@ function stopped(error: unknown): never {
   if (!(error instanceof KmsError)) throw error;
   throw new KmsError(
     error.code,
-    `${error.message}; the fence stands, so the other serves no more, and nobody took over`,
+    `${error.message}; the fence stands, so the other no longer serves, but nobody took over`,
     {
-      hint: 'do it again, with --accept-older where what came last is damaged',
+      hint: 'run this again, with --accept-older if what came last is damaged',
       cause: error,
     },
   );
@@ -334,8 +334,8 @@ function unreached(error: unknown): unknown {
   if (!(error instanceof KmsError)) return error;
   return new KmsError(error.code, `${error.message}`, {
     hint:
-      'nobody took over; where what came last is damaged, --accept-older takes the last state that was proven; where what is shipped to ' +
-      'is lost, --unfenced takes what is here, and tells the other nothing: stop that one first, for good',
+      'nobody took over; if what came last is damaged, --accept-older takes the last state that was proven; if the ' +
+      'shipped directory is lost, --unfenced takes what is here without telling the other: stop that one first, for good',
     cause: error,
   });
 }

@@ -84,7 +84,7 @@ export function secretFields({ shares, masterKey }: KeptSecrets): KeptSecrets {
 
 export async function sayHowToKeep(cli: Cli, { shares, masterKey }: KeptSecrets): Promise<void> {
   if (shares) {
-    await say(cli.io, 'the shares are shown this once: give each to another person, and keep none of them here');
+    await say(cli.io, 'the shares are shown this once: give each to a different person, and keep none of them here');
   }
   if (masterKey !== undefined) {
     await say(cli.io, 'KMS_MASTER_KEY is shown this once: put it where the server gets its environment from');

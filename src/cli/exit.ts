@@ -60,7 +60,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   'not-found': 'check the name or id',
   'rate-limited': 'wait and try again',
   sealed: 'unseal it first',
-  internal: 'look into the log of the appliance',
+  internal: 'look at the log of the appliance',
 };
 
 /** An error in one line, without secrets: what went wrong, and what to do. */

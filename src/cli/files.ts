@@ -68,7 +68,7 @@ export function textIn(bytes: Uint8Array, path: string, what: string): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are none`, {
+    throw new KmsError('invalid', `${path}: expected ${what} in UTF-8, found bytes that are not`, {
       hint: 'save it as UTF-8',
     });
   }

@@ -94,7 +94,7 @@ async function freePath(path: string): Promise<void> {
   if (!found) return;
   if (!found.isSocket()) {
     const hint = 'choose another path with --listen, or move it away';
-    throw new KmsError('refused', `cannot listen on ${path}: it is there already, and is no socket`, { hint });
+    throw new KmsError('refused', `cannot listen on ${path}: it is there already, and is not a socket`, { hint });
   }
   if (await answers(path)) {
     throw new KmsError('in-use', `another program listens on ${path}`, {
@@ -184,7 +184,7 @@ function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
     else reject(new KmsError('too-large', `expected a message of at most ${longest} bytes`));
   });
   stream.once('end', () => resolve(Buffer.concat(pieces)));
-  stream.once('close', () => reject(new KmsError('invalid', 'the client went away before it had said its message')));
+  stream.once('close', () => reject(new KmsError('invalid', 'the client went away before it had sent its message')));
   return promise;
 }
 

@@ -122,7 +122,7 @@ function defaultPath(io: Io): string {
 
 function mustBePrivate(path: string, mode: number, command: string): void {
   if ((mode & 0o077) === 0) return;
-  throw new KmsError('refused', `other users can get at ${path}, where a credential is`, {
+  throw new KmsError('refused', `other users can get at ${path}, which holds a credential`, {
     hint: `run: ${command} ${path}; if they may have read it, make a new API key`,
   });
 }
@@ -141,7 +141,7 @@ function parseProfile(text: string, path: string): Profile {
       ...('ca' in fields && typeof fields.ca === 'string' && { ca: fields.ca }),
     };
   }
-  throw new KmsError('invalid', `${path} is no profile`, { hint: 'remove it and add the profile again' });
+  throw new KmsError('invalid', `${path} is not a profile`, { hint: 'remove it and add the profile again' });
 }
 
 async function unknownProfile(io: Io, name: string): Promise<KmsError> {

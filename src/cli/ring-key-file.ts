@@ -402,7 +402,7 @@ export async function keepAndShow(
     isLost ? 'nobody can read what is encrypted for it: make another' : 'keep a copy of it safe',
   );
   if (problem !== undefined) {
-    const where = isLost ? 'it stands on stdout and nowhere else' : `it is in ${at}, move it to a safe place`;
+    const where = isLost ? 'it is on stdout and nowhere else' : `it is in ${at}, move it to a safe place`;
     throw new KmsError('refused', `cannot keep the private key in ${place.path}: ${reasonOf(problem)}`, {
       hint: `the ring is made and needs it: ${where}`,
     });

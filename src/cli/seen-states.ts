@@ -99,7 +99,7 @@ function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
           `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, ` +
             `${howItWas(seen, remembered)}; deleted keys and revoked credentials may be alive again; ask whoever runs it ` +
             '(a `kms restore` would have begun a new epoch); ' +
-            `if that was a restore on trial, remove ${join(dir ?? '', nameOf(remembered))}`,
+            `if that was a trial restore, remove ${join(dir ?? '', nameOf(remembered))}`,
         ),
       ),
     onNewEpoch: (seen) =>
@@ -123,8 +123,8 @@ function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
 /** Throws `refused` if another appliance answered; `answered` is undefined if unknown. */
 function needAppliance(expected: string | undefined, answered: string | undefined): void {
   if (expected === undefined || answered === undefined || answered === expected) return;
-  throw new KmsError('refused', `expected the appliance ${expected}, and ${answered} answered`, {
-    hint: 'another one is at that place',
+  throw new KmsError('refused', `expected the appliance ${expected}, but ${answered} answered`, {
+    hint: 'another appliance is at that place',
   });
 }
 

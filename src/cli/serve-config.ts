@@ -167,7 +167,7 @@ async function checkDirectory(cli: Cli, option: string, path: string): Promise<v
   const data = await dataDirectory(cli);
   if (await isWithin(path, data)) throw cli.wrong(`${option}: the data directory is for the appliance alone`);
   if (await isWithin(data, path)) throw cli.wrong(`${option}: ${path} holds the data directory: name another one`);
-  if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, and ${path} is none`);
+  if (await isNoDirectory(path)) throw cli.wrong(`${option}: expected a directory, but ${path} is not one`);
 }
 
 const shortestRetention = 24 * 60 * 60 * 1000;
@@ -196,7 +196,7 @@ async function streamingSettings(cli: ServingCli): Promise<StreamingSettings | u
   const ca = cli.get('--activity-ca-file');
   const secret = cli.get('--activity-webhook-secret-file');
   if (secret === undefined && targets.some(({ kind }) => kind === 'webhook')) {
-    throw cli.wrong('--activity-webhook-secret-file is missing: what the webhook is signed with');
+    throw cli.wrong('--activity-webhook-secret-file is missing: the secret that signs the webhook');
   }
   return {
     targets,

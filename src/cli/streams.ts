@@ -82,7 +82,7 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
   if (name === undefined || name === '-') {
     const { stdout } = cli.io;
     if (binary && stdout.isTTY) {
-      throw new KmsError('usage', 'encrypted bytes are nothing for a terminal', {
+      throw new KmsError('usage', 'encrypted bytes do not belong on a terminal', {
         hint: 'write to a file with -o FILE',
       });
     }
@@ -249,7 +249,7 @@ export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, outp
     await pending.catch(() => undefined);
     await output.discard();
     if (!isInterruption(cli.io, error)) throw error;
-    throw new Interrupted(output.left ? 'what was written is not whole' : 'nothing was left behind');
+    throw new Interrupted(output.left ? 'what was written is incomplete' : 'nothing was left behind');
   }
 }
 

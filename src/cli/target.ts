@@ -98,7 +98,7 @@ export async function optionsFor(
   throw (
     problem ??
     new KmsError('unauthenticated', `there is no credential here for ${address}`, {
-      hint: `keep one with \`kms profile add NAME --server ${address}\`, or set KMS_SERVER to it and KMS_API_KEY`,
+      hint: `save one with \`kms profile add NAME --server ${address}\`, or set KMS_SERVER to it and KMS_API_KEY`,
     })
   );
 }
@@ -163,7 +163,7 @@ export function needNamedDirectory(cli: Cli, what: string): void {
 }
 
 function notNamed(path: string, what: string): KmsError {
-  return new KmsError('refused', `${path} ${what}, and nobody named it`, {
+  return new KmsError('refused', `${path} ${what}, and was not named`, {
     hint: `if it is what you mean, name it: --data ${path}`,
   });
 }

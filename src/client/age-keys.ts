@@ -179,7 +179,7 @@ class Payload {
   }
 
   #wrong(): KmsError {
-    return new KmsError('invalid', `${this.#expected}: there is something in it that cannot be`);
+    return new KmsError('invalid', `${this.#expected}: it holds something that is not possible`);
   }
 }
 

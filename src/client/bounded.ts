@@ -20,8 +20,8 @@ export function refuseInflated(request: Request, response: Response, base: strin
   const encoding = response.headers.get('content-encoding')?.trim().toLowerCase() ?? plain;
   if (request.headers.get(header) !== plain || encoding === plain || encoding === '') return;
   void response.body?.cancel().catch(() => undefined);
-  throw new KmsError('unavailable', `expected an answer from ${base} as it is, got one in ${encoding}`, {
-    hint: 'is there a proxy in front that compresses what was asked for without? let it pass answers on as they are',
+  throw new KmsError('unavailable', `expected an uncompressed answer from ${base}, got one in ${encoding}`, {
+    hint: 'is there a proxy in front that compresses answers all the same? let it pass them on as they are',
   });
 }
 

@@ -34,7 +34,7 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   if (!isJsonObject(answer)) {
     if (status >= 500) {
       return new KmsError('unavailable', `${base} answered with status ${status} and no message`, {
-        hint: 'try again later; if it stays so, look into the log of what answers there',
+        hint: 'try again later; if that does not help, look at the log of what answers there',
       });
     }
     return notOurs(base);

@@ -104,7 +104,7 @@ async function checkedKey(publicKey: PublicKey, answered: AnsweredRing): Promise
   if (isSamePublicKey(told, answered.publicKey)) return known;
   throw new KmsError(
     'refused',
-    `the appliance has another public key for the keyring ${answered.ringname} than the one that is known of it`,
+    `the appliance has another public key for the keyring ${answered.ringname} than the one that is known`,
     {
       hint: 'nothing was encrypted: ask the owner of the keyring whether its key pair was changed, and only then give the new one',
     },

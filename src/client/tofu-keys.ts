@@ -59,7 +59,7 @@ export function readTofuInput(bytes: Uint8Array): TofuMetadata | undefined {
     typeof salt === 'string' &&
     fromBase64Url(salt)?.length === saltLength;
   if (!isOurs) {
-    throw new KmsError('invalid', 'the metadata of the state is none that this program made', {
+    throw new KmsError('invalid', 'the metadata of the state was not made by this program', {
       hint: 'was it encrypted with another key provider? then name that as the fallback',
     });
   }
@@ -67,7 +67,7 @@ export function readTofuInput(bytes: Uint8Array): TofuMetadata | undefined {
 }
 
 function noInput(got: string, isAnswer = false): KmsError {
-  const hint = isAnswer ? { hint: 'this is an answer of the command: give it what stands there as meta' } : {};
+  const hint = isAnswer ? { hint: 'this is an answer of the command: give it what is there as meta' } : {};
   return new KmsError('invalid', `expected null or an object with external_data alone on stdin, got ${got}`, hint);
 }
 

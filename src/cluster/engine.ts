@@ -77,7 +77,7 @@ function findStandbys({ synchronousStandbys, standbys }: EngineFacts, find: Find
     return;
   }
   if (standbys?.length === 0) {
-    const message = 'it has no standby: all there is, is on its disk';
+    const message = 'it has no standby: everything is on its disk alone';
     find('advice', 'engine-alone', message, 'keep backups elsewhere, or give it a synchronous standby');
     return;
   }

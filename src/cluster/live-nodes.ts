@@ -143,7 +143,7 @@ export async function needNobodyServes(engine: Pick<SharedEngine, 'nodes'>): Pro
   if (!first) return;
   const where = live.map(({ places }) => places.join(', ')).join('; ');
   throw new KmsError('refused', `${live.length} of the appliance's nodes serve: ${where}`, {
-    hint: `stop them all; one that was not stopped in order counts for another ${gone / 1000} seconds`,
+    hint: `stop them all; one that was not stopped properly counts as running for another ${gone / 1000} seconds`,
   });
 }
 
@@ -172,7 +172,7 @@ export function examineNodes(nodes: readonly NodeStatus[], build: string, find: 
   for (const { id, places, age, live, build: theirs } of nodes) {
     const subject = places.join(', ') || id;
     if (!live) {
-      const message = `this node was last heard of ${Math.round(age / 1000)} seconds ago, and did not say that it ends`;
+      const message = `this node was last heard of ${Math.round(age / 1000)} seconds ago, and did not say that it was stopping`;
       find('warning', 'node-gone', subject, message, 'start it again, or wait a day until it is forgotten');
     } else if (theirs !== build) {
       const advice = 'bring all nodes to one version; it goes on meanwhile';
@@ -180,7 +180,7 @@ export function examineNodes(nodes: readonly NodeStatus[], build: string, find: 
         'advice',
         'node-version',
         subject,
-        `this node is of version ${theirs}, the one that was asked of ${build}`,
+        `this node runs version ${theirs}, the one that was asked runs ${build}`,
         advice,
       );
     }

@@ -166,11 +166,11 @@ async function takeRest(
 function notComplete(wait: number): KmsError {
   return new KmsError(
     'unavailable',
-    `the appliance did not say within ${wait / 1000} s that it stopped; the fence stands, so it serves no more, and ` +
-      'nobody serves from the database',
+    `the appliance did not say within ${wait / 1000} s that it stopped; the fence stands, so it no longer serves, and ` +
+      'the database is not served yet',
     {
       hint:
-        'where it still runs, do it again; where it was stopped before, move its own directory with --data, or take ' +
+        'if it is still running, run this again; if it was stopped before, move its own directory with --data, or take ' +
         'what arrived with --accept-older',
     },
   );
@@ -178,7 +178,7 @@ function notComplete(wait: number): KmsError {
 
 function afterFence(error: unknown): unknown {
   if (!(error instanceof KmsError)) return error;
-  const message = `${error.message}; the fence stands, so the appliance serves no more, and nobody serves from the database`;
-  const hint = 'do it again; `kms serve --take-back` serves the appliance where it was all the same';
+  const message = `${error.message}; the fence stands, so the appliance no longer serves, and the database is not served yet`;
+  const hint = 'run this again; or serve the appliance where it was, with `kms serve --take-back`';
   return new KmsError(error.code, message, { hint, cause: error });
 }

@@ -193,13 +193,13 @@ export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin
   if (anchor.seq < dropped) {
     throw new KmsError(
       'conflict',
-      `records up to ${dropped} were dropped by retention, also those after the head: take an export from the beginning, which says where that is`,
+      `records up to ${dropped} were dropped by retention, including some after the head: take an export from the beginning, which says where that is`,
     );
   }
   if ((await hashAt(store, anchor.seq)) !== anchor.hash) {
     throw new KmsError(
       'conflict',
-      `record ${anchor.seq}, which was anchored, is another one now or was dropped: see \`kms activity verify\``,
+      `record ${anchor.seq}, which was anchored, has changed or was dropped: see \`kms activity verify\``,
     );
   }
   // Once lines have been sent, an error can only cut them off.
@@ -235,7 +235,7 @@ export function exportChain(
   const callers = exporting.get(store) ?? [];
   const own = callers.filter((each) => each === caller).length;
   if (own >= mostExports.ofOne || callers.length >= mostExports.ofAll) {
-    throw new KmsError('rate-limited', 'as many exports as may be are under way; try again when one has ended', {
+    throw new KmsError('rate-limited', 'too many exports are under way; try again when one has ended', {
       retryAfter: 30,
     });
   }
@@ -355,14 +355,14 @@ export function mlDsaFingerprint(mlDsaPublicKey: string): string {
 
 /** Throws `conflict` unless this tenant signed the head. */
 export function needOwnHead({ id, keys }: Tenant, head: ActivityHead): void {
-  if (head.tenant !== id) throw new KmsError('conflict', `the head is that of another tenant, ${head.tenant}`);
+  if (head.tenant !== id) throw new KmsError('conflict', `the head belongs to another tenant, ${head.tenant}`);
   const seed = headSeeds(keys).find((each) => headKey(each) === head.publicKey);
   const { mlDsaPublicKey } = head;
   const isOwn = seed && (mlDsaPublicKey === undefined || toBase64(mlDsaSpki(mlDsaSeed(seed))) === mlDsaPublicKey);
   if (isOwn && isSigned(head)) return;
   throw new KmsError(
     'conflict',
-    'the head was changed: the signature is none of this tenant; take the head from where it was kept',
+    'the head was changed: the signature is not from this tenant; take the head from where it was kept',
   );
 }
 

@@ -115,7 +115,7 @@ function updateAsset(
 function knownParents({ tx }: Context, parents: readonly string[], current?: Row): readonly string[] {
   const distinct = [...new Set(parents)];
   for (const parent of distinct) {
-    if (!tx.assets.exists(parent)) throw invalidField('asset.parents', 'expected ids of assets that there are');
+    if (!tx.assets.exists(parent)) throw invalidField('asset.parents', 'expected ids of existing assets');
   }
   const known = new Set(current?.parents);
   const added = distinct.filter((parent) => !known.has(parent));
@@ -125,7 +125,7 @@ function knownParents({ tx }: Context, parents: readonly string[], current?: Row
   if (circle === undefined) {
     throw invalidField(
       'asset.parents',
-      'the asset has too many descendants, and these parents too many ancestors, to rule out that it becomes its own',
+      'the asset has too many descendants, and these parents too many ancestors, to rule out that it is its own ancestor',
     );
   }
   return distinct;

@@ -222,6 +222,6 @@ function checkedFlag(flag: unknown, allowRoot: boolean): string {
   if (allowRoot || (lower !== '*' && !lower.startsWith('system.'))) return lower;
   throw invalidField(
     'claimFlags',
-    `${lower} lets whoever rules the provider do everything here: say with --allow-root that it is meant`,
+    `${lower} lets whoever rules the provider do everything here: add --allow-root if that is meant`,
   );
 }

@@ -79,7 +79,7 @@ function relyingParty(origin: string): RelyingParty | undefined {
 function needRelyingParty({ origin }: PasskeyPlace): RelyingParty {
   const rp = relyingParty(origin);
   if (rp) return rp;
-  throw new KmsError('invalid', 'passkeys need a page at a host name, not at an address of numbers');
+  throw new KmsError('invalid', 'passkeys need a page at a host name, not at an IP address');
 }
 
 type Person = Parameters<typeof creationOptions>[1];

@@ -184,7 +184,7 @@ export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'ke
   if (/PRIVATE KEY-----/.test(text)) {
     throw invalidField(
       field,
-      'a private key stands beside it, which nobody else is to have: send the public key alone',
+      'there is a private key beside it, which nobody else should have: send the public key alone',
     );
   }
   const x25519 = parsePublicKey(text);
@@ -193,7 +193,7 @@ export function givenPair(text: string, field = 'publicKey'): Pick<RingPair, 'ke
   if (hybrid) return { kem: 'mlkem768-x25519', publicKey: toBase64(hybridKeyToSpki(hybrid)) };
   throw invalidField(
     field,
-    'expected a public key of X25519 or MLKEM768-X25519: base64 SPKI DER, PEM, base64 of the bytes, or of the latter a JWK',
+    'expected a public key of X25519 or MLKEM768-X25519: base64 SPKI DER, PEM, base64 of the bytes, or a JWK of the latter',
   );
 }
 

@@ -365,7 +365,7 @@ export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'ren
   sessionOf(caller);
   useProof(ctx, caller.id, proof);
   if (!tx.secondFactors.has(caller.id)) {
-    throw new KmsError('conflict', 'there is no second factor for which they would stand in');
+    throw new KmsError('conflict', 'there is no second factor for them to stand in for');
   }
   const user = findUser(tx, { text: caller.id, is: 'id' });
   ctx.note({ object: userThing(user), changed: ['recoveryCodes'] });

@@ -65,7 +65,7 @@ function refuseCollision(place: string, ring: Ring, key: RingKey, { replaces }: 
     throw collision(`${place}.id`, 'the active key stays as the appliance wrapped it: rotate the keyring first');
   }
   if (toBase64(sha256(fromBase64(key.wrapped) ?? new Uint8Array())) !== replaces) {
-    throw collision(`${place}.replaces`, 'the key is wrapped otherwise by now: read it again');
+    throw collision(`${place}.replaces`, 'the key is wrapped differently by now: read it again');
   }
 }
 
@@ -77,7 +77,7 @@ function refuseNew(place: string, ring: Ring, key: RingKey): void {
     throw collision(`${place}.id`, `a key that is wrapped by ${key.kem} is not wrapped by x25519 again`);
   }
   if (key.rewraps >= mostRewraps) {
-    throw collision(`${place}.id`, `the key was wrapped anew ${mostRewraps} times, which is the most`);
+    throw collision(`${place}.id`, `the key was rewrapped ${mostRewraps} times, which is the limit`);
   }
 }
 

@@ -105,7 +105,7 @@ export async function bulkGcm(key: Uint8Array): Promise<BulkGcm> {
 export function webCrypto(): SubtleCrypto {
   const subtle = globalThis.crypto?.subtle as SubtleCrypto | undefined; // typed as always present, which it is not
   if (subtle) return subtle;
-  throw new KmsError('unavailable', 'expected Web Crypto, and this page has none', { hint: 'open it over HTTPS' });
+  throw new KmsError('unavailable', 'expected Web Crypto, but this page has none', { hint: 'open it over HTTPS' });
 }
 
 /** Casts for Web Crypto, whose types exclude shared memory (it refuses that at run time too); our types do not say. */

@@ -48,7 +48,7 @@ export function parseSigningKey(text: string, name: string): SigningKey {
   }
   if (bytes[2] !== 0 || bytes[3] !== 0) {
     throw new KmsError('invalid', `${name}: the secret key has a password`, {
-      hint: 'make one without with `minisign -G -W`, or take it away with `minisign -C -W`',
+      hint: 'make one without a password with `minisign -G -W`, or remove it with `minisign -C -W`',
     });
   }
   const [id, seed, key] = [bytes.subarray(54, 62), bytes.subarray(62, 94), bytes.subarray(94, 126)];
@@ -87,7 +87,7 @@ export function verifyMinisign({ id, key }: PublicKey, bytes: Uint8Array, text: 
   const whole = fromBase64(third);
   if (head?.length !== 74 || whole?.length !== 64 || !second.startsWith(trusted)) {
     throw new KmsError('refused', `${name}: expected a signature of minisign, four lines of text`, {
-      hint: 'get the file again: it is not whole',
+      hint: 'get the file again: it is incomplete',
     });
   }
   if (!equalBytes(head.subarray(0, 2), prehashed)) {
@@ -97,14 +97,14 @@ export function verifyMinisign({ id, key }: PublicKey, bytes: Uint8Array, text: 
   }
   const [by, signature] = [head.subarray(2, 10), head.subarray(10)];
   if (!equalBytes(by, id)) {
-    throw new KmsError('refused', `${name}: signed by the key ${idOf(by)}, and ${idOf(id)} is trusted`, {
+    throw new KmsError('refused', `${name}: signed by the key ${idOf(by)}, but ${idOf(id)} is trusted`, {
       hint: 'find out who signed it before you trust another key',
     });
   }
   const comment = second.slice(trusted.length);
   const fits = ed25519Verify(key, blake2b(bytes), signature);
   if (!fits || !ed25519Verify(key, concatBytes(signature, utf8(comment)), whole)) {
-    throw new KmsError('refused', `${name}: the signature does not fit: what was signed has been changed`, {
+    throw new KmsError('refused', `${name}: the signature does not match: what was signed has been changed`, {
       hint: 'get it again from where it comes from, and install nothing of this copy',
     });
   }

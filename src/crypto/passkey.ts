@@ -162,7 +162,7 @@ export async function verifyAssertion(
 async function withoutAttestation(attestationObject: string): Promise<string> {
   const { isoCBOR } = await import('@simplewebauthn/server/helpers');
   const bytes = fromBase64Url(attestationObject);
-  if (!bytes) throw new Error('the attestation object is no base64url');
+  if (!bytes) throw new Error('the attestation object is not base64url');
   const decoded: unknown = isoCBOR.decodeFirst(Uint8Array.from(bytes));
   const authData: unknown = decoded instanceof Map ? decoded.get('authData') : undefined;
   if (!(authData instanceof Uint8Array)) throw new Error('the attestation object has no authenticator data');

@@ -33,6 +33,6 @@ export function pemBlock(text: string, label: string): Uint8Array | undefined {
   const blocks = pemBlocks(text, label);
   if (blocks.length <= 1) return blocks[0];
   throw new KmsError('invalid', `expected one PEM block "${label}", found ${blocks.length}`, {
-    hint: 'give the one that is meant alone',
+    hint: 'give only the one that is meant',
   });
 }

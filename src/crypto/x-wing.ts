@@ -72,7 +72,7 @@ export function encapsulateXWing(
   random: (length: number) => Uint8Array,
 ): { readonly enc: Uint8Array; readonly shared: Uint8Array } {
   if (!isUsableXWingKey(publicKey)) {
-    throw new KmsError('invalid', 'expected an X-Wing public key (MLKEM768-X25519), got another sequence of bytes');
+    throw new KmsError('invalid', 'expected an X-Wing public key (MLKEM768-X25519), got other bytes');
   }
   const bytes = random(64);
   const x25519Key = publicKey.subarray(mlKemKeyLength);

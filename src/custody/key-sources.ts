@@ -47,13 +47,13 @@ interface CommandRefusal {
 
 /** For a data directory that was found, not named. */
 export const unnamedDirectory: CommandRefusal = {
-  why: 'nobody named the data directory that says so',
+  why: 'the data directory that names it was not given explicitly',
   hint: 'if you know who made it, name it with --data DIR (KMS_DATA)',
 };
 
 /** Anyone who can write to the database would choose what each node runs. */
 export const inDatabase: CommandRefusal = {
-  why: 'it is named in a database, by whoever can write there',
+  why: 'it is named in a database, where anybody with write access may have put it',
   hint: 'give what it prints with --key-file <(COMMAND), or in KMS_MASTER_KEY',
 };
 

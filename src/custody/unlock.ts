@@ -85,7 +85,7 @@ export function expectedHeader({ bytes, name }: SealBytes, expected: string | un
   const { header } = parseHeader(bytes, name);
   if (expected === undefined || header.applianceId === expected) return header;
   throw new KmsError('refused', `${name}: expected the appliance ${expected}, found ${header.applianceId}`, {
-    hint: 'it was taken for another one, or somebody put another one there; nothing was changed',
+    hint: 'it was mistaken for another one, or somebody put another one there; nothing was changed',
   });
 }
 

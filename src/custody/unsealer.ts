@@ -91,7 +91,7 @@ export class Unsealer {
       // A caller who knows the set's id could forge a share of it, which would discard all shares given.
       const sets = isLocal ? `the set ${splits.map(({ params }) => params.set).join(' or ')}` : 'another set';
       const needs = splits.length === 0 ? 'no shares open it' : `needs one of ${sets}, got one of ${share.set}`;
-      throw new KmsError('refused', `that share is not of this appliance: ${needs}`);
+      throw new KmsError('refused', `that share does not belong to this appliance: ${needs}`);
     }
     const given = this.#shares.get(slot.id) ?? new Map<number, Share>();
     this.#shares.set(slot.id, given.set(share.index, share));

@@ -102,7 +102,7 @@ async function inside(options: DoctorOptions, data: string, findings: Findings, 
 async function examineDatabase(options: DoctorOptions, data: string, findings: Findings): Promise<Examined> {
   const { store, keyFile, sources, now = Date.now } = options;
   if (!store) {
-    throw new KmsError('unavailable', 'they are in a database, which is not named', {
+    throw new KmsError('unavailable', 'they are in a database that was not named', {
       hint: 'name it with --store or KMS_STORE',
     });
   }
@@ -157,7 +157,7 @@ async function examineHere({ keyFile, sources, now = Date.now }: DoctorOptions, 
 
 function inUseByAnother(data: string, findings: Findings) {
   const message = 'a process has it open and does not answer on its socket: its stores were not examined';
-  findings.add('warning', 'in-use', data, message, 'wait until it is done, or look into its log');
+  findings.add('warning', 'in-use', data, message, 'wait until it is done, or look at its log');
   return { stores: 0, activities: 0, dropped: 0 };
 }
 

@@ -66,11 +66,11 @@ async function examineKey(place: string, slots: readonly Slot[], find: Find): Pr
     const id = slotIdOf(secret);
     secret.fill(0);
     if (slots.some((slot) => slot.id === id)) return;
-    const message = `it is another key: needed is ${slots.map((slot) => slot.id).join(' or ')}, this is ${id}`;
+    const message = `it is another key: ${id}, expected ${slots.map((slot) => slot.id).join(' or ')}`;
     find('error', 'key-wrong', place, message, 'put the key file that belongs to this data there');
   } catch (error) {
     const what = error instanceof KmsError ? error.message : 'it cannot be read';
-    find('error', 'key-unreadable', place, what, 'put back a copy of it that is whole');
+    find('error', 'key-unreadable', place, what, 'put back an intact copy of it');
   }
 }
 
@@ -124,7 +124,7 @@ async function examineCertificate(file: string, now: number, find: Find): Promis
     return false;
   }
   if (issuer !== undefined) {
-    const message = `the certificate of its issuer is not with it: ${issuer.name}`;
+    const message = `the certificate of its issuer is missing: ${issuer.name}`;
     const advice =
       'put that one behind it in the file: clients that are not given it as an authority refuse to connect';
     find(issuer.isPublic ? 'warning' : 'advice', 'certificate-chain', file, message, advice);

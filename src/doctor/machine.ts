@@ -196,7 +196,7 @@ function examineName(data: string, path: string, inUse: boolean, find: Find): vo
   const name = path.slice(data.length + 1);
   const last = name.slice(name.lastIndexOf('/') + 1);
   if (name === upgradeJournal) {
-    const advice = '`kms upgrade --status` says how far it is, and `kms upgrade --resume` ends it';
+    const advice = '`kms upgrade --status` says how far it is, and `kms upgrade --resume` finishes it';
     find('warning', 'leftover', path, 'an upgrade is under way, or was cut off', advice);
     return;
   }
@@ -205,8 +205,8 @@ function examineName(data: string, path: string, inUse: boolean, find: Find): vo
   // A running server may be writing them.
   if (last.endsWith('.tmp') || name.startsWith(drillPrefix)) {
     const advice = 'the next start clears it away';
-    if (!inUse) find('warning', 'leftover', path, 'left of something that was cut off', advice);
+    if (!inUse) find('warning', 'leftover', path, 'left over from something that was cut off', advice);
   } else if (name.includes('/') ? !storeFile.test(last) : !known.includes(name) && !name.endsWith('.kms-backup')) {
-    find('warning', 'unknown-file', path, 'it is no file of the appliance', 'move it away');
+    find('warning', 'unknown-file', path, 'it is not a file of the appliance', 'move it away');
   }
 }

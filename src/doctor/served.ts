@@ -111,7 +111,7 @@ function examineShipping(copies: Copies, findings: Findings): void {
   const { shipping } = copies.status();
   if (shipping?.error === undefined) return;
   if (shipping.laterEpoch !== undefined) {
-    const advice = 'stop the one of the two that is not to go on, and see what was written there';
+    const advice = 'stop the one of the two that should not go on, and see what was written there';
     findings.add('error', 'shipping-later-life', shipping.to, shipping.error, advice);
     return;
   }
@@ -139,7 +139,7 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
   const open = tangAllow.find((block) => block.endsWith('/0'));
   if (open !== undefined) {
     const message = `--tang-allow ${open}: whoever has a copy of a disk can unlock it from anywhere`;
-    add('warning', 'tang-open', '--tang-listen', message, 'allow the networks alone in which the machines are');
+    add('warning', 'tang-open', '--tang-listen', message, 'allow only the networks that the machines are in');
   }
   const since = now() - oldTangPair * 86_400_000;
   for (const { record, handle } of tenants.all) {

@@ -29,7 +29,7 @@ export async function examineStandby(data: string, status: StandbyStatus | undef
       'warning',
       'standby-stopped',
       data,
-      `no standby runs here: nothing follows ${from}, which it did ${upTo}`,
+      `no standby runs here: nothing follows ${from} any more, which it did ${upTo}`,
       advice,
     );
   }
@@ -98,11 +98,11 @@ async function examineFence({ from, followed, own }: Followed, find: Find): Prom
   if (!said) return;
   const subject = join(from, name);
   if (said.by === own) {
-    const message = 'its own fence stands, and it has not taken over: nobody serves';
-    find('error', 'standby-cut-off', subject, message, 'do `kms standby promote` again');
+    const message = 'its own fence stands, but it has not taken over: neither appliance serves';
+    find('error', 'standby-cut-off', subject, message, 'run `kms standby promote` again');
     return;
   }
-  const message = `a fence stands before the appliance that it follows, which says that ${said.host ?? 'another one'} took over`;
+  const message = `the fence before the appliance that it follows says that ${said.host ?? 'another one'} took over`;
   const advice = 'have this one follow what that ships; if nobody took over, find out who raised it';
   find('warning', 'standby-fenced', subject, message, advice);
 }

@@ -101,7 +101,7 @@ export async function examineStores(
 
 export function findSegment({ path, problem }: Pick<SegmentProblem, 'path' | 'problem'>, find: Find): void {
   const name = problem === 'is missing' ? 'segment-missing' : 'segment-damaged';
-  const advice = `put ${path} back from a backup, in which it is whole; all else goes on without it`;
+  const advice = `put ${path} back from a backup in which it is intact; everything else goes on without it`;
   find('error', name, path, `this segment of the activity log ${problem}`, advice);
 }
 
@@ -155,7 +155,7 @@ function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: Checke
     const names = rings.map(({ name }) => name).join(', ');
     const more = Number(first.n) > rings.length ? ', …' : '';
     const message = `keyrings of x25519, whose keys a quantum computer could unwrap one day: ${first.n} (${names}${more})`;
-    const advice = '`kms keyring upgrade NAME` makes one hybrid, where all programs that use it know that';
+    const advice = '`kms keyring upgrade NAME` makes one hybrid, once all programs that use it support that';
     find('advice', 'ring-x25519', `tenant ${tenant.name}`, message, advice);
   }
 }

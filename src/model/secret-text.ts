@@ -40,7 +40,7 @@ function textOf(given: Uint8Array | string, source: string): string {
     text = '\ufffd';
   }
   if (text.isWellFormed() && !text.includes('\ufffd')) return text;
-  throw new KmsError('invalid', `${source}: expected UTF-8, found bytes that are none, or the character U+FFFD`, {
+  throw new KmsError('invalid', `${source}: expected UTF-8, found bytes that are not, or the character U+FFFD`, {
     hint: 'give it in UTF-8; a terminal, an editor or a file in another encoding changes what is typed',
   });
 }

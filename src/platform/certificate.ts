@@ -47,7 +47,7 @@ export async function readPair(
   } catch (error) {
     throw new KmsError(
       'refused',
-      `${certFile} and ${keyFile} are no certificate and private key that belong together`,
+      `${certFile} and ${keyFile} are not a certificate and private key that belong together`,
       {
         hint: 'give a PEM certificate chain and its unencrypted PEM private key',
         cause: error,

@@ -270,7 +270,7 @@ async function removeTree(above: OpenDirectory, name: string, levels: number): P
     if (systemCode(error) !== 'EISDIR') throw error;
   }
   if (levels === 0) {
-    throw new KmsError('refused', `${join(above.path, name)}: more than ${deepest} directories in each other`, {
+    throw new KmsError('refused', `${join(above.path, name)}: more than ${deepest} directories inside one another`, {
       hint: 'find out who made them, and remove them by hand',
     });
   }
@@ -294,7 +294,7 @@ function needOneName(path: string, { nlink }: BigIntStats): void {
 }
 
 function changing(path: string): KmsError {
-  return new KmsError('unavailable', `${path}: somebody changes it at this moment`, {
+  return new KmsError('unavailable', `${path}: somebody is changing it right now`, {
     hint: 'nothing was written; find out who writes there, and try again',
   });
 }

@@ -21,8 +21,8 @@ export async function hardenProcess(
 ): Promise<void> {
   const flag = flags.find((each) => telling.test(each));
   if (flag !== undefined || debugger_ !== undefined) {
-    throw new KmsError('refused', `the process can be looked into: ${flag ?? `a debugger may come to ${debugger_}`}`, {
-      hint: 'start it without; NODE_OPTIONS may hold it',
+    throw new KmsError('refused', `the process can be inspected: ${flag ?? `a debugger may attach at ${debugger_}`}`, {
+      hint: 'start it without that; it may be in NODE_OPTIONS',
     });
   }
   if (done) return;

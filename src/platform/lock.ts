@@ -208,7 +208,7 @@ function noLock(path: string, cause: unknown): KmsError {
   }
   const what = cause instanceof Error ? cause.message : String(cause);
   return new KmsError('corrupt', `${path}: cannot be locked: ${what}`, {
-    hint: 'where no kms runs, remove this file: nothing is kept in it',
+    hint: 'if no kms is running, remove this file: nothing is kept in it',
     cause,
   });
 }

@@ -206,7 +206,7 @@ export function startCrypto(
     putIn({});
     inUse = { by: 'noble', problem };
     expectSignatures('many');
-    const message = `node:crypto failed its self-test, so noble does what it was to do, slower: ${problem}`;
+    const message = `node:crypto failed its self-test, so noble does its work, slower: ${problem}`;
     onEvent({ level: 'error', message });
   };
   const { ed25519Sign, ed25519PublicKey, ed25519Verify, p256Sign, p256Verify, ...others } = offered;
@@ -238,6 +238,6 @@ function needNoble(which: SelfTests): void {
   const wrong = selfTest(which);
   if (wrong === undefined) return;
   throw new KmsError('internal', `noble failed its self-test: ${wrong}`, {
-    hint: 'nothing that this program writes on this machine could be relied on: try another one',
+    hint: 'nothing that this program writes on this machine can be relied on: try another one',
   });
 }

@@ -76,7 +76,7 @@ export class OpenDirectory {
       return await readlink(byDescriptor(this.#fd));
     } catch (cause) {
       throw new KmsError('unavailable', `${this.path}: cannot be opened safely without /proc`, {
-        hint: 'mount /proc: without it links in directories that others may write cannot be kept from being followed',
+        hint: 'mount /proc: without it there is no way to avoid following links in directories that others may write to',
         cause,
       });
     }
@@ -219,7 +219,7 @@ function mountOf(fd: number, path: string): string {
     cause = error;
   }
   throw new KmsError('unavailable', `${path}: /proc/self/fdinfo does not tell which mount it is on`, {
-    hint: 'mount /proc, of Linux itself: without it what is mounted in directories that others may write is not seen',
+    hint: 'mount /proc, of Linux itself: without it, mounts inside directories that others may write to go unseen',
     cause,
   });
 }

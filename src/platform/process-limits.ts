@@ -47,7 +47,7 @@ export function judgeLimits({ files, fileSize, addressSpace }: ProcessLimits): r
   }
   if (fileSize < Number.POSITIVE_INFINITY) {
     const advice = 'what needs a longer one, as a backup may, is refused (ulimit -f, LimitFSIZE=)';
-    warnings.push(`no file may become longer than ${fileSize} bytes: ${advice}`);
+    warnings.push(`no file may grow beyond ${fileSize} bytes: ${advice}`);
   }
   if (addressSpace < smallAddressSpace) {
     const advice = 'a process that needs more ends without a word (ulimit -v, LimitAS=)';

@@ -182,7 +182,7 @@ export class SpaceGuard {
   #allow(): void {
     if (!this.#refusal) return;
     this.#refusal = undefined;
-    this.#onEvent({ level: 'info', message: 'there is room on the disk again: writes are taken' });
+    this.#onEvent({ level: 'info', message: 'there is room on the disk again: writes are accepted' });
   }
 
   #warn(space: DiskSpace): void {

@@ -94,7 +94,7 @@ function ownName(): string {
   try {
     return userInfo().username;
   } catch {
-    throw wrong('it names no user, and this one has no name', 'write postgres://USER@HOST/…, or set PGUSER');
+    throw wrong('it names no user, and the current one has no name', 'write postgres://USER@HOST/…, or set PGUSER');
   }
 }
 
@@ -130,9 +130,9 @@ function parseUrl(url: string): ParsedUrl {
       continue;
     }
     const parameter = parameters.find((each) => each === name);
-    if (!parameter)
-      throw wrong('it has a parameter that is not known', `there are ${parameters.join(', ')}; ${example}`);
-    if (given.has(parameter)) throw wrong(`the parameter ${parameter} is there twice`, 'name several hosts by commas');
+    if (!parameter) throw wrong('it has an unknown parameter', `there are ${parameters.join(', ')}; ${example}`);
+    if (given.has(parameter))
+      throw wrong(`the parameter ${parameter} is given twice`, 'separate several hosts with commas');
     given.set(parameter, value);
   }
   const session = given.get('target_session_attrs');
@@ -158,7 +158,7 @@ function hostsOf(authority: string, given: ParsedUrl['given']): ParsedUrl['hosts
       return { host: hostOf(host), port: portOf(ports.length > 1 ? ports[at] : ports[0]) };
     });
   }
-  if (given.has('port')) throw wrong('the port stands apart from the hosts', 'write host:port');
+  if (given.has('port')) throw wrong('the port is given apart from the hosts', 'write host:port');
   return authority.split(',').map((part) => {
     const [, host = '', port] = /^(\[[^\]]*\]|[^:]*)(?::(.*))?$/.exec(part) ?? [];
     return { host: hostOf(decoded(host)), port: portOf(port) };
@@ -189,7 +189,7 @@ function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly
     const isSocket = host.startsWith('/');
     if (mode === 'disable' && !isSocket && !isLoopbackHost(host)) {
       throw new KmsError('refused', `${option}: sslmode=disable would send everything to ${host} in clear`, {
-        hint: 'use sslmode=verify-full, which is the default; in clear it goes to this machine alone',
+        hint: 'use sslmode=verify-full, which is the default; only to this machine may it go in clear',
       });
     }
     return { host, port, tls: !isSocket && (mode === 'verify-full' || !isLoopbackHost(host)) };

@@ -40,7 +40,7 @@ export function parseKeyFile(text: string, name: string): Uint8Array {
   }
   const secret = fromBase64Url(encoded);
   if (secret?.length !== secretLength || sum !== keyFileChecksum(`${keyFileFormat} ${encoded}`)) {
-    throw new KmsError('corrupt', `${name}: the key file is damaged: its checksum does not fit`, {
+    throw new KmsError('corrupt', `${name}: the key file is damaged: its checksum does not match`, {
       hint: 'take it from a copy of the key file',
     });
   }
@@ -68,7 +68,7 @@ export function parseRecoveryCode(text: string, name: string): Uint8Array {
   const bytes = fromBase32(code, secretLength + checksumLength);
   const secret = bytes?.slice(0, secretLength);
   if (!bytes || !secret || !equalBytes(bytes.subarray(secretLength), typedChecksum(recoveryFormat, secret))) {
-    throw new KmsError('corrupt', `${name}: the recovery code is mistyped: its checksum does not fit`, {
+    throw new KmsError('corrupt', `${name}: the recovery code is mistyped: its checksum does not match`, {
       hint: `compare it with the kit: ${recoveryFormat}- and 14 groups of four characters`,
     });
   }
@@ -110,7 +110,7 @@ export function parseShare(text: string): Share {
   const share = { ...head, bytes: bytes?.slice(0, secretLength) ?? new Uint8Array() };
   const sane = share.threshold >= 2 && share.threshold <= 255 && share.index >= 1 && share.index <= 255;
   if (!bytes || !sane || !equalBytes(bytes.subarray(secretLength), typedChecksum(shareHead(share), share.bytes))) {
-    throw new KmsError('invalid', `share ${share.index} of the set ${set} is mistyped: its checksum does not fit`, {
+    throw new KmsError('invalid', `share ${share.index} of the set ${set} is mistyped: its checksum does not match`, {
       hint: 'compare it with what was given out and enter it again; shares entered before still count',
     });
   }

@@ -37,7 +37,7 @@ export interface Refusal {
 
 export const tunnel: Refusal = {
   status: 405,
-  message: 'this is no proxy: no path takes CONNECT; there are',
+  message: 'this is not a proxy: no path takes CONNECT; there are',
   isAboutMethod: true,
 };
 const expectation: Refusal = { status: 417, message: 'the header Expect: only 100-continue is understood' };

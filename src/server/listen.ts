@@ -123,7 +123,7 @@ function listenError(error: unknown, address: string): unknown {
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
-      return new KmsError('refused', `${address} is no address of this machine`, {
+      return new KmsError('refused', `${address} is not an address of this machine`, {
         hint: 'choose one that is, with --listen',
         cause: error,
       });

@@ -150,7 +150,7 @@ class Lines {
       level: 'warn',
       time,
       lost: this.#lost,
-      msg: 'the log found no room or no reader: lines were left out',
+      msg: 'the log found no room or no reader: lines were dropped',
     });
     this.#lost = 0;
     return `${line}\n`;

@@ -94,7 +94,7 @@ export class Reloader {
     // The line is written if either the old or the new level allows it.
     if (!logger.isLevelEnabled('info')) logger.level = logLevel;
     if (failure === undefined) logger.info({ applied: live, restart }, sentence(live, restart));
-    else logger.error({ err: failure }, 'the configuration was read again, and not all of it could be applied');
+    else logger.error({ err: failure }, 'the configuration was read again, but not all of it could be applied');
     logger.level = logLevel;
   }
 

@@ -131,7 +131,7 @@ export class Aging {
     }
     if (!this.#isDoubted) {
       const days = Math.floor((clock - lived) / day);
-      const until = 'nothing is erased for its age by that until it has been so for 7 days of running';
+      const until = 'nothing is erased for its age until that has lasted 7 days of running';
       this.#say('warn', `is ${days} days ahead of where it was last seen: ${until}`);
     }
     this.#isDoubted = true;

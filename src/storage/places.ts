@@ -112,7 +112,7 @@ function parse(text: string): Map<string, number> {
   const value = jsonOf(text);
   const found = isJsonObject(value) && value.version === version ? value.places : undefined;
   if (!isJsonObject(found)) {
-    throw new KmsError('refused', 'how far activity was streamed was noted by a newer program', {
+    throw new KmsError('refused', 'a newer program noted how far activity was streamed', {
       hint: 'use that program',
     });
   }

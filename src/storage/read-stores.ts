@@ -227,7 +227,7 @@ export function reportAccepted(
     onEvent?.({ level: 'warn', message: `--accept-older ${name}: ${what}; ${outcome}` });
   }
   for (const name of needless) {
-    const advice = 'take it away, or an older copy is accepted one day';
+    const advice = 'leave it out, or it will accept an older copy one day';
     const message = `--accept-older ${name} has no effect, nothing of it is older than it was: ${advice}`;
     onEvent?.({ level: 'warn', message });
   }

@@ -46,8 +46,7 @@ function sealWitness(keys: TenantKeys, noted: Noted, random: (length: number) =>
 
 function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
   const head = bytes.subarray(0, headLength);
-  if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic))
-    throw damaged('it does not begin as one does');
+  if (head.length < headLength || !equalBytes(head.subarray(0, 8), magic)) throw damaged('it does not begin like one');
   const view = new DataView(head.buffer, head.byteOffset, headLength);
   if (view.getUint16(8) !== version || view.getUint16(10) !== cipher) {
     throw damaged(`format version ${view.getUint16(8)}, this program reads ${version}`);
@@ -100,8 +99,8 @@ function keyOf(keys: TenantKeys, epoch: number): Uint8Array {
 function damaged(what: string): KmsError {
   return new KmsError('corrupt', `${witnessFile}: ${what}`, {
     hint:
-      'nothing was changed; put the file back as it was, or restore from a backup; where it is lost, and the rest is as ' +
-      'new as it was, `kms serve --accept-older system` makes it anew',
+      'nothing was changed; put the file back as it was, or restore from a backup; if it is lost, and the rest is as ' +
+      'new as it was, `kms serve --accept-older system` makes a new one',
   });
 }
 
@@ -118,7 +117,7 @@ export function olderThanNoted(
   const fork = noted.find((each) => isFork(found, each));
   if (!fork) return undefined;
   const was = `transaction ${fork.sequence} that there was at ${new Date(fork.at).toISOString()}`;
-  return `${found.log} holds another history than the one with the ${was}`;
+  return `${found.log} holds a different history from the one with the ${was}`;
 }
 
 interface WitnessDeps {

@@ -211,7 +211,7 @@ function notDurable(cause: unknown, leftNothing: boolean): KmsError {
   const why = reason === undefined ? '' : `: ${reason}`;
   const message = `the request could not be made durable and was taken back${why}`;
   return new KmsError(leftNothing || cause instanceof FileLost ? 'unavailable' : 'internal', message, {
-    hint: reason === undefined ? 'try again; the log of the server says what failed' : 'mend that and try again',
+    hint: reason === undefined ? 'try again; the log of the server says what failed' : 'fix that and try again',
     cause,
   });
 }

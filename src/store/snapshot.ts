@@ -191,7 +191,7 @@ function parseManifest(name: string, text: Uint8Array, length: number): Snapshot
 }
 
 function misfit(name: string): KmsError {
-  return corrupt(name, headerLength, 'the manifest does not fit the content');
+  return corrupt(name, headerLength, 'the manifest does not match the content');
 }
 
 function associated(clear: Uint8Array, index: number, last: boolean): Uint8Array {

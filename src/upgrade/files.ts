@@ -83,7 +83,7 @@ export async function underOwnOrders(data: string, journal: Journal): Promise<Jo
   if (orders?.token === journal.token) return { ...journal, ...orders };
   const path = inDir(data, upgradeJournal);
   throw new KmsError('refused', `${path}: this user began no such upgrade, and ${data} belongs to another`, {
-    hint: `let its owner run \`kms upgrade --resume\`; where nobody began an upgrade, find out who wrote it, and remove it`,
+    hint: `let its owner run \`kms upgrade --resume\`; if nobody began an upgrade, find out who wrote it, and remove it`,
   });
 }
 
@@ -151,9 +151,13 @@ export async function swapExecutableBack(executable: string, from: string, reach
   if ((await digestOf(executable)) !== from) {
     const previous = previousOf(executable);
     if ((await digestOf(previous)) !== from) {
-      throw new KmsError('refused', `${previous}: expected the executable of before the upgrade, and it is not there`, {
-        hint: `put the former kms back to ${executable}, then run \`kms upgrade --resume\``,
-      });
+      throw new KmsError(
+        'refused',
+        `${previous}: expected the executable from before the upgrade, but it is not there`,
+        {
+          hint: `put the former kms back to ${executable}, then run \`kms upgrade --resume\``,
+        },
+      );
     }
     await linkOver(previous, executable, reached);
   }
@@ -204,7 +208,7 @@ export async function needRoomForCopy(data: string): Promise<void> {
   if (bavail * bsize >= bytes + spare) return;
   throw new KmsError(
     'refused',
-    `${data}: an upgrade copies the data aside, which takes ${inUnits(bytes + spare)}, and ${inUnits(bavail * bsize)} are free`,
+    `${data}: an upgrade copies the data aside, which takes ${inUnits(bytes + spare)}, but only ${inUnits(bavail * bsize)} are free`,
     { hint: 'make room on that disk; nothing was changed' },
   );
 }
@@ -291,7 +295,7 @@ export async function clearData(data: string, reached: Reached): Promise<void> {
 /** Moves the copy back into place, the seal last. */
 export async function putBack(data: string, reached: Reached): Promise<void> {
   const copy = inDir(data, upgradeCopy);
-  if (!(await hasCopy(data))) throw new KmsError('refused', `${copy}: expected the data of before, in a directory`);
+  if (!(await hasCopy(data))) throw new KmsError('refused', `${copy}: expected the data from before, in a directory`);
   const names = await readdir(copy);
   for (const name of names.toSorted((a, b) => Number(a === sealFile) - Number(b === sealFile))) {
     await reached('put an entry back');

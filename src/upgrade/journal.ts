@@ -112,7 +112,7 @@ export const upgradeHeader = 'kms-upgrade';
 
 const underWay = (step: Step): KmsError =>
   new KmsError('unavailable', `an upgrade is under way (${step}): nobody is served until it is done`, {
-    hint: 'wait a moment; `kms upgrade --status` says how far it is, and `kms upgrade --resume` ends one that was cut off',
+    hint: 'wait a moment; `kms upgrade --status` says how far it is, and `kms upgrade --resume` finishes one that was cut off',
     retryAfter: 2,
   });
 

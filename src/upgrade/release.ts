@@ -75,12 +75,12 @@ export async function readRelease(file: string, key: PublicKey): Promise<Release
   verifyMinisign(key, manifest, fromUtf8(signature) ?? '', `${file}: ${signatureName}`);
   const said = parseManifest(manifest);
   if (!said) {
-    throw new KmsError('refused', `${file}: ${manifestName} is signed, and is no manifest that this program reads`, {
+    throw new KmsError('refused', `${file}: ${manifestName} is signed, but is not a manifest that this program reads`, {
       hint: 'install this version by hand, as its documentation says',
     });
   }
   if (said.platform !== ownPlatform) {
-    throw new KmsError('refused', `${file}: is for ${said.platform}, and this machine is ${ownPlatform}`, {
+    throw new KmsError('refused', `${file}: is for ${said.platform}, but this machine is ${ownPlatform}`, {
       hint: 'get the file for this machine',
     });
   }
@@ -148,7 +148,7 @@ async function beside(files: ForeignFiles, file: string, executable: Uint8Array)
 
 async function inTarball(file: string, bytes: Uint8Array): Promise<Parts> {
   const broken = (why: string): KmsError =>
-    new KmsError('refused', `${file}: ${why}`, { hint: 'get the tarball again: it is damaged, or another' });
+    new KmsError('refused', `${file}: ${why}`, { hint: 'get the tarball again: it is damaged, or a different one' });
   let tar: Uint8Array;
   try {
     tar = await promisify(gunzip)(bytes, { maxOutputLength: most });
@@ -162,7 +162,7 @@ async function inTarball(file: string, bytes: Uint8Array): Promise<Parts> {
     if (head.every((byte) => byte === 0)) break;
     const size = octal(head.subarray(124, 136));
     const content = tar.subarray(at + 512, at + 512 + (size ?? 0));
-    if (size === undefined || checksum(head) !== octal(head.subarray(148, 156))) throw broken('is no tarball');
+    if (size === undefined || checksum(head) !== octal(head.subarray(148, 156))) throw broken('is not a tarball');
     if (content.length < size) throw broken('ends in the middle');
     at += 512 + Math.ceil(size / 512) * 512;
     // By name in the one top directory, and only regular files: a link or a device is skipped.
@@ -209,7 +209,7 @@ async function readWhole(files: ForeignFiles, name: string, path: string, limit:
     const size = await files.size(name);
     if (size > limit) {
       throw new KmsError('refused', `${path}: expected at most ${limit} bytes, found ${size}`, {
-        hint: 'it is no release of kms',
+        hint: 'it is not a release of kms',
       });
     }
     return await files.readAt(name, 0, size);

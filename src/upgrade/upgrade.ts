@@ -91,13 +91,13 @@ export async function upgrade(input: UpgradeInput, ports: UpgradePorts): Promise
   }
   if (!input.allowDowngrade && isBefore(to.version, version)) {
     throw new KmsError('refused', `version ${to.version} is older than ${version}, which is in use`, {
-      hint: 'it may have faults that have been mended since; --allow-downgrade takes it all the same',
+      hint: 'it may have faults that have been fixed since; --allow-downgrade accepts it all the same',
     });
   }
   const newer = input.isNode ? newerFormat(release.manifest) : undefined;
   if (newer !== undefined) {
-    throw new KmsError('refused', `${newer}: what it writes in the database the other nodes cannot read`, {
-      hint: 'end one node after the other, exchange its executable and start it: see docs/nodes.md',
+    throw new KmsError('refused', `${newer}: the other nodes cannot read what it writes in the database`, {
+      hint: 'stop one node after the other, replace its executable and start it: see docs/nodes.md',
     });
   }
   await needRoomForCopy(data);

@@ -238,7 +238,7 @@ describe('opening', () => {
     const swapped = [lines[0], lines[2], lines[1], lines[3], lines[4]].map((line) => line ?? '');
     for (const tail of [changed, swapped]) {
       const again = openActivityLog({ ...emptyOn(files), tail, head: log.head });
-      await assert.rejects(again.hashed(), { code: 'corrupt', message: /does not fit the hash chain/ });
+      await assert.rejects(again.hashed(), { code: 'corrupt', message: /does not match the hash chain/ });
       await assert.rejects(again.read(1).next(), { code: 'corrupt' });
     }
   });

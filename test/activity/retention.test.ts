@@ -104,7 +104,7 @@ describe('dropping segments', () => {
       assert.throws(open(wrong), { code: 'corrupt' }, JSON.stringify(wrong));
     }
     const another = open({ segments: [], dropped: { ...dropped, seq: 40 } })();
-    await assert.rejects(follow(another), { code: 'corrupt', message: /does not fit the hash chain/ });
+    await assert.rejects(follow(another), { code: 'corrupt', message: /does not match the hash chain/ });
   });
 
   it('verifies wherever it ends, and misses each further segment by its name', async () => {

@@ -134,7 +134,7 @@ describe('the newest records', () => {
     const lines = [1, 2, 3].map((seq) => activityLine(activity(seq), seq));
     const head = { seq: 3, hash: chain(lines.with(1, activityLine(activity(9), 2))) };
     const tail = new ActivityTail(start, lines, head);
-    assert.throws(() => tail.addTo(new SegmentMaker(start, 3), 3), /record 3 does not fit the hash chain/);
+    assert.throws(() => tail.addTo(new SegmentMaker(start, 3), 3), /record 3 does not match the hash chain/);
   });
 
   it('are the committed ones, whatever is staged and taken back', () => {

@@ -35,7 +35,7 @@ const sealing: Sealing = {
       const what = 'looking for the key again (retry) is for the local socket';
       throw new KmsError('forbidden', `${what}: run \`kms unseal\` on the machine itself`);
     }
-    if (step.key) throw new KmsError('unavailable', 'the key is right, and yet the appliance could not be opened');
+    if (step.key) throw new KmsError('unavailable', 'the key is right, but the appliance could not be opened');
     if (step.share) throw new KmsError('rate-limited', 'too many failed tries; try again in 4 s', { retryAfter: 4 });
     if (step.reset) throw new Error('broken');
     return { sealed: false, kinds: ['passphrase'] };

@@ -104,6 +104,6 @@ test('a byte changed on disk is found; an export of it breaks off and leaves no 
   await serving.close();
   await p.reopen();
   assert.deepEqual([there.code, existsSync(d.path('log.jsonl'))], [1, false], there.stderr);
-  assert.match(there.stderr, /^kms: the export broke off: it is not whole; see `kms activity verify`/);
+  assert.match(there.stderr, /^kms: the export broke off: it is incomplete; see `kms activity verify`/);
   assert.equal(toStdout.code, 1);
 });

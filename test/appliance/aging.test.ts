@@ -77,7 +77,7 @@ test('a clock that is years ahead for a moment makes nothing older', async () =>
   assert.equal(await aging.doubt(), undefined);
   assert.equal(await offAfter(aging, hour), 0);
   assert.deepEqual(said, [
-    'warn: the clock of this machine is 3650 days ahead of where it was last seen: nothing is erased for its age by that until it has been so for 7 days of running',
+    'warn: the clock of this machine is 3650 days ahead of where it was last seen: nothing is erased for its age until that has lasted 7 days of running',
     'info: the clock of this machine is right again',
   ]);
 });

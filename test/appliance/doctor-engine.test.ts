@@ -37,7 +37,7 @@ test('what is found of an engine, how bad it is and what it loses', async () => 
     [{ isSuperuser: true }, 'advice engine-superuser', /superuser/],
     [{ standbys: [] }, 'warning engine-standby-away', /waits for a standby \(one\).*nothing can be written/],
     [{ standbys: [behind] }, 'warning engine-standby-away'],
-    [{ synchronousStandbys: '', standbys: [] }, 'advice engine-alone', /all there is, is on its disk/],
+    [{ synchronousStandbys: '', standbys: [] }, 'advice engine-alone', /everything is on its disk alone/],
     [
       { synchronousStandbys: '', standbys: [behind] },
       'warning engine-loses',

@@ -69,9 +69,9 @@ const codes: readonly (readonly [code: string, reason: RegExp, hint: RegExp])[] 
   ['EROFS', /read-only$/, /mount it writable/],
   ['ENOSPC', /the disk is full$/, /free some space/],
   ['Unknown system error -122', /the quota is used up$/, /free some space/],
-  ['EFBIG', /the file may not become longer$/, /ulimit -f/],
+  ['EFBIG', /the file may not grow any longer$/, /ulimit -f/],
   ['EIO', /the device failed$/, /check the disk/],
-  ['Unknown system error -116', /the file server does not know it any more$/, /mount the file system again/],
+  ['Unknown system error -116', /the file server no longer knows it$/, /mount the file system again/],
 ];
 
 test('whatever call a file system refuses, and with whatever code, it is said, and nothing stays', async (t) => {

@@ -215,7 +215,10 @@ test('a copy that went on elsewhere has a larger number, and another history', a
     await other.close();
   }
   s.putBack(elsewhere, s.blue);
-  await refused(s, /the tenant blue is older than it was: .* holds another history than the one with the transaction/);
+  await refused(
+    s,
+    /the tenant blue is older than it was: .* holds a different history from the one with the transaction/,
+  );
   const accepted = await s.open(['blue']);
   const [record] = await records(accepted, 'blue');
   assert.ok(record && record.from < record.to);

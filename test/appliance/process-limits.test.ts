@@ -26,7 +26,7 @@ test('with too few open files no server starts; other limits are said', () => {
     assert.throws(() => judgeLimits({ ...enough, files }), { code: 'refused', hint: /ulimit -n, LimitNOFILE=/ });
   }
   assert.match(judgeLimits({ ...enough, files: 64 }).join(), /^at most 64 files may be open/);
-  assert.match(judgeLimits({ ...enough, fileSize: 1 }).join(), /^no file may become longer than 1 bytes/);
+  assert.match(judgeLimits({ ...enough, fileSize: 1 }).join(), /^no file may grow beyond 1 bytes/);
   assert.match(
     judgeLimits({ ...enough, addressSpace: 2e9 }).join(),
     /^the address space is limited to 2000000000 bytes/,

@@ -297,7 +297,7 @@ test('the command line says that the clock is doubted', async () => {
     await using a = await p.open({ world: { ...world, now: () => world.now() - 400 * day } });
     await a.ask('POST', '/ks/keyrings', { name: 'then' });
   }
-  const until = 'nothing is erased for its age until it was so for 7 days more';
+  const until = 'nothing is erased for its age until that has lasted 7 days more';
   assert.match(await status(), new RegExp(`^clock +\\d+ days ahead of where it was last seen: ${until}$`, 'm'));
 });
 

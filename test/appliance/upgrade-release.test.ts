@@ -117,11 +117,11 @@ test('signed by somebody else, not signed, for another machine, no manifest of t
     packed(entries(manifest, keyOf(2))),
     /signed by the key 0202020202020202, and 0101010101010101 is trust/,
   );
-  await refused(packed(entries(manifest, { ...keyOf(2), id: key.id })), /the signature does not fit/);
+  await refused(packed(entries(manifest, { ...keyOf(2), id: key.id })), /the signature does not match/);
   await refused(packed(entries().slice(0, 2)), /is not signed/);
   await refused(
     packed(entries({ ...manifest, platform: 'linux-vax' })),
-    /is for linux-vax, and this machine is linux-/,
+    /is for linux-vax, but this machine is linux-/,
   );
   for (const said of [
     [],
@@ -130,7 +130,7 @@ test('signed by somebody else, not signed, for another machine, no manifest of t
     { ...manifest, version: '../1' },
     { ...manifest, files: [5] },
   ]) {
-    await refused(packed(entries(said)), /is no manifest that this program reads/);
+    await refused(packed(entries(said)), /is not a manifest that this program reads/);
   }
   const grown = [{ path: 'kms', bytes: executable.length + 1, sha256: toHex(sha256(executable)) }];
   for (const list of [[], grown, [{ ...manifest.files[0], sha256: '0'.repeat(64) }]]) {
@@ -196,7 +196,7 @@ test('no file, a directory, a pipe, an empty file, and something else that was p
   execFileSync('mkfifo', [pipe]);
   await refused(pipe, /expected a file/);
   await refused(written(utf8('')), /manifest\.json: there is no such file/);
-  await refused(written(gzip(Buffer.alloc(2000, 'x'))), /is no tarball/);
+  await refused(written(gzip(Buffer.alloc(2000, 'x'))), /is not a tarball/);
 });
 
 test('a version that cannot open what this one wrote is found by its formats', () => {

@@ -140,7 +140,7 @@ test('a newer format says so, and another file is no backup', async () => {
   await files.replace(name, newer);
   await assert.rejects(openBackup(files, name), /backup format 2, this program reads up to 1/);
   await files.replace(name, new Uint8Array(100));
-  await assert.rejects(openBackup(files, name), /is no backup of kms/);
+  await assert.rejects(openBackup(files, name), /is not a backup of kms/);
 });
 
 test('a restore that a crash cuts off at any step is nothing, or whole, and can be done again', async (context) => {

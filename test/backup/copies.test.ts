@@ -171,7 +171,10 @@ test('POST /system/backups: begins what the schedule would, once, and GET tells 
   await writeFile(to, 'in the way');
   await ask('POST');
   const failed = await done();
-  assert.match(failed.lastFailure.message, /backups: (a file is in the way|part of its path is no directory|.*exists)/);
+  assert.match(
+    failed.lastFailure.message,
+    /backups: (a file is in the way|part of its path is not a directory|.*exists)/,
+  );
   assert.deepEqual(failed.lastVerified, lastVerified);
   await appliance.close();
 });

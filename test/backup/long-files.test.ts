@@ -145,7 +145,7 @@ test('a file that is one by its header and would fill the disk is not copied', a
   const { bavail, bsize } = statfsSync(at.dir);
   truncateSync(join(life, name), bavail * bsize + 1024 ** 3);
   const { problem, bytes } = await lightly(name, () => followed(place, undefined));
-  assert.match(problem ?? '', /bytes arrived, and there is room for/);
+  assert.match(problem ?? '', /bytes arrived, but there is room for/);
   assert.ok(bytes < 1024 ** 2, `${bytes} bytes were copied`);
 });
 

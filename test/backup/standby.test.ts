@@ -110,7 +110,7 @@ async function locally(data: string, method: string, path: string, body?: object
 
 const promote = (data: string, body: object = { wait: 60_000 }): Promise<Answer> =>
   locally(data, 'POST', '/local/standby/promote', body);
-const gone = /^a standby on .+ took over at 2.+Z: this appliance serves no more$/;
+const gone = /^a standby on .+ took over at 2.+Z: this appliance no longer serves$/;
 
 test('a switch-over loses nothing, and never do both serve', async () => {
   const p = await place();
@@ -194,7 +194,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
   const twice = await promote(p.second);
   assert.deepEqual([twice.status, /no standby/.test(String(twice.body.message))], [400, true]);
   await second.close();
-  await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, no standby/ });
+  await assert.rejects(p.offline(), { code: 'refused', message: /holds an appliance, not a standby/ });
   assert.ok(!existsSync(join(p.second, 'standby')), 'the copies are gone');
   // Started again in the same way, as a service would be, it serves at once.
   const rebooted = await p.standby();
@@ -250,7 +250,7 @@ test('the one that ships is dead: what arrived is taken, and when it comes back 
   writeFileSync(join(p.first, 'kms.fenced'), 'xxxx');
   await assert.rejects(p.serveFirst(), {
     code: 'refused',
-    message: /^a standby took over: this appliance serves no more/,
+    message: /^a standby took over: this appliance no longer serves/,
   });
   const events: ApplianceEvent[] = [];
   const open = {
@@ -380,9 +380,9 @@ test('an older shipment is not taken', async () => {
   renameSync(`${p.shipped}-older`, p.shipped);
   await until('it is found', async () => (await ready()).ok === false);
   const { standby } = (await locally(p.second, 'GET', '/local/status')).body;
-  assert.match(String(Object(standby).problem), /what is shipped there is older than what arrived by/);
+  assert.match(String(Object(standby).problem), /the state shipped there is older than the one that had arrived by/);
   const refused = await promote(p.second, { wait: 100 });
-  assert.match(String(refused.body.message), /is older than what arrived/);
+  assert.match(String(refused.body.message), /is older than the one that had arrived/);
   // The shipping directory is lost: it takes over with its local copy, and the former primary is not told.
   rmSync(p.shipped, { recursive: true });
   assert.match(String((await promote(p.second, { wait: 100 })).body.message), /--unfenced/);
@@ -449,8 +449,8 @@ test('directories that are none of a standby, or none to follow', async () => {
   const open = (from: string | undefined, data: string) =>
     Standby.open({ from, data, keys: { keys: { env, keyFile: p.key } } });
   await assert.rejects(open(p.first, p.second), { code: 'refused', message: /is a data directory, not shipped to$/ });
-  await assert.rejects(open(p.shipped, p.first), { code: 'refused', message: /holds an appliance, no standby/ });
-  await assert.rejects(open(undefined, p.second), { code: 'refused', message: /is no directory of a standby$/ });
+  await assert.rejects(open(p.shipped, p.first), { code: 'refused', message: /holds an appliance, not a standby/ });
+  await assert.rejects(open(undefined, p.second), { code: 'refused', message: /is not the directory of a standby$/ });
   await assert.rejects(open(p.shipped, p.shipped), { code: 'refused', message: /is not empty; nothing was changed$/ });
   assert.ok(!existsSync(p.second));
   const standing = await p.standby();

@@ -55,7 +55,7 @@ test('shares add up, from whoever gives them, and what is wrong with one is told
   await page.route('**/system/unseal', (route) => {
     sent.push(route.request().postDataJSON());
     if (sent.length === 1)
-      return route.fulfill({ status: 400, json: { message: 'that share is not of this appliance' } });
+      return route.fulfill({ status: 400, json: { message: 'that share does not belong to this appliance' } });
     return route.fulfill({ json: { ...status, progress: 2 } });
   });
   await page.goto(`${appliance.url}/console`);
@@ -63,7 +63,7 @@ test('shares add up, from whoever gives them, and what is wrong with one is told
   await page.getByText('until somebody enters what opens it: shares.').waitFor();
   await page.getByLabel('Share').fill('kms-share-1-wrong');
   await page.keyboard.press('Enter');
-  await page.getByText('That share is not of this appliance.').waitFor();
+  await page.getByText('That share does not belong to this appliance.').waitFor();
   await page.getByLabel('Share').fill('kms-share-1-right');
   await page.keyboard.press('Enter');
   await page.getByText('2 shares are given, 1 more is needed.').first().waitFor();

@@ -218,7 +218,7 @@ test('of a key that may do nothing it is said', async () => {
   const made = await d.kms('apikey create --account admin --json');
   const { keyid }: Key = JSON.parse(made.stdout);
   const [first] = made.stderr.split('\n');
-  assert.equal(first, `kms: the key may do nothing yet: kms apikey update ${keyid} --flag FLAG`);
+  assert.equal(first, `kms: the key has no permissions yet: kms apikey update ${keyid} --flag FLAG`);
 });
 
 test('an API key is handed to another user', async () => {

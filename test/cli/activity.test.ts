@@ -87,7 +87,7 @@ test('a file without a record is no proof, and a key that nothing is compared wi
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(
       stderr,
-      /^kms: record 1 is missing: the export has no record in it, and nothing was verified; make it anew, .*\n$/,
+      /^kms: record 1 is missing: the export has no record in it, and nothing was verified; export it again, .*\n$/,
     );
     const keyed = await d.kms(`activity verify --file log.jsonl --public-key nonsense${json}`);
     assert.deepEqual([keyed.code, keyed.stdout], [2, '']);
@@ -145,7 +145,7 @@ test('a head that was kept shows that an end was cut off, in an export and in th
   await using other = await withExport();
   const foreign = await other.kms(['activity', 'verify', '--since', d.path('head.json')]);
   assert.equal(foreign.code, 1);
-  assert.match(foreign.stderr, /^kms: the head is that of another tenant, tenant_/);
+  assert.match(foreign.stderr, /^kms: the head belongs to another tenant, tenant_/);
 });
 
 test('an export of what came since begins after the head, and verifies with it', async () => {
@@ -210,7 +210,7 @@ test('a head signed with ML-DSA-65, too: as JSON and as text, here, in the expor
   const mixed = { ...head, mlDsaPublicKey: toBase64(theirs), mlDsaSignature: toBase64(signature) };
   await writeFile(d.path('wrong.json'), JSON.stringify(mixed));
   assert.equal((await d.kms('activity verify --since wrong.json --file log.jsonl')).code, 0);
-  assert.match((await d.kms('activity verify --since wrong.json')).stderr, /the signature is none of this tenant/);
+  assert.match((await d.kms('activity verify --since wrong.json')).stderr, /the signature is not from this tenant/);
   // A retired epoch's key remains known as this tenant's own.
   assert.equal((await d.kms('tenant rekey default')).code, 0);
   const later = await d.json<Record<string, string>>('activity head --post-quantum --json');

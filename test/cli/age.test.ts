@@ -268,7 +268,7 @@ test('an address that somebody else chose gets no credential that is for another
   const elsewhere = { KMS_SERVER: 'http://127.0.0.1:1', KMS_API_KEY: d.appliance.root.key };
   const [place, message] = errorIn(await wrapped(d, [recipient], { env: elsewhere }));
   assert.equal(place, 'recipient 0');
-  assert.match(message, /^there is no credential here for http:\/\/127\.0\.0\.1:\d+; keep one with `kms profile add/);
+  assert.match(message, /^there is no credential here for http:\/\/127\.0\.0\.1:\d+; save one with `kms profile add/);
   const { data } = await d.json<{ data: { action: string }[] }>('activity search --all --json');
   assert.ok(!data.some(({ action }) => action === 'keyring.encrypt'));
 });
@@ -359,7 +359,7 @@ test('a sealed appliance and one that has ended are told through the protocol', 
   await rm(d.path('own'), { recursive: true });
   assert.match(
     errorIn(await unwrapped(d, [identity], [made]))[1],
-    /^no server runs on .*, and what a recipient or an identity says opens none/,
+    /^no server runs on .*, and a directory that a recipient or an identity names is not opened/,
   );
 });
 
@@ -449,5 +449,5 @@ test('started by hand, or for something else, it says what it is', async () => {
   assert.match(other.stderr, /^kms: expected the state machine .*, got "identity-v9"; [^\n]+\n$/);
   const install = await d.kms('age-plugin install');
   assert.deepEqual([install.code, install.stdout], [1, '']);
-  assert.match(install.stderr, /^kms: this is no executable of kms, but its sources; /);
+  assert.match(install.stderr, /^kms: this is not an executable of kms, but its sources; /);
 });

@@ -137,7 +137,7 @@ test('beside the key file of another appliance the one that opened it is named, 
   const restored = await place.kms('restore b --data other');
   assert.equal(restored.code, 0, restored.stderr);
   assert.match(restored.stdout, /^master key +\S+\/kms-data\.master\.key$/m);
-  const said = /other\.master\.key is another key and stays: serve this with --key-file (\S+)\n/;
+  const said = /other\.master\.key is another key and was left there: serve this with --key-file (\S+)\n/;
   const [, keyFile = ''] = said.exec(restored.stderr) ?? [];
   assert.equal(keyFile, place.path('kms-data.master.key'));
   assert.deepEqual(await readFile(place.path('other.master.key')), before);
@@ -261,5 +261,5 @@ test('wrong usage', async () => {
   assert.equal(none.code, 1);
   const notShipped = await place.kms('restore kms-data --data new');
   assert.equal(notShipped.code, 1);
-  assert.match(notShipped.stderr, /is no directory that an appliance shipped to/);
+  assert.match(notShipped.stderr, /is not a directory that an appliance shipped to/);
 });

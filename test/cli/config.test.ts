@@ -189,7 +189,7 @@ test('a file that is not there, too large, no text, or that others can write to 
   await writeFile(file, `# ${'x'.repeat(65_536)}`);
   assert.equal(await refusal(), 'kms: FILE is too large to hold a configuration\n');
   await writeFile(file, Buffer.from('url: \xff', 'latin1'));
-  assert.match(await refusal(), /^kms: FILE: expected a configuration in UTF-8, found bytes that are none/);
+  assert.match(await refusal(), /^kms: FILE: expected a configuration in UTF-8, found bytes that are not/);
   await writeFile(file, 'listen: 127.0.0.1:0');
   await chmod(file, 0o664);
   assert.equal(

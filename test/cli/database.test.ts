@@ -126,10 +126,7 @@ if (!programs) {
     assert.match(sealed.stdout, /stores were not examined: /);
     const unnamed = await d.kms('doctor --data first');
     assert.equal(unnamed.code, 1);
-    assert.match(
-      unnamed.stdout,
-      /not-examined: .*they are in a database, which is not named\n {2}name it with --store/,
-    );
+    assert.match(unnamed.stdout, /not-examined: .*they are in a database that was not named\n {2}name it with --store/);
   });
 
   test('doctor proves the stores in the database, with a server and without', async () => {

@@ -209,7 +209,7 @@ test('a secret that cannot be shown is told of with what is there without it, an
   await lost(
     'init --data one',
     new RegExp(
-      `^${full}; the appliance in \\S+/one was made, and its root API key is lost; revoke it and make another`,
+      `^${full}; the appliance in \\S+/one was made, but its root API key is lost; revoke it and make another`,
     ),
   );
   const { accountId } = await d.json('init --json');
@@ -219,11 +219,11 @@ test('a secret that cannot be shown is told of with what is there without it, an
   );
   await lost(
     'user create ada --email ada@example.com --first-name A --last-name B',
-    new RegExp(`^${full}; the user ada was made, and the password is lost; .* reset-link ada`),
+    new RegExp(`^${full}; the user ada was made, but the password is lost; .* reset-link ada`),
   );
   await lost(
     'user invite bo --email bo@example.com --first-name A --last-name B',
-    new RegExp(`^${full}; the user bo was made, and the link is lost; .* delete bo`),
+    new RegExp(`^${full}; the user bo was made, but the link is lost; .* delete bo`),
   );
   // A keyring's private key must not be lost: it is stored before anything is shown.
   for (const [group, json] of [
@@ -254,7 +254,7 @@ test('a secret that cannot be shown is told of with what is there without it, an
   );
   await lost(
     'tenant create t --host t.test',
-    new RegExp(`^${full}; the tenant t was made, and its root API key is lost; `),
+    new RegExp(`^${full}; the tenant t was made, but its root API key is lost; `),
   );
   const before = await d.json('master list --json');
   const none = new RegExp(`^${full}; no custodian was added$`);
@@ -449,7 +449,7 @@ test('a signal ends a command whose output nobody takes from the pipe', async ()
       return at >= 0 && waitsFor(pid, Number(open[at]));
     });
     child.kill('SIGINT');
-    assert.deepEqual(await end, [130, '', 'kms: interrupted; what was written is not whole\n']);
+    assert.deepEqual(await end, [130, '', 'kms: interrupted; what was written is incomplete\n']);
   } finally {
     closeSync(descriptor);
   }

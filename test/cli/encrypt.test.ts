@@ -244,7 +244,7 @@ test('encrypted bytes do not go to a terminal, decrypted ones may', async () => 
   assert.deepEqual(told(await d.kms('encrypt --ring payroll', { stdin: 'hi', tty: { stdout: true } })), [
     2,
     '',
-    'kms: encrypted bytes are nothing for a terminal; write to a file with -o FILE\n',
+    'kms: encrypted bytes do not belong on a terminal; write to a file with -o FILE\n',
   ]);
   await d.kms('encrypt --ring payroll -o x', { stdin: 'hi' });
   assert.equal((await d.kms('decrypt x', { tty: { stdout: true } })).stdout, 'hi');

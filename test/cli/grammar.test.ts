@@ -188,7 +188,7 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
   ['apikey create --account a --expires 2031-04-31', 'kms: --expires: there is no day 2031-04-31\n'],
   [
     'apikey create --account a --expires 2020-01-01',
-    'kms: --expires: expected a time to come: the key would never work; see `kms apikey create --help`\n',
+    'kms: --expires: expected a time in the future: the key would never work; see `kms apikey create --help`\n',
   ],
   ['activity search --limit 0', 'kms: --limit: expected at least 1, got 0; see `kms activity search --help`\n'],
   ...['keyring', 'transit'].map(

@@ -207,7 +207,7 @@ test('an answer without an end is given up, and one that is compressed though no
           const { code, stdout, stderr } = await d.kms(line, options);
           assert.deepEqual([code, stdout], [3, ''], `${line}: ${stderr}`);
           const said = isCompressed
-            ? /^kms: expected an answer from \S+ as it is, got one in gzip; /
+            ? /^kms: expected an uncompressed answer from \S+, got one in gzip; /
             : /^kms: expected at most \d+ bytes /;
           assert.match(stderr, said, line);
         }

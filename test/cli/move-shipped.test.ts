@@ -91,14 +91,14 @@ if (!postgres) {
     assert.equal((await make('late')).status, 503);
     await server.stop();
     const again = await d.kms(['serve', '--listen', '127.0.0.1:0', ...shipping], { env });
-    assert.deepEqual([again.code, /serves no more/.test(again.stderr)], [1, true], again.stderr);
+    assert.deepEqual([again.code, /no longer serves/.test(again.stderr)], [1, true], again.stderr);
     const { stdout } = await d.kms('doctor --data a --json', { env });
     const found: { name: string; severity: string }[] = JSON.parse(stdout).findings;
     assert.equal(found.find(({ name }) => name === 'taken-over')?.severity, 'error', stdout);
     // Its data can't be moved again either, or they would be served in two places.
     const elsewhere = { ...env, KMS_STORE: emptyDatabase() };
     const astray = await d.kms(['move', '--data', 'a', '--to', elsewhere.KMS_STORE], { env });
-    assert.deepEqual([astray.code, /serves no more/.test(astray.stderr)], [1, true], astray.stderr);
+    assert.deepEqual([astray.code, /no longer serves/.test(astray.stderr)], [1, true], astray.stderr);
     assert.ok(!existsSync(d.path('a', 'kms.moved')));
     const none = await d.kms('keyring list --data other', { env: elsewhere });
     assert.match(none.stderr, /there is no appliance in the database/);

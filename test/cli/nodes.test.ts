@@ -104,7 +104,10 @@ if (!postgres) {
     renameSync(d.path('master.key'), d.path('safe.key'));
     const refused = await d.kms('keyring list --data a', keyless);
     assert.equal(refused.code, 4);
-    assert.match(refused.stderr, /give was not run: it is named in a database, by whoever can write there; give what/);
+    assert.match(
+      refused.stderr,
+      /give was not run: it is named in a database, where anybody with write access may have put it; give what/,
+    );
     assert.equal(existsSync(d.path('ran')), false);
     renameSync(d.path('safe.key'), d.path('master.key'));
 

@@ -123,7 +123,7 @@ test('a profile that others can get at is refused', async () => {
     await chmod(path, mode);
     const { code, stdout, stderr } = await d.kms('keyring list --profile prod');
     assert.deepEqual([code, stdout], [1, '']);
-    assert.match(stderr, new RegExp(`^kms: other users can get at ${path}, where a credential is; run: chmod`));
+    assert.match(stderr, new RegExp(`^kms: other users can get at ${path}, which holds a credential; run: chmod`));
     const list = await d.kms('profile list');
     assert.deepEqual([list.code, list.stdout], [0, '']);
     assert.match(list.stderr, /^kms: warning: other users can get at/);
@@ -223,7 +223,7 @@ test('a default profile never leads a command astray that is for this machine', 
   await using d = await servedDesk();
   await added(d);
   const used = await d.kms('profile use prod');
-  assert.deepEqual([used.code, used.stdout], [0, `prod (${d.url}) is used where no appliance is named\n`]);
+  assert.deepEqual([used.code, used.stdout], [0, `prod (${d.url}) is used when no appliance is named\n`]);
   const cwd = await elsewhere(d);
   assert.equal((await d.kms('keyring list', { cwd })).code, 0);
   assert.equal((await d.kms('tenant list', { cwd })).code, 3);

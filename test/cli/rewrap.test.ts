@@ -150,7 +150,10 @@ test('the owner puts the own pair back where another was set, and hears what is 
 
   const back = await d.kms(`${upgrade} --put-back`);
   assert.equal(back.code, 1);
-  assert.match(back.stderr, /^kms: r had another's public key, and 1 keys were made for it: only who has its private/);
+  assert.match(
+    back.stderr,
+    /^kms: r had somebody else's public key, and 1 keys were made for it: only the holder of its private/,
+  );
   assert.match(back.stdout, /^left {10}1$/m);
   assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, own.publicKey);
   const { data } = await d.json<ListedKeys>('keyring keys r --json');
@@ -223,7 +226,7 @@ test("a file from before somebody else's upgrade makes no further pair, whatever
       assert.deepEqual([refused.code, refused.stdout], [1, ''], line);
       assert.match(
         refused.stderr,
-        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from who upgraded it \(fingerprint of the pair: [0-9a-f ]+\); if nobody who may did, --public-key FILE gives it one/,
+        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from whoever upgraded it \(fingerprint of the pair: [0-9a-f ]+\); if nobody who may do so did, --public-key FILE gives it one/,
       );
       assert.ok(refused.stderr.includes(`: ${fingerprint})`));
     }

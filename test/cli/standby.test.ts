@@ -16,8 +16,11 @@ test('what makes no sense is said, and nothing is made', async () => {
     ['standby --from shipped --wait 5s', '--wait goes with `kms standby promote`'],
     ['standby --from shipped --unfenced', '--unfenced goes with `kms standby promote`'],
     ['standby --from shipped --accept-older', '--accept-older goes with `kms standby promote`'],
-    ['standby --from kms-data --data kms-data/x', '--from: what is shipped to and the data directory are two places'],
-    ['standby --from x/y --data x', '--from: what is shipped to and the data directory are two places'],
+    [
+      'standby --from kms-data --data kms-data/x',
+      '--from: the shipped directory and the data directory must be two places',
+    ],
+    ['standby --from x/y --data x', '--from: the shipped directory and the data directory must be two places'],
     ['standby --from kms-data.master.key --data x', '--from: expected a directory'],
     [
       'standby --from shipped --server http://localhost:1',
@@ -31,13 +34,16 @@ test('what makes no sense is said, and nothing is made', async () => {
     assert.ok(stderr.startsWith(`kms: ${message}`), `${line}: ${stderr}`);
   }
   for (const [line, message] of [
-    ['standby promote --data x', 'is no directory of a standby; make one with `kms standby --from DIR --data NEWDIR`'],
+    [
+      'standby promote --data x',
+      'is not the directory of a standby; make one with `kms standby --from DIR --data NEWDIR`',
+    ],
     ['standby promote --from nowhere --data x --key-file kms-data.master.key', 'what is shipped to: there is no such'],
     ['standby promote --from kms-data --data y', 'is a data directory, not shipped to; give the directory of'],
-    ['standby promote --from shipped', 'kms-data decides which appliance is fenced off, and nobody named it'],
+    ['standby promote --from shipped', 'kms-data decides which appliance is fenced off, and was not named'],
     [
       'standby promote --from shipped --data kms-data',
-      'holds an appliance, no standby; if it was one, it took over; serve it with',
+      'holds an appliance, not a standby; if it was one, it took over; serve it with',
     ],
   ] as const) {
     const { code, stderr } = await d.kms(line);
@@ -113,17 +119,17 @@ test('promoted without running, with a recovery kit', async () => {
   assert.match(taken.stderr, /next: kms serve --data .+\/second$/m);
   assert.ok(!existsSync(d.path('second.master.key')), 'a recovery kit belongs in a safe');
   const again = await d.kms(['standby', 'promote', ...away]);
-  assert.match(again.stderr, /holds an appliance, no standby/);
+  assert.match(again.stderr, /holds an appliance, not a standby/);
   assert.equal((await d.kms(['keyring', 'list', ...away])).code, 0);
   const old = await d.kms('keyring list');
   assert.equal(old.code, 1);
   assert.match(
     old.stderr,
-    /^kms: a standby on .+ took over at .+: this appliance serves no more; use the one that took over/,
+    /^kms: a standby on .+ took over at .+: this appliance no longer serves; use the one that took over/,
   );
   const served = await d.kms('serve --listen 127.0.0.1:0 --log-level silent');
   assert.equal(served.code, 1);
-  assert.match(served.stderr, /serves no more/);
+  assert.match(served.stderr, /no longer serves/);
 });
 
 test('a directory of another, with a mark in it, stops no appliance and gets no key', async () => {
@@ -145,7 +151,7 @@ test('a directory of another, with a mark in it, stops no appliance and gets no 
     for (const line of ['standby promote', 'standby promote --unfenced', 'standby promote --from shipped']) {
       const { code, stderr } = await d.kms(`${line} ${how}`);
       assert.equal(code, 1, line);
-      assert.match(stderr, /kms-data decides which appliance is fenced off, and nobody named it/, line);
+      assert.match(stderr, /kms-data decides which appliance is fenced off, and was not named/, line);
     }
     assert.ok(!isFenced());
     if (process.geteuid?.() !== 0) return;

@@ -173,7 +173,10 @@ test('whose logins need a second factor is said by permission flags', async () =
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
   assert.match(refused.stderr, /^kms: secondFactorFor: expected permission flags, got "user.updat"/);
   const mixed = await d.kms('tenant update default --second-factor-for none --second-factor-for user.update');
-  assert.deepEqual([mixed.code, mixed.stderr.split('\n')[0]], [2, 'kms: --second-factor-for: none stands alone']);
+  assert.deepEqual(
+    [mixed.code, mixed.stderr.split('\n')[0]],
+    [2, 'kms: --second-factor-for: none cannot be combined with flags'],
+  );
   assert.deepEqual(await policy('update default --second-factor-for none'), []);
   assert.doesNotMatch((await d.kms('tenant show default')).stdout, /second factor/);
 });

@@ -37,7 +37,7 @@ test('what is wrong is said before anything is done', async () => {
     ['upgrade release.tar.gz --trusted-key missing.pub', 1, 'missing.pub'],
     ['upgrade release.tar.gz --trusted-key release.tar.gz', 1, 'release.tar.gz'],
     ['upgrade key.pub --trusted-key key.pub', 1, 'manifest.json: there is no such file'],
-    ['upgrade release.tar.gz --trusted-key key.pub', 1, 'this is no executable of kms, but its sources'],
+    ['upgrade release.tar.gz --trusted-key key.pub', 1, 'this is not an executable of kms, but its sources'],
     ['--server https://kms.example upgrade release.tar.gz --trusted-key key.pub', 2, 'is upgraded where it runs'],
   ] as const) {
     const ran = await d.kms(line);
@@ -66,7 +66,7 @@ test('what --status says', async () => {
   assert.deepEqual([shown.upgrading, shown.step, shown.token], [true, 'trying', undefined]);
   const held = await d.kms('keyring list');
   assert.equal(held.code, 3);
-  assert.match(held.stderr, /an upgrade is under way \(trying\).*`kms upgrade --resume` ends one that was cut off/);
+  assert.match(held.stderr, /an upgrade is under way \(trying\).*`kms upgrade --resume` finishes one that was cut off/);
   assert.match((await d.kms('doctor')).stdout, /an upgrade is under way, or was cut off/);
   writeFileSync(d.path('kms-data', 'kms.upgrade'), 'torn');
   assert.equal((await d.kms('upgrade --status')).code, 1);

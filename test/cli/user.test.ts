@@ -259,7 +259,10 @@ test('after init there is a way to the first user, until there is one', async ()
   await d.kms('init');
   const early = await d.kms('user set-up-link');
   assert.match(early.stdout, /http:\/\/kms\.local\//);
-  assert.match(early.stderr, /not served yet: put the address that it gets in place of http:\/\/kms\.local\n/);
+  assert.match(
+    early.stderr,
+    /not been served yet: put the address that it will have in place of http:\/\/kms\.local\n/,
+  );
   const first = await serving(d);
   const { url } = await d.json<{ url: string }>('user set-up-link --json');
   assert.ok(url.startsWith(`${first.url}/console/set-up?token=kmssu_`));

@@ -112,7 +112,10 @@ test('a directory that is merely there: nothing that it says is run, whatever th
     assert.deepEqual(await seenIn(d.path('kms-data')), before, line);
   }
   const said = await tried(d, 'keyring list');
-  assert.match(said.stderr, /the command \S+give was not run: nobody named the data directory/);
+  assert.match(
+    said.stderr,
+    /the command \S+give was not run: the data directory that names it was not given explicitly/,
+  );
   // It runs for a named directory, and the check above notices.
   assert.equal((await tried(d, 'keyring list --data kms-data')).code, 0);
   assert.ok(await hasRun(d));
@@ -128,12 +131,12 @@ test('while a default profile is set, a directory that is merely there is not op
   for (const line of lines) {
     const { code, stderr } = await tried(d, line);
     if (!runsOn.test(line)) assert.notEqual(code, 0, `${line}: ${stderr}`);
-    assert.match(stderr, /nobody named it|127\.0\.0\.1:9|--from|works on the machine/, `${line}: ${stderr}`);
+    assert.match(stderr, /was not named|127\.0\.0\.1:9|--from|works on the machine/, `${line}: ${stderr}`);
     assert.ok(!(await hasRun(d)), line);
     assert.deepEqual(await seenIn(d.path('kms-data')), before, line);
   }
   const { stderr } = await tried(d, 'master list');
-  assert.match(stderr, /commands go to the profile far by default, and nobody named it; .* --data \S+kms-data$/m);
+  assert.match(stderr, /commands go to the profile far by default, and was not named; .* --data \S+kms-data$/m);
 });
 
 test('a directory of another user, or a link to one, is not opened unless it is named', { skip: !isRoot }, async () => {
@@ -149,7 +152,7 @@ test('a directory of another user, or a link to one, is not opened unless it is 
       const { code, stderr } = await tried(d, line);
       if (!runsOn.test(line)) assert.notEqual(code, 0, line);
       const why = way === 'a link' ? 'is a symbolic link' : 'belongs to another user';
-      assert.ok(stderr.includes(`kms-data ${why}, and nobody named it`), `${way}, ${line}: ${stderr}`);
+      assert.ok(stderr.includes(`kms-data ${why}, and was not named`), `${way}, ${line}: ${stderr}`);
       assert.ok(!(await hasRun(d)), line);
     }
   }
@@ -173,7 +176,10 @@ test('a recipient or an identity that names a directory opens none that the user
   for (const env of [{}, { KMS_DATA: d.path('elsewhere') }]) {
     for (const first of [stanza('add-recipient', [recipient]), stanza('add-identity', [identity])]) {
       const { said } = await speak('recipient-v1', `${first}${wrap}`, { env });
-      assert.match(String(said[0]?.body), /no server runs on \S+kms-data, and what a recipient or an identity says/);
+      assert.match(
+        String(said[0]?.body),
+        /no server runs on \S+kms-data, and a directory that a recipient or an identity names is not opened/,
+      );
       assert.ok(!(await hasRun(d)));
     }
   }

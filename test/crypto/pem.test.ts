@@ -94,7 +94,7 @@ for (const kem of ['x25519', 'mlkem768-x25519'] as const satisfies readonly Kem[
 
   test(`${kem}: who sends a private key along is told, and no ring is made of it`, () => {
     assert.deepEqual(givenPair(`a comment\n${publicPem}`), { kem, publicKey });
-    assert.throws(() => givenPair(publicPem + privateKey), /publicKey: a private key stands beside it/);
+    assert.throws(() => givenPair(publicPem + privateKey), /publicKey: there is a private key beside it/);
   });
 }
 

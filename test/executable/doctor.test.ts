@@ -94,7 +94,7 @@ const faults: readonly (readonly [string, plant: () => unknown, ...expected: str
     'certificate-key-exposed',
   ],
   ['what a crash left', () => writeFileSync(at('x', 'kms.seal.tmp'), '', { mode: 0o600 }), 'leftover'],
-  ['what is no file of the appliance', () => writeFileSync(at('x', 'notes'), '', { mode: 0o600 }), 'unknown-file'],
+  ['what is not a file of the appliance', () => writeFileSync(at('x', 'notes'), '', { mode: 0o600 }), 'unknown-file'],
 ];
 
 for (const [name, plant, ...expected] of faults) {

@@ -76,7 +76,7 @@ if (!programs) {
     for (const name of answered) assert.ok(names.has(name), `${name} was answered and is gone`);
     const verified = await kms(cwd, ['activity', 'verify', '--data', 'node'], { KMS_STORE: url });
     assert.equal(verified.code, 0, verified.stderr);
-    await assert.rejects(serve(cwd, ['--ship-to', 'shipped']), /serves no more/);
+    await assert.rejects(serve(cwd, ['--ship-to', 'shipped']), /no longer serves/);
     assert.equal(await node.end('SIGTERM'), 0);
   });
 }

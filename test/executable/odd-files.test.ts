@@ -75,7 +75,7 @@ interface Place {
 }
 
 const everything = [pipe, socket, link, directory];
-/** A directory is no file of a store: the file counts as missing. */
+/** A directory is not a file of a store: the file counts as missing. */
 const places: readonly Place[] = [
   { pattern: /^kms\.seal$/, puts: everything },
   { pattern: /^kms\.witness$/, puts: everything },
@@ -136,9 +136,9 @@ test('a segment of the activity log: the appliance goes on, and everybody is tol
   await pipe(path);
   const found = await kms(cwd, ['doctor'], {}, forEver);
   assert.equal(found.code, 1, found.stdout);
-  assert.match(found.stdout, /^error .*activity-[0-9]+\.kms.* is no file$/m);
+  assert.match(found.stdout, /^error .*activity-[0-9]+\.kms.* is not a file$/m);
   const shown = await kms(cwd, ['status'], {}, forEver);
-  assert.match(shown.stdout, new RegExp(`^activity log +default: ${name} is no file; see \`kms doctor\`$`, 'm'));
+  assert.match(shown.stdout, new RegExp(`^activity log +default: ${name} is not a file; see \`kms doctor\`$`, 'm'));
   const [tenant] = JSON.parse((await kms(cwd, ['status', '--json'], {}, forEver)).stdout).tenants;
   assert.deepEqual(
     tenant.store.activityFaults.map(({ path }: { path: string }) => path),

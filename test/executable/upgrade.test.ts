@@ -79,7 +79,7 @@ const bad: readonly (readonly [what: string, file: string, reason: RegExp])[] = 
     /it ended with 1: kms: .*\/dev\/null/,
   ],
   ['is another version', pretend('other', answering({ version: '0.0.1', sealed: false }, {})), /found 0\.0\.1/],
-  ['decrypts wrongly', pretend('lies', answering({ version, sealed: false }, { key: 1 })), /to something else/],
+  ['decrypts wrongly', pretend('lies', answering({ version, sealed: false }, { key: 1 })), /to something other/],
   [
     'spoils the data and hangs',
     pretend(
@@ -233,7 +233,7 @@ test('what is refused changes nothing', async () => {
     [[...upgradeWith(good), '--stop', 'true'], 2, /--stop and --start go together/],
     [[...upgradeWith(good), '--data', 'nowhere'], 3, /there is no data directory here/],
     [['upgrade', good, '--trusted-key', 'plain'], 1, /expected a public key of minisign/],
-    [upgradeWith(release('stranger', Buffer.from('x'), {}, other)), 1, /the signature does not fit/],
+    [upgradeWith(release('stranger', Buffer.from('x'), {}, other)), 1, /the signature does not match/],
     [
       upgradeWith(release('older', Buffer.from('x'), { version: '0.0.9', formats })),
       1,
@@ -242,7 +242,7 @@ test('what is refused changes nothing', async () => {
     [
       upgradeWith(release('former', Buffer.from('x'), { version: '0.0.9' })),
       1,
-      /version 0\.0\.9 is older than .*--allow-downgrade takes it/,
+      /version 0\.0\.9 is older than .*--allow-downgrade accepts it/,
     ],
     [upgradeWith(release('vax', Buffer.from('x'), { platform: 'linux-vax' })), 1, /is for linux-vax/],
     [upgradeWith('missing.tar.gz'), 1, /there is no such file/],
@@ -458,7 +458,7 @@ if (!postgres) {
     assert.equal(newer.code, 1);
     assert.match(
       newer.stderr,
-      /writes the seal in format \d+, .*the other nodes cannot read; end one node after the other/,
+      /writes the seal in format \d+, .*the other nodes cannot read what it writes in the database; stop one node after the other/,
     );
     const child = spawn(here.kms, upgradeWith(good), { cwd: here.dir, env: { HOME: here.dir } });
     const blind = await ended(child);

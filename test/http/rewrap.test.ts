@@ -252,7 +252,7 @@ test('whatever is sent, how a key was wrapped stays; no more than 32 times', asy
     [original.encrypted.key.value, ...sent],
   );
   const more = await rewrap(a, ring, [await wrapping(a, ring, id, new Uint8Array(32))]);
-  assert.match(more.body.message, /^keys\.0\.id: the key was wrapped anew 32 times, which is the most$/);
+  assert.match(more.body.message, /^keys\.0\.id: the key was rewrapped 32 times, which is the limit$/);
 });
 
 test('a key that others filled up is put back by its owner, however often, and the first wrapping stays known', async () => {

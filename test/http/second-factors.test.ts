@@ -225,7 +225,7 @@ test('what changes second factors takes the password or a code, and an access to
   assert.equal((await post(a, ada, `${factorPath}/remove`, again)).status, 404);
   isRefused(
     await post(a, ada, '/auth/user/recovery-codes', { currentPassword: ada.password }),
-    'there is no second factor for which they would stand in',
+    'there is no second factor for them to stand in for',
   );
 });
 
@@ -452,10 +452,7 @@ test('the page may be at any host of the tenant that has a name; passkeys are fo
     assert.equal((await begin(where)).body.rp.id, 'kms.test', 'the address that the appliance has');
   }
   for (const host of ['127.0.0.1:8080', '[::1]:8080']) {
-    isRefused(
-      await begin(at(host, `http://${host}`)),
-      'passkeys need a page at a host name, not at an address of numbers',
-    );
+    isRefused(await begin(at(host, `http://${host}`)), 'passkeys need a page at a host name, not at an IP address');
   }
 });
 

@@ -180,7 +180,7 @@ describe('a segment of the activity log', () => {
         assert.equal((await a.ask('GET', '/readyz')).body.activity, undefined);
         assert.equal((await a.local('POST', '/local/tenants/default/rekey', {})).body.complete, true);
       }
-      assert.equal(p.events.filter(({ message }) => message.includes('is well again')).length, 1);
+      assert.equal(p.events.filter(({ message }) => message.includes('is intact again')).length, 1);
       for (const { level, message } of p.events) {
         assert.ok(level !== 'error' || message.includes(at), message);
       }

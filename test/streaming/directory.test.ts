@@ -132,7 +132,7 @@ test('files that somebody moved away or that are no files fail nothing but the t
   assert.deepEqual(all(), [2]);
   const blocked = place();
   writeFileSync(blocked.path, 'a file in its place');
-  await assert.rejects(blocked.open().send(batch(1)), /part of its path is no directory|exists/i);
+  await assert.rejects(blocked.open().send(batch(1)), /part of its path is not a directory|exists/i);
 });
 
 /**

@@ -13,6 +13,6 @@ export const pretendOidcClient: OidcClient = {
 
   async redeem(_provider, { code }) {
     if (/^[\w-]+$/.test(code)) return { sub: code, email: `${code}@example.org`, email_verified: true };
-    throw new KmsError('invalid', 'what came back from the identity provider does not hold: begin the login again');
+    throw new KmsError('invalid', 'what the identity provider sent back is not valid: begin the login again');
   },
 };

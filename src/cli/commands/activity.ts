@@ -38,7 +38,7 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
   await withClient(cli, async (client) => {
     await printList(cli, client.searchActivity, filters, {
       columns: activityColumns,
-      empty: 'no activity fits',
+      empty: 'no activity matches',
       usual: cli.get('--all') ? undefined : 100,
     });
   });
@@ -197,7 +197,7 @@ async function verifyLines(
   if (!verdict.since && !verdict.dropped) cli.refuseWithout('--since: the export has no head', ['--public-key']);
   if (verdict.count === 0 && !verdict.broken && !verdict.dropped) {
     throw new KmsError('invalid', 'record 1 is missing: the export has no record in it, and nothing was verified', {
-      hint: 'make it anew, and see that `kms activity export` ends with exit code 0',
+      hint: 'export it again, and see that `kms activity export` ends with exit code 0',
     });
   }
   return verdict;
@@ -269,7 +269,7 @@ async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenera
     yield* stream;
   } catch (cause) {
     if (cause instanceof KmsError || cli.io.signal.aborted) throw cause;
-    throw new KmsError('refused', 'the export broke off: it is not whole', {
+    throw new KmsError('refused', 'the export broke off: it is incomplete', {
       hint: 'see `kms activity verify` and the log of the appliance',
       cause,
     });

@@ -72,14 +72,14 @@ async function withKey(
   const inside = cli.get('--with-private-key');
   if (file === undefined && !inside) return recipient;
   if (file === undefined && isRecipient) {
-    throw cli.wrong('--with-private-key needs --private-key FILE where a recipient is given');
+    throw cli.wrong('--with-private-key needs --private-key FILE if a recipient is given');
   }
   const key = await (file === undefined
     ? withClient(cli, (_client, connection) => keptRingKey(cli, connection, recipient.ring))
     : readRingKey(file));
   const { bytes } = fitting(recipient, key);
   if (!inside) return { ...recipient, ...(file !== undefined && { privateKey: file }) };
-  await say(cli.io, 'the identity holds the private key: keep it where only those can read it who may decrypt');
+  await say(cli.io, 'the identity holds the private key: keep it where only those who may decrypt can read it');
   return { ...recipient, privateKey: bytes };
 }
 
@@ -87,8 +87,8 @@ async function withKey(
 function fitting(recipient: AgeRecipient, privateKeys: RingPrivateKeys): RingPrivateKey {
   const fitting = privateKeys.find((key) => fits(recipient, key));
   if (fitting) return fitting;
-  throw new KmsError('invalid', `the private key is not the one of the keyring ${recipient.ring} that is meant`, {
-    hint: `if the keyring was made anew, make a new recipient: kms age recipient ${recipient.ring}`,
+  throw new KmsError('invalid', `the private key is not that of the keyring ${recipient.ring} that is meant`, {
+    hint: `if the keyring was made again, make a new recipient: kms age recipient ${recipient.ring}`,
   });
 }
 
@@ -100,7 +100,7 @@ function fits(recipient: AgeRecipient, { kem = recipient.kem, bytes }: RingPriva
 export async function install(cli: CliOf<typeof agePlugin.install>): Promise<void> {
   const { isSingleExecutable } = await import('../../platform/program-files.ts');
   if (!isSingleExecutable()) {
-    throw new KmsError('refused', 'this is no executable of kms, but its sources', {
+    throw new KmsError('refused', 'this is not an executable of kms, but its sources', {
       hint: 'run `kms age-plugin install` with the executable',
     });
   }
@@ -180,9 +180,13 @@ async function serverAlone(directory: string, named: string | undefined): Promis
   // The socket is then this user's or root's too.
   const isOurs = owner !== undefined && (owner.uid === 0 || owner.uid === userId());
   if (isOurs && (await isServing(place).catch(() => false))) return place;
-  throw new KmsError('refused', `no server runs on ${directory}, and what a recipient or an identity says opens none`, {
-    hint: `start it with \`kms serve\`; or, if you know who made it, set KMS_DATA=${directory}`,
-  });
+  throw new KmsError(
+    'refused',
+    `no server runs on ${directory}, and a directory that a recipient or an identity names is not opened`,
+    {
+      hint: `start it with \`kms serve\`; or, if you know who made it, set KMS_DATA=${directory}`,
+    },
+  );
 }
 
 /** Options as if the place alone had been typed. */
@@ -207,7 +211,7 @@ async function encryptKey(cli: PluginCli, recipient: AgeIdentity, connection: Co
     async ({ ringId }) => {
       if (ringId !== recipient.ringId) {
         throw new KmsError('invalid', `the keyring ${ringname} is not the one that is meant: it has another id`, {
-          hint: `if it was made anew, make a new recipient: kms age recipient ${ringname}`,
+          hint: `if it was made again, make a new recipient: kms age recipient ${ringname}`,
         });
       }
       const privateKeys = await privateKeyOf(cli, recipient, connection);

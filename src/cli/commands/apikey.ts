@@ -27,7 +27,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
   });
   const { expiresAt } = input;
   if (typeof expiresAt === 'number' && expiresAt <= Date.now()) {
-    throw cli.wrong('--expires: expected a time to come: the key would never work');
+    throw cli.wrong('--expires: expected a time in the future: the key would never work');
   }
   const path = cli.get('--secret-out');
   await withClient(cli, async (client) => {
@@ -49,7 +49,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
       );
     }
     if (granted(key) === '') {
-      await say(cli.io, `the key may do nothing yet: kms apikey update ${key.keyid} --flag FLAG`);
+      await say(cli.io, `the key has no permissions yet: kms apikey update ${key.keyid} --flag FLAG`);
     }
     if (path === undefined) {
       await say(

@@ -52,7 +52,7 @@ export async function init(cli: CliOf<typeof appliance.init>): Promise<void> {
     };
     await showOnce(
       keep(),
-      `the appliance in ${data} was made, and its recovery kit is lost`,
+      `the appliance in ${data} was made, but its recovery kit is lost`,
       'end that and make another: kms master list, kms master remove-custodian ID, kms recovery-kit',
     );
     if (kitFile !== undefined)
@@ -115,7 +115,7 @@ async function serveWith(cli: ServeCli, typed: ServeCli): Promise<void> {
     if (isReread) cli.io.onHangup?.(rereading(cli, typed, serving));
     await sayWhere(cli, serving);
     if (!isNew && cli.isTyped('--host'))
-      await say(cli.io, '--host is for a new appliance, and this one is none: see `kms tenant update --help`');
+      await say(cli.io, '--host is for a new appliance, and this one is not new: see `kms tenant update --help`');
     await sayHowToSetUp(cli, serving.setUpUrl, isNew);
     if (isNew)
       await say(

@@ -31,7 +31,7 @@ export async function search(cli: CliOf<typeof asset.search>): Promise<void> {
     const accountId = account === undefined ? undefined : await accountIdOf(client, account);
     await printList(cli, client.searchAssets, given({ ...filters, accountId }), {
       columns: assetColumns,
-      empty: 'no asset fits',
+      empty: 'no asset matches',
       usual: cli.get('--all') ? undefined : 100,
     });
   });

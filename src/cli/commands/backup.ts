@@ -47,7 +47,7 @@ async function* whole(cli: Cli, stream: ReadableStream<Uint8Array>): AsyncGenera
 }
 
 function brokenOff(cause: unknown): KmsError {
-  return new KmsError('refused', 'the backup broke off: it is not whole', {
+  return new KmsError('refused', 'the backup broke off: it is incomplete', {
     hint: 'try again; the log of the appliance says why',
     cause,
   });
@@ -56,7 +56,7 @@ function brokenOff(cause: unknown): KmsError {
 async function toStdout(cli: Cli, pieces: AsyncIterable<Uint8Array>): Promise<void> {
   const { stdout } = cli.io;
   if (stdout.isTTY) {
-    throw new KmsError('usage', 'a backup is nothing for a terminal', { hint: 'give a file, or send it on' });
+    throw new KmsError('usage', 'a backup does not belong on a terminal', { hint: 'name a file, or pipe it on' });
   }
   mustReachStdout(cli.io);
   for await (const piece of pieces) await write(stdout, piece);
@@ -180,7 +180,9 @@ export async function move(cli: MoveCli): Promise<void> {
   const isDatabase = /^postgres(?:ql)?:\/\//.test(to);
   const store = isDatabase ? storeAt(cli, to, true) : sharedStore(cli);
   if (!store || (isDatabase && globals.isTyped('--store'))) {
-    throw cli.wrong('one of the two is a database: --data DIR --to postgres://…, or --store postgres://… --to DIR');
+    throw cli.wrong(
+      'one of the two must be a database: --data DIR --to postgres://…, or --store postgres://… --to DIR',
+    );
   }
   const options = { ...(await copyKeys(cli)), store };
   if (from !== undefined) {
@@ -199,7 +201,7 @@ function needsDatabase(cli: MoveCli): KmsError {
 }
 
 async function shippedMove(cli: MoveCli, from: string, options: MoveOptions) {
-  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, and ${from} is none`);
+  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, but ${from} is not one`);
   const { moveShipped } = await import('../../cluster/move-shipped.ts');
   const wait = cli.get('--wait') ?? standbyWait;
   const said = (line: string): Promise<void> => say(cli.io, line);
@@ -215,7 +217,7 @@ async function showShipped(cli: MoveCli, moved: Awaited<ReturnType<typeof shippe
     await say(cli.io, 'warning: the appliance did not say that it stopped: what it answered last may be missing');
   }
   await sayKeyFile(cli, moved);
-  await say(cli.io, visible(`the appliance that ships to ${from} serves no more; serve ${to} instead`));
+  await say(cli.io, visible(`the appliance that ships to ${from} no longer serves; serve ${to} instead`));
 }
 
 /** Names the key file if it is not in the default place. */
@@ -230,7 +232,7 @@ async function sayKeyFile(
   else if (keyFile !== place) {
     const isThere = await lstat(place).catch(() => undefined);
     const why = isThere
-      ? `${place} is another key and stays`
+      ? `${place} is another key and was left there`
       : `the key was not copied to ${place}, since another user owns that directory`;
     await say(cli.io, visible(`${why}: serve this with --key-file ${keyFile}`));
   }

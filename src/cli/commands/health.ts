@@ -210,7 +210,7 @@ function retentionLine(retention: OpenStatus['activityRetention']): string | und
 function clockLine(clock: OpenStatus['clock']): string | undefined {
   if (!clock) return undefined;
   const { aheadSeconds, believedAfterSeconds } = clock;
-  const until = `nothing is erased for its age until it was so for ${ageOf(believedAfterSeconds)} more`;
+  const until = `nothing is erased for its age until that has lasted ${ageOf(believedAfterSeconds)} more`;
   return `${ageOf(aheadSeconds)} ahead of where it was last seen: ${until}`;
 }
 

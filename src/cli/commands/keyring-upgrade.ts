@@ -66,7 +66,9 @@ function refuseContradiction(cli: UpgradeCli, given: string | undefined): void {
   }
   const prepare = cli.get('--prepare');
   if (given !== undefined && prepare) {
-    throw cli.wrong('--prepare and --public-key exclude each other: of a pair of yours there is nothing to add here');
+    throw cli.wrong(
+      '--prepare and --public-key exclude each other: with a pair of your own there is nothing to add here',
+    );
   }
   if (cli.get('--rewrap') && prepare) {
     throw cli.wrong('--prepare and --rewrap exclude each other: nothing is wrapped to the new pair before it is used');
@@ -162,7 +164,8 @@ async function withHybrid({ cli }: Upgrade, { path }: RingKeyFile): Promise<OwnP
   const { publicKey, keys } = await addHybridKey(path);
   const what = cli.get('--prepare')
     ? 'hand it to all who use the keyring, then run this without --prepare'
-    : 'whoever uses the keyring needs it with both of them from now on; programs that encrypt with --recipient are to accept the new public key, as their error says';
+    : 'everybody who uses the keyring needs this file, with both, from now on; programs that encrypt with ' +
+      '--recipient must accept the new public key, as their error says';
   await say(cli.io, visible(`${path} has the earlier private key and a hybrid one: ${what}`));
   return { publicKey, file: { path, keys } };
 }
@@ -198,7 +201,7 @@ function notOurs({ cli, ring }: Upgrade, found: Found, isMade: boolean): KmsErro
     'refused',
     `the keyring ${name} was upgraded already, to a pair that is not in ${path}${inOther(found)}: nothing was changed`,
     {
-      hint: `get the file with both private keys from who upgraded it (fingerprint of the pair: ${fingerprintOf(publicKey)}); if nobody who may did, ${isMade ? `${back}, or ${own}` : own}`,
+      hint: `get the file with both private keys from whoever upgraded it (fingerprint of the pair: ${fingerprintOf(publicKey)}); if nobody who may do so did, ${isMade ? `${back}, or ${own}` : own}`,
     },
   );
 }
@@ -291,8 +294,8 @@ async function sayLost(
 ): Promise<void> {
   if (!file || hasKeyOf(file, ring.publicKey)) return;
   const lost = (await madeFor(client, ring)).get(ring.publicKey) ?? 0;
-  const what = 'only who has its private key opens what they encrypted';
-  await say(io, visible(`${ring.name} had another's public key, and ${lost} keys were made for it: ${what}`));
+  const what = 'only the holder of its private key can open what they encrypted';
+  await say(io, visible(`${ring.name} had somebody else's public key, and ${lost} keys were made for it: ${what}`));
 }
 
 /** Number of keys made for each public key that the ring has had. */
@@ -327,11 +330,11 @@ async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKey
   if (full === left) {
     throw new KmsError(
       'refused',
-      `${left} keys of ${ring.name} were wrapped anew so often that they cannot be any more: they are as they were before`,
+      `${left} keys of ${ring.name} have been rewrapped too often to be rewrapped again: they are as they were`,
       { hint: 'whoever uses them needs the file with the private keys from before too' },
     );
   }
-  const others = full > 0 ? `; ${full} others cannot be wrapped anew any more` : '';
+  const others = full > 0 ? `; ${full} others cannot be rewrapped any more` : '';
   throw new KmsError(
     'refused',
     `${left - full} keys of ${ring.name} are left as they are: no private key here opens them beyond doubt${others}`,

@@ -201,7 +201,7 @@ function callsOf(cli: Cli, ringname: string, connection: Connection, { named, lo
         decryptBytes(ciphertext, { client, privateKey: ({ ringname }) => privateKeyOf(ringname), signal }),
       );
       if (answer.key.id !== keyId) {
-        throw new KmsError('invalid', `expected what the key ${keyId} encrypted, got what ${answer.key.id} did`);
+        throw new KmsError('invalid', `expected a ciphertext of the key ${keyId}, got one of ${answer.key.id}`);
       }
       return decryptResponse(bytes);
     },

@@ -65,7 +65,7 @@ async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>
       () => false,
     );
     if (ended) throw new KmsError('refused', `${whyNotShown(cause)}; no custodian was added`, { cause });
-    const left = `the custodian ${id} was added, and its secret is lost`;
+    const left = `the custodian ${id} was added, but its secret is lost`;
     const hint = `kms master remove-custodian ${id}`;
     throw new KmsError('refused', `${whyNotShown(cause)}; ${left}`, { hint, cause });
   }
@@ -73,10 +73,13 @@ async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>
 
 export async function removeCustodian(cli: CliOf<typeof master.removeCustodian>): Promise<void> {
   const id = cli.get('<ID>');
-  await confirm(cli, `ends the custodian ${id}: it opens the appliance no more`, { here: true });
+  await confirm(cli, `ends the custodian ${id}: it can no longer open the appliance`, { here: true });
   await withLocal(cli, async ({ ask }) => {
     await printMaster(cli, await ask('removeCustodian', { params: { id } }));
-    await say(cli.io, 'it can still open old copies of the seal file; if it is in wrong hands, run: kms master rotate');
+    await say(
+      cli.io,
+      'it can still open old copies of the seal file; if it is in the wrong hands, run: kms master rotate',
+    );
   });
 }
 

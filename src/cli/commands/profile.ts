@@ -90,7 +90,7 @@ export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
   const profile = await readProfile(cli.io, name);
   await setDefaultProfile(cli.io, name);
   if (cli.json) return printJson(cli, await shownProfile(cli, name, profile));
-  await printLine(cli, `${name} (${profile.server}) is used where no appliance is named`);
+  await printLine(cli, `${name} (${profile.server}) is used when no appliance is named`);
 }
 
 export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {

@@ -52,9 +52,11 @@ async function follow(cli: StandbyCli): Promise<void> {
 async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
   const data = await dataDirectory(cli);
   if ((await isWithin(from, data)) || (await isWithin(data, from))) {
-    throw cli.wrong('--from: what is shipped to and the data directory are two places, neither within the other');
+    throw cli.wrong(
+      '--from: the shipped directory and the data directory must be two places, neither inside the other',
+    );
   }
-  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, and ${from} is none`);
+  if (await isNoDirectory(from)) throw cli.wrong(`--from: expected a directory, but ${from} is not one`);
 }
 
 async function promote(cli: StandbyCli): Promise<void> {
@@ -68,7 +70,7 @@ async function promote(cli: StandbyCli): Promise<void> {
   };
   const isRunning = await isServing(data);
   if (isRunning && cli.isTyped('--from')) {
-    throw cli.wrong('--from: the running standby follows what it was started with; end it first, or leave --from out');
+    throw cli.wrong('--from: the running standby follows what it was started with; stop it first, or leave out --from');
   }
   if (!isRunning) return showTaken(cli, await promoteHere(cli, how), how, false);
   await withLocal(cli, async ({ ask }) => {

@@ -24,7 +24,7 @@ export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
     ]);
     await showOnce(
       shown,
-      `the tenant ${tenant} was made, and its root API key is lost`,
+      `the tenant ${tenant} was made, but its root API key is lost`,
       `revoke it and make another: kms --tenant ${tenant} apikey revoke ${apiKey.keyid}`,
     );
     await say(cli.io, 'the root API key is shown this once and may do everything in this tenant: keep it safe');
@@ -145,7 +145,7 @@ function typedPolicy(cli: CliOf<typeof tenant.update>): readonly string[] | unde
   const [first, ...others] = flags;
   if (first !== 'none') return flags;
   if (others.length === 0) return [];
-  throw new KmsError('usage', '--second-factor-for: none stands alone');
+  throw new KmsError('usage', '--second-factor-for: none cannot be combined with flags');
 }
 
 /** Options and the limits they set. */

@@ -52,7 +52,7 @@ export async function upgrade(cli: UpgradeCli): Promise<number> {
     });
   }
   if (file === undefined) throw cli.wrong('FILE is missing: the tarball of a release, or its executable');
-  if (key === undefined) throw cli.wrong('--trusted-key is missing: the public key of whoever hands out the releases');
+  if (key === undefined) throw cli.wrong('--trusted-key is missing: the public key of the publisher of the releases');
   return fromFile(cli, data, pathFrom(cli.io, file), key);
 }
 
@@ -96,7 +96,7 @@ async function isNodes(cli: UpgradeCli, data: string): Promise<boolean> {
 async function ownExecutable(): Promise<string> {
   const { isSingleExecutable } = await import('../../platform/program-files.ts');
   if (!isSingleExecutable()) {
-    throw new KmsError('refused', 'this is no executable of kms, but its sources', {
+    throw new KmsError('refused', 'this is not an executable of kms, but its sources', {
       hint: 'run `kms upgrade` with the executable that is to be replaced',
     });
   }
@@ -125,7 +125,7 @@ async function serviceOf(cli: UpgradeCli, data: string, executable: string): Pro
   const pid = runs ? await holderOf(data) : undefined;
   const running = pid === undefined ? undefined : await executableOf(pid);
   if (running !== undefined && running !== executable) {
-    throw new KmsError('refused', `the server runs ${running}, and this is ${executable}`, {
+    throw new KmsError('refused', `the server runs ${running}, but this is ${executable}`, {
       hint: `run ${running} upgrade`,
     });
   }
@@ -139,7 +139,7 @@ async function serviceOf(cli: UpgradeCli, data: string, executable: string): Pro
   const unit = pid === undefined ? undefined : await unitOf(pid);
   if (unit) return unit;
   if (!runs) return { kind: 'none' };
-  throw cli.wrong('a server runs here, and not by systemd: stop it first, or say how with --stop and --start');
+  throw cli.wrong('a server runs here, but not under systemd: stop it first, or say how with --stop and --start');
 }
 
 async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePorts> {
@@ -267,13 +267,16 @@ async function check(cli: Cli, checked: Checked, failure: () => Promise<string |
 async function checkOpen(checked: Checked, status: OpenStatus, expected: string): Promise<void> {
   if (status.version !== expected) {
     throw new KmsError('refused', `expected version ${expected} to serve, found ${status.version}`, {
-      hint: 'another executable is started than the one that was replaced',
+      hint: 'what is started is not the executable that was replaced',
     });
   }
   for (const { tenant, header, answer } of checked.journal.probes) {
     const found = await asked<unknown>(checked, 'POST', '/ks/decrypt', { header }, tenant);
     if (sameJson(found, answer)) continue;
-    throw new KmsError('refused', `version ${expected} decrypts in the tenant ${tenant} to something else than before`);
+    throw new KmsError(
+      'refused',
+      `version ${expected} decrypts in the tenant ${tenant} to something other than before`,
+    );
   }
 }
 
@@ -316,7 +319,7 @@ async function show(cli: Cli, ended: Outcome): Promise<number> {
   ]);
   if (outcome !== 'returned') return exitCodes.done;
   throw new KmsError('refused', outcomeLine(ended), {
-    hint: `nothing that was acknowledged is lost${backup ? '; the backup of before stays in the data directory' : ''}`,
+    hint: `nothing that was acknowledged is lost${backup ? '; the backup made before stays in the data directory' : ''}`,
   });
 }
 
@@ -348,6 +351,6 @@ async function showStatus(cli: Cli, journal: Journal | undefined): Promise<numbe
     ['goes back because', reason],
     ['backup', backup],
   ]);
-  await say(cli.io, 'where no `kms upgrade` runs any more, `kms upgrade --resume` ends it');
+  await say(cli.io, 'if no `kms upgrade` is running any more, `kms upgrade --resume` finishes it');
   return exitCodes.done;
 }

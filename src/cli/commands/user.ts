@@ -21,7 +21,7 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
     const shown = printThing(cli, { user, password }, [['password', password], ...userPairs(user)]);
     const { username } = user;
     const link = `make a link to set another: kms user reset-link ${username}`;
-    await showOnce(shown, `the user ${username} was made, and the password is lost`, link);
+    await showOnce(shown, `the user ${username} was made, but the password is lost`, link);
     await say(cli.io, 'the password is shown this once');
   });
 }
@@ -33,7 +33,7 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
     const { username } = fields;
     await showOnce(
       printThing(cli, { loginUrl }, [['invite', loginUrl]]),
-      `the user ${username} was made, and the link is lost`,
+      `the user ${username} was made, but the link is lost`,
       `delete the user and make it again: kms user delete ${username}`,
     );
     await sayOfLink(cli, loginUrl, 'the link works once: hand it to that person alone');
@@ -192,7 +192,10 @@ export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void
 async function sayOfLink(cli: Cli, url: string, advice: string): Promise<void> {
   await say(cli.io, advice);
   if (url.startsWith(localUrl))
-    await say(cli.io, `the appliance was not served yet: put the address that it gets in place of ${localUrl}`);
+    await say(
+      cli.io,
+      `the appliance has not been served yet: put the address that it will have in place of ${localUrl}`,
+    );
 }
 
 function userPairs(user: User): readonly Pair[] {

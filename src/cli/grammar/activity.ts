@@ -37,7 +37,9 @@ export const activity = {
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
       '--object': text('ID', 'about the user, key, account, keyring or the like with this id or name'),
       '--address': block('CIDR', 'from this address, or one of this block'),
-      '--granted': optional(text('FLAG', 'that granted permission flags: any, or ones that include this', 'flag')),
+      '--granted': optional(
+        text('FLAG', 'that granted permission flags: any, or this one or a wildcard that includes it', 'flag'),
+      ),
       '--revoked': optional(text('FLAG', 'that revoked permission flags, likewise', 'flag')),
       '--exclude-keyid': text(
         'ID',
@@ -57,14 +59,14 @@ export const activity = {
   }),
   head: command(
     'head',
-    'print the last record with its hash, signed; keep it elsewhere to detect later changes up to here',
+    'print the last record with its hash, signed; keep it elsewhere, to detect later changes up to this record',
     [
       'kms activity head',
       'kms activity head --json > head.json',
       'kms activity head --post-quantum --json > head.json',
     ],
     {
-      '--post-quantum': toggle('sign it with ML-DSA-65, too, for a time in which quantum computers can forge Ed25519'),
+      '--post-quantum': toggle('also sign it with ML-DSA-65, for the day when quantum computers can forge Ed25519'),
     },
   ),
   verify: command(
@@ -80,8 +82,8 @@ export const activity = {
       '--since': path('HEAD-FILE', 'also verify that the head in this file, from `kms activity head`, is still there'),
       '--public-key': text(
         'KEY',
-        'with --file or --server: the key that must have signed the head of --since, or the one with which an export ' +
-          "begins after a retention; also an ML-DSA-65 key's SHA-256 in hex",
+        'with --file or --server: the key that must have signed the head of --since, or the head that an export begins ' +
+          "with after retention; or an ML-DSA-65 key's SHA-256 in hex",
       ),
     },
   ),

@@ -21,7 +21,7 @@ export const upgradeLimit = 120_000;
 export const upgrading = {
   upgrade: command(
     'upgrade',
-    'put a newer executable in the place of this one: verified, tried before anybody is served, taken back when it fails',
+    'replace this executable with a newer one: verified, tried before it serves, rolled back if it fails',
     [
       'kms upgrade kms-0.2.0-linux-x64.tar.gz --trusted-key release.key.pub',
       'kms upgrade --status',
@@ -29,13 +29,15 @@ export const upgrading = {
     ],
     {
       '[FILE]': optionalArgument('file'),
-      '--trusted-key': path('FILE', 'the public key, as minisign has it, of whoever hands out the releases'),
-      '--stop': text('COMMAND', 'ends the server where systemd does not run it; a line for /bin/sh'),
+      '--trusted-key': path('FILE', 'the public key of the publisher of the releases, as minisign writes it'),
+      '--stop': text('COMMAND', 'stops the server if systemd does not run it; a line for /bin/sh'),
       '--start': text('COMMAND', 'starts it, and returns'),
       '--time-limit': wait('TIME', 'how long each start, stop and check may take (default: 2m)'),
-      '--allow-downgrade': toggle('take a version that is older than this one, too'),
-      '--resume': toggle('end an upgrade that was cut off: what had passed stays, anything else is taken back'),
-      '--status': toggle('say how far an upgrade is that is under way or was cut off'),
+      '--allow-downgrade': toggle('accept a version that is older than this one'),
+      '--resume': toggle(
+        'finish an upgrade that was cut off: a version that had passed stays, anything else is rolled back',
+      ),
+      '--status': toggle('show the progress of an upgrade that is under way or was cut off'),
     },
   ),
 };
@@ -69,7 +71,10 @@ export const appliance = {
       'kms serve --config kms.yaml',
     ],
     {
-      '--config': path('FILE', 'a file with options, YAML or JSON; what is typed or in the environment wins'),
+      '--config': path(
+        'FILE',
+        'a YAML or JSON file with options; the command line and the environment take precedence',
+      ),
       ...serve,
     },
   ),
@@ -81,7 +86,7 @@ export const standbyWait = 10_000;
 export const standing = {
   standby: command(
     'standby',
-    'follow what an appliance ships, serving nobody; with `promote`, take over from it',
+    'follow what an appliance ships, without serving; with `promote`, take over from it',
     [
       'kms standby --from /mnt/shipped --data ./kms-standby --listen 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem',
       'kms standby promote --data ./kms-standby',
@@ -89,12 +94,9 @@ export const standing = {
     {
       '[promote]': optionalArgument(['promote']),
       '--from': directory('DIR', 'the directory of `kms serve --ship-to`'),
-      '--wait': duration(
-        'TIME',
-        'with promote: for how long the other is given to stop and ship the rest (default: 10s)',
-      ),
-      '--unfenced': toggle('with promote: take over without telling the other, which was stopped for good'),
-      '--accept-older': toggle('with promote: take the last proven state where the newest is damaged or out of reach'),
+      '--wait': duration('TIME', 'with promote: how long the other has to stop and ship the rest (default: 10s)'),
+      '--unfenced': toggle('with promote: take over without telling the other, if it was stopped for good'),
+      '--accept-older': toggle('with promote: take the last proven state if the newest is damaged or out of reach'),
       ...serving,
     },
   ),

@@ -38,8 +38,8 @@ export const copies = {
   ),
   move: command(
     'move',
-    'move an appliance that nobody serves to a database that several nodes share, or back to a data directory; with ' +
-      '--from, one that is served and ships',
+    'move an appliance that is not running to a database that several nodes share, or back to a data directory; with ' +
+      '--from, one that is running and ships',
     [
       'kms move --data ./kms-data --to postgres://kms@db.example.org/kms',
       'kms move --from /mnt/shipped --data ./kms-node --to postgres://kms@db.example.org/kms',
@@ -53,14 +53,11 @@ export const copies = {
       },
       '--from': directory(
         'DIR',
-        'the directory of `kms serve --ship-to`, whose appliance is served till it is switched over',
+        'the directory of `kms serve --ship-to`, whose appliance keeps serving until the switch',
       ),
-      '--wait': duration(
-        'TIME',
-        'with --from: for how long the appliance is given to stop and ship the rest (default: 10s)',
-      ),
-      '--accept-older': toggle('with --from: take what arrived where the appliance does not say that it stopped'),
-      '--undo': toggle('let what was moved away serve again, where what it became is given up'),
+      '--wait': duration('TIME', 'with --from: how long the appliance has to stop and ship the rest (default: 10s)'),
+      '--accept-older': toggle('with --from: take what arrived even if the appliance does not say that it stopped'),
+      '--undo': toggle('let what was moved away serve again, and give up what it became'),
     },
   ),
   drill: command('drill', 'make a backup, restore it beside the appliance, check everything in it, and delete both', [

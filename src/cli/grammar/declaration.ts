@@ -262,7 +262,7 @@ export const moment = option((given, place) => {
   const age = parseAge(given);
   if (age === undefined) return readTime(given, place.name, ', an age such as 90d, or never');
   if (Date.now() + age <= lastTime) return Date.now() + age;
-  throw wrong(place, `expected a time before the year 10000, got "${given}"; never is one too`);
+  throw wrong(place, `expected a time before the year 10000 or never, got "${given}"`);
 });
 
 /** Minimum age of a key before rotation. */

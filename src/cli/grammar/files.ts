@@ -15,7 +15,7 @@ export const files = {
       '--ring': list('NAME', 'the keyring (required); with --recipient up to 20, any one of which decrypts', 'ring'),
       '--private-key': path('FILE', "the ring's private key, PEM or base64 (default: where `keyring create` put it)"),
       '--recipient': toggle('without any private key: seal it to the public key, which is remembered at first use'),
-      '--public-key': path('FILE', "with --recipient: the ring's public key, PEM or base64, which it has to be"),
+      '--public-key': path('FILE', 'with --recipient: the public key that the ring must have, PEM or base64'),
       '--asset-data': object('JSON', 'sign an asset with this data into the header'),
       '--asset-id': text('ID', 'update this asset instead of making one'),
       '--parent': list('ID', 'a parent of the asset'),

@@ -89,9 +89,9 @@ export const keyringUpgrade = {
     {
       '<NAME>': argument('ring'),
       '--prepare': toggle('only add the new private key to the file, to be handed to all who use the keyring'),
-      '--rewrap': toggle('also wrap the earlier keys anew to the new pair, now or later, so that it alone opens them'),
-      '--put-back': toggle('give the keyring your pair again in place of one that somebody else gave it'),
-      '--dry-run': toggle('with --rewrap: only say how many keys are left to be wrapped anew'),
+      '--rewrap': toggle('also rewrap the earlier keys to the new pair, now or later, so that it alone opens them'),
+      '--put-back': toggle('put your pair back in place of one that somebody else gave the keyring'),
+      '--dry-run': toggle('with --rewrap: only say how many keys are left to rewrap'),
       '--private-key': path(
         'FILE',
         'the file that has its private key, and gets the new one too (default: where `keyring create` put it)',

@@ -21,7 +21,7 @@ export const globals = {
   '--data': directory('DIR', 'the data directory (default: ./kms-data)'),
   '--store': text(
     'URL',
-    'the database of an appliance that several nodes share, postgres://HOST/NAME; --data is for this node alone then',
+    'the database of an appliance that several nodes share, postgres://HOST/NAME; --data is then for this node alone',
   ),
   '--store-password-file': path('FILE', 'a file with the password for --store; or set PGPASSWORD'),
   '--tenant': text('NAME', 'the tenant (default: the only one)', 'tenant'),
@@ -36,7 +36,7 @@ export const globals = {
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
   '--expect-appliance': applianceId(
     'ID',
-    'refuse any other appliance than this one, by its id, in the data, a backup, a shipped copy or at the address',
+    'refuse any appliance but the one with this id, be it in the data, a backup, a shipped copy or at the address',
   ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
 };

@@ -18,7 +18,7 @@ export const age = {
     {
       '<RING>': argument('ring'),
       '--private-key': path('FILE', "use the ring's private key in this file (default: where `keyring create` put it)"),
-      '--with-private-key': toggle('put the private key itself into the identity, which is then as secret as that'),
+      '--with-private-key': toggle('put the private key itself into the identity, which is then just as secret'),
     },
   ),
 };
@@ -29,7 +29,7 @@ export const agePlugin = {
     'give this executable its second name, age-plugin-kms, under which age finds it',
     ['kms age-plugin install', 'kms age-plugin install --dir ~/.local/bin'],
     {
-      '--dir': directory('DIR', 'where programs are looked for (default: where this executable is)'),
+      '--dir': directory('DIR', 'a directory in PATH (default: where this executable is)'),
     },
   ),
 };
@@ -49,7 +49,7 @@ export const tofu = {
 export const kubernetes = {
   kubernetesPlugin: command(
     'kubernetes-plugin',
-    'be the KMS plugin (v2) of a Kubernetes API server: encrypt its keys with a keyring',
+    'serve as the KMS plugin (v2) of a Kubernetes API server: encrypt its keys with a keyring',
     ['kms kubernetes-plugin --ring etcd --listen unix:///run/kms/kubernetes.sock'],
     {
       '--ring': required(text('NAME', 'the keyring (required)', 'ring')),

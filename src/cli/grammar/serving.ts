@@ -62,8 +62,8 @@ export const serving = {
       'x25519',
       oneOf(
         'KEM',
-        'how keys of a ring are wrapped whose maker names no kem: x25519, or mlkem768-x25519, which withstands quantum ' +
-          'computers too',
+        'how the keys of a new ring are wrapped if the request names no KEM: x25519, or mlkem768-x25519, which ' +
+          'withstands quantum computers too',
         kemNames,
       ),
     ),
@@ -74,7 +74,7 @@ export const serving = {
       '--backup-schedule': usually('0 3 * * *', text('CRON', 'when, as a cron expression in UTC')),
       '--backup-keep': usually(
         '7',
-        atLeast(1, integer('N', 'how many scheduled ones to keep, and as many that were asked for')),
+        atLeast(1, integer('N', 'how many scheduled ones to keep, and as many made on request')),
       ),
     }),
     '--ship-to': directory('DIR', 'ship every change to this directory, on another disk'),
@@ -150,7 +150,7 @@ export const serving = {
       ),
     }),
     '--metrics-rings': toggle(
-      'also count encrypts by keyring; whoever reads metrics can then read the names of keyrings',
+      'also count encrypts by keyring; anybody who reads metrics then sees the names of keyrings',
     ),
   }),
 };

@@ -22,7 +22,7 @@ export const tenant = {
   }),
   update: command(
     'update',
-    'change the name or hosts of a tenant, whose logins need a second factor, or who may hold keys; takes effect at once',
+    'change the name or hosts of a tenant, who needs a second factor, or who may hold keys; takes effect at once',
     [
       'kms tenant update blue --host blue.example --host b.example',
       'kms tenant update blue --second-factor-for user.update --second-factor-for apikey.create',

@@ -4,13 +4,13 @@ import { destroying, paged } from './option-sets.ts';
 
 const bound = {
   '--associated-data': text('TEXT', 'what the message is bound to; the same must be given to decrypt'),
-  '--context': text('TEXT', 'of a ring that derives its keys: what this one is derived by'),
+  '--context': text('TEXT', 'for a ring that derives its keys: the context that this one is derived from'),
 };
 
 export const transit = {
   create: command(
     'create',
-    'make a transit ring: the appliance holds its keys, and whoever has master key and database can use them',
+    'make a transit ring: the appliance holds its keys, and anybody with the master key and the database can use them',
     ['kms transit create unseal', 'kms transit create release --type ed25519'],
     {
       '<NAME>': argument(),

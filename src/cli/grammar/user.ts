@@ -79,7 +79,7 @@ export const user = {
       ...destroying,
     },
   ),
-  setUpLink: command('set-up-link', 'make the link that makes the first user in the console, while there is none', [
+  setUpLink: command('set-up-link', 'make a link for setting up the first user in the console, while there is none', [
     'kms user set-up-link',
   ]),
 };

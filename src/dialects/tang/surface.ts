@@ -64,7 +64,7 @@ export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
   const refusing = (error: KmsError, headers: Outcome['headers'] = {}): Handler<Thumbprint> =>
     ways.logged({ path: 'none', counted: 'none' }, async () => ({ outcome: { ...refused(error), headers } }));
   const taking = (method: string): Handler<Thumbprint> =>
-    refusing(new KmsError('method-not-allowed', `this path takes ${method} alone`), { Allow: method });
+    refusing(new KmsError('method-not-allowed', `this path takes only ${method}`), { Allow: method });
   const operations = {
     adv: { method: 'GET', handler: handlerOf('/adv/{thp}', advertise), otherwise: taking('GET') },
     rec: { method: 'POST', handler: handlerOf('/rec/{thp}', recovery), otherwise: taking('POST') },

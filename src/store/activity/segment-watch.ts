@@ -1,5 +1,5 @@
 // SegmentWatch keeps the known faults of a store's closed segments: it checks each for presence, size and header, has
-// the contents verified one by one, and keeps a fault until the file is well again. It guards no reads: a reader
+// the contents verified one by one, and keeps a fault until the file is intact again. It guards no reads: a reader
 // verifies every segment itself.
 import type { WholeFiles } from '../files.ts';
 import type {
@@ -213,7 +213,7 @@ export class SegmentWatch implements StoreSegments {
 
   #well(path: string): void {
     if (this.#forget(path))
-      this.#world.onEvent({ kind: 'segment-well', message: `activity segment ${path} is well again` });
+      this.#world.onEvent({ kind: 'segment-well', message: `activity segment ${path} is intact again` });
   }
 
   #path({ file }: SegmentSummary): string {

@@ -95,7 +95,7 @@ export function encodeHeader(header: SegmentHeader): Uint8Array {
 /** The header, or a description of its fault. */
 export function decodeHeader(bytes: Uint8Array): SegmentHeader | string {
   if (bytes.length < headerLength) return 'is cut short';
-  if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is no activity segment';
+  if (!equalBytes(bytes.subarray(0, 8), magic)) return 'is not an activity segment';
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint16(8);
   if (version !== formatVersion) return `has format version ${version}, expected ${formatVersion}`;
@@ -250,11 +250,11 @@ const shortages: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE', 'ENOMEM', 'E
 /** The error for a failed read of the file at `path`, naming it. */
 export function readError(path: string, cause: unknown): unknown {
   // The file port throws this if the path is not a file.
-  if (cause instanceof KmsError && cause.code === 'corrupt') return new SegmentFault(path, 'is no file', cause);
+  if (cause instanceof KmsError && cause.code === 'corrupt') return new SegmentFault(path, 'is not a file', cause);
   const code = systemCode(cause);
   if (cause instanceof KmsError || code === undefined) return cause;
   if (code === 'ENOENT' || code === 'ENOTDIR') return new SegmentFault(path, 'is missing', cause);
-  if (code === 'EISDIR' || code === 'ELOOP') return new SegmentFault(path, 'is no file', cause);
+  if (code === 'EISDIR' || code === 'ELOOP') return new SegmentFault(path, 'is not a file', cause);
   if (!shortages.has(code)) {
     return new SegmentFault(path, `cannot be read: ${reasonOf(cause)}`, cause, 'unavailable');
   }

@@ -169,7 +169,7 @@ export class ActivityTail {
   }
 
   #misfit(at: number): KmsError {
-    return new KmsError('corrupt', `activity record ${this.firstSeq + at} does not fit the hash chain`, {
+    return new KmsError('corrupt', `activity record ${this.firstSeq + at} does not match the hash chain`, {
       hint: restoreHint,
     });
   }
@@ -182,7 +182,7 @@ export class ActivityTail {
     // A record not yet hashed is not compared; the writer of the segment has hashed it.
     const comparable = count <= this.#verified || (count >= this.#anchor && count <= this.#hashedEnd);
     if (!known || (comparable && !equalBytes(this.#hashAt(count - 1), place.hash))) {
-      throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not fit the records in memory`, {
+      throw new KmsError('corrupt', `activity segments up to record ${place.seq} do not match the records in memory`, {
         hint: restoreHint,
       });
     }

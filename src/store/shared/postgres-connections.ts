@@ -247,7 +247,7 @@ const said: Readonly<Record<string, Said>> = {
   '42703': otherTables,
   '42804': otherTables,
   '42P01': otherTables,
-  '57014': ['it did not answer in time', 'look there who holds a lock for long, and how busy it is'],
+  '57014': ['it did not answer in time', 'see there what holds a lock for long, and how busy it is'],
   '3F000': ['no schema is on its search_path', 'set one for the user there: ALTER ROLE … SET search_path = public'],
   '42501': ['the user lacks a right', 'make the user the owner of the database'],
   '53300': ['it has no connection left', 'raise max_connections there, or end what else is connected'],
@@ -281,7 +281,7 @@ const saidByText: readonly (readonly [text: RegExp, said: Said])[] = [
 ];
 
 /** For a server's rejection of our own certificate. */
-const alert: Said = ['it breaks the TLS connection off', "see the server's log, and that it takes the sslcert given"];
+const alert: Said = ['it breaks off the TLS connection', "see the server's log, and that it takes the sslcert given"];
 
 function faultOfPlace(place: PostgresHost, cause: unknown): EngineError {
   if (cause instanceof EngineError) return cause;
@@ -330,7 +330,7 @@ function wordsOf(cause: unknown): Said {
   const [refusal, advice] = systemRefusal(error) ?? [];
   if (refusal !== undefined && advice !== undefined) return [refusal, advice];
   const what = code === '' ? '' : ` (${code})`;
-  return [`it breaks the connection off${what}`, "see the server's log"];
+  return [`it breaks off the connection${what}`, "see the server's log"];
 }
 
 function knownOf(error: unknown): Said | undefined {

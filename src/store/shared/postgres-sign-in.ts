@@ -73,7 +73,7 @@ function guardParser(connection: SignIn['connection']): void {
         try {
           read.call(stream, piece);
         } catch (cause) {
-          stream.destroy(new KmsError('unavailable', 'it does not speak as PostgreSQL does', { cause }));
+          stream.destroy(new KmsError('unavailable', 'it does not speak the protocol of PostgreSQL', { cause }));
         }
       });
     }

@@ -112,7 +112,7 @@ export class Metrics {
     gauge(
       out,
       'kms_backup_last_verified_timestamp_seconds',
-      'Of when the last backup is that was found to restore, in Unix time; 0 where there was none.',
+      'When the last backup that was found to restore was made, in Unix time; 0 where there was none.',
       verified / 1000,
     );
     if (copies.shipping) {
@@ -133,7 +133,7 @@ export class Metrics {
       );
     }
     if (nodes !== undefined) {
-      gauge(out, 'kms_nodes', 'Nodes that were heard of within the last 15 seconds, this one counted.', nodes);
+      gauge(out, 'kms_nodes', 'Nodes that were heard of within the last 15 seconds, including this one.', nodes);
     }
     gauge(out, 'kms_writes_refused', '1 while writes are refused for want of room on the disk.', space?.reason ? 1 : 0);
     if (!space) return;

@@ -16,7 +16,7 @@ export async function processNumbers(out: Exposition): Promise<void> {
   resident(out);
   const { total_heap_size: heap, used_heap_size: used, external_memory: external } = getHeapStatistics();
   gauge(out, 'nodejs_heap_size_total_bytes', 'Size of the JavaScript heap, in bytes.', heap);
-  gauge(out, 'nodejs_heap_size_used_bytes', 'Of it in use, in bytes.', used);
+  gauge(out, 'nodejs_heap_size_used_bytes', 'Heap in use, in bytes.', used);
   gauge(
     out,
     'nodejs_external_memory_bytes',

@@ -217,7 +217,7 @@ export class DirectoryReceiver implements Receiver {
 function isForeign(name: string, found: string): DeliveryFault {
   return new DeliveryFault(
     'file',
-    `${name} was not written by this program, since there is ${found}: find out who writes there, and move it away`,
+    `${name} was not written by this program, as it has ${found}: find out who writes there, and move it away`,
   );
 }
 

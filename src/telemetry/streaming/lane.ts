@@ -91,7 +91,7 @@ export class Lane {
     const { id, name } = this.tenant.record;
     let problem: string | undefined;
     if (this.#place > this.#end) {
-      problem = `${this.#place} records of ${name} had arrived, and its log has ${this.#end}: all are sent again`;
+      problem = `${this.#place} records of ${name} had arrived, but its log has only ${this.#end}: all are sent again`;
       this.#places.set(id, 0);
     }
     const arrived = this.#places.of(id);

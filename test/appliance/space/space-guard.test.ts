@@ -59,7 +59,7 @@ test('below the floor writes are refused, with the reason; with room again they 
   await guard.look();
   assert.equal(guard.refusal, undefined);
   assert.equal(messages('error').length, 1);
-  assert.deepEqual(messages('info'), ['there is room on the disk again: writes are taken']);
+  assert.deepEqual(messages('info'), ['there is room on the disk again: writes are accepted']);
 });
 
 test('a disk without files left to make is full too', async () => {
