@@ -12,8 +12,9 @@ import type { ApplianceEvent } from '../platform/events.ts';
 import { tryFileSystem } from '../platform/file-system.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import { recordInTenants } from '../storage/served-tenants.ts';
-import { needWhole, type Proof } from './prove.ts';
+import { needWhole } from './prove.ts';
 import { openBackup, sealOf } from './read.ts';
+import { readVerified, type VerifiedBackup } from './verified-backup.ts';
 import { tryRestore } from './verify.ts';
 import { type Collecting, collect, writeBackup } from './write.ts';
 
@@ -24,16 +25,6 @@ export interface KeeperDeps extends Collecting {
   readonly world: World;
   /** Aborted when the appliance closes: pending drills are given up then. */
   readonly closing?: AbortSignal;
-}
-
-/** A backup that was restored on trial. */
-export interface VerifiedBackup extends Proof {
-  /** Path of the file; absent for a drill, whose backup is removed. */
-  readonly file?: string;
-  readonly bytes: number;
-  /** RFC 3339: the moment of the data, and the time at which it was verified. */
-  readonly madeAt: string;
-  readonly verifiedAt: string;
 }
 
 /** Prefix of a drill's files in the data directory, also of those that a crash leaves. */
@@ -60,8 +51,7 @@ export class BackupKeeper {
     const place = this.#drillPlace;
     for (const name of await place.names('.')) if (name.startsWith(drillPrefix)) await place.removeDir(name);
     const text = await this.#deps.system.transaction(({ settings }) => settings.get('backup'));
-    // Cast: written only by `makeVerified`.
-    if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
+    if (text !== undefined) this.#last = readVerified(text);
   }
 
   /** The last kept backup that restored without a gap. */
