@@ -1,5 +1,5 @@
-// A data directory of another's making with a server of theirs at its socket: whatever that answers, no command calls it
-// a defect of its own, and none reads on for ever.
+// A data directory of another's making with a server of theirs at its socket: no answer is called a defect of the
+// command, and none is read for ever.
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';

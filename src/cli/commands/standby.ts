@@ -60,9 +60,9 @@ async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
 }
 
 async function promote(cli: StandbyCli): Promise<void> {
+  const data = await dataDirectory(cli);
   // Its mark names the appliance that is stopped, and the seal there the key that is read.
   needNamedDirectory(cli, 'decides which appliance is fenced off');
-  const data = await dataDirectory(cli);
   const how = {
     wait: cli.get('--wait') ?? standbyWait,
     fence: !cli.get('--unfenced'),
