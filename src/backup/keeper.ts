@@ -189,7 +189,7 @@ export async function checkPlace(to: string, root: string): Promise<void> {
   }
 }
 
-interface Asked {
+interface BackupRequest {
   /** Made on request, which is already in the activity logs, and not by the schedule. */
   readonly isRequested?: boolean;
 }
@@ -241,7 +241,7 @@ export class BackupSchedule {
   }
 
   /** Makes a backup now, or joins the one under way; a failure is reported as an event. */
-  begin(asked: Asked = {}): void {
+  begin(asked: BackupRequest = {}): void {
     this.run(asked).catch((cause: unknown) => {
       const message = cause instanceof Error ? cause.message : String(cause);
       this.#onEvent({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
@@ -249,7 +249,7 @@ export class BackupSchedule {
   }
 
   /** Makes a backup now, or joins the one under way. */
-  run(asked: Asked = {}): Promise<VerifiedBackup> {
+  run(asked: BackupRequest = {}): Promise<VerifiedBackup> {
     this.#underWay ??= this.#make(asked)
       .then(
         (made) => {
@@ -273,7 +273,7 @@ export class BackupSchedule {
     this.#failure = message === undefined ? null : { at, message };
   }
 
-  async #make({ isRequested = false }: Asked): Promise<VerifiedBackup> {
+  async #make({ isRequested = false }: BackupRequest): Promise<VerifiedBackup> {
     const dir = resolve(this.#settings.to);
     try {
       await this.#to.makeDir('.');

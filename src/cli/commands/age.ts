@@ -132,7 +132,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     });
   }
   const connections = new Map<string, Connection>();
-  // Read before `posing` replaces the options.
+  // Read before `withOptions` replaces the options.
   const given = {
     server: cli.globals.get('--server'),
     profile: cli.globals.get('--profile'),
@@ -146,7 +146,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     const server = place.kind === 'data' ? await serverAlone(place.name, given.data) : undefined;
     const meant = server === undefined ? place : { ...place, name: server };
     const connection = await openConnection(
-      cli.posing(cli.io, await optionsTo(cli, meant, given)),
+      cli.withOptions(cli.io, await optionsTo(cli, meant, given)),
       server !== undefined,
     );
     connections.set(name, connection);
