@@ -1,11 +1,13 @@
 // The gate: types, format and lint, then every test under test/, each file in a process of its own. The last line
-// counts passed and failed tests; the exit code says whether all passed. With arguments it runs only those test files.
+// counts passed and failed tests; the exit code says whether all passed. With arguments it runs only those test files;
+// with --changed, types, format, lint, and the test files that the branch's changes touch.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join, relative } from 'node:path';
 import { run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import { allImports, changedFiles, select } from './changed.ts';
 import { paths } from './paths.ts';
 
 /** Variables that the tests themselves read; the program would take others with these prefixes for options. */
@@ -55,11 +57,12 @@ let passed = 0;
 let failed = 0;
 
 const wanted = process.argv.slice(2);
-if (wanted.length === 0) {
+const changedOnly = wanted[0] === '--changed';
+if (wanted.length === 0 || changedOnly) {
   check('types', ['node_modules/typescript/bin/tsc', '--noEmit', '-p', '.']);
   check('format and lint', ['node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings']);
 }
-await runTests(wanted.length > 0 ? wanted : testFiles());
+await runTests(changedOnly ? touchedFiles() : wanted.length > 0 ? wanted : testFiles());
 process.stdout.write(`${passed} passed, ${failed} failed\n`);
 process.exit(failed > 0 ? 1 : 0);
 
@@ -83,7 +86,20 @@ function testFiles(): string[] {
     .sort();
 }
 
+/** Test files that the changes touch, the nearest ones if there are many. */
+function touchedFiles(): readonly string[] {
+  const changed = changedFiles();
+  const files = testFiles();
+  // These read every source, and import none.
+  const always = files.filter((file) => file.startsWith('test/architecture/'));
+  const { run, left } = select(changed, allImports(), files);
+  process.stderr.write(`kms: ${changed.length} changed files touch ${run.length + left.length} test files\n`);
+  if (left.length > 0) process.stderr.write(`kms: not run, as further from the change: ${left.join(' ')}\n`);
+  return [...new Set([...always, ...run])];
+}
+
 async function runTests(files: readonly string[]): Promise<void> {
+  if (files.length === 0) return;
   const stuck = new AbortController();
   const isLong = (file: string): boolean => longest.some((start) => file.startsWith(start));
   const events = run({

@@ -7,7 +7,7 @@ import type { Stopping } from '../backup/service.ts';
 import { HeldDirectory } from '../cluster/held-directory.ts';
 import type { World } from '../core/context.ts';
 import { localCaller, type Origin } from '../core/credential.ts';
-import { LookOut } from '../custody/look-out.ts';
+import { AutoUnsealer } from '../custody/auto-unsealer.ts';
 import { sealedOnPurpose } from '../custody/seal-keeper.ts';
 import { type OpenedSeal, unlockSeal } from '../custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from '../custody/unsealer.ts';
@@ -59,7 +59,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
   readonly #directory: HeldDirectory;
   readonly #unsealer: Unsealer;
   /** Used on a node only. */
-  readonly #lookOut: LookOut;
+  readonly #lookOut: AutoUnsealer;
   readonly #backoff: UnsealBackoff;
   readonly #sealed: SealedState;
   #state: SealedState | Unsealed;
@@ -104,7 +104,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     this.#state = this.#sealed;
     this.app = createApp(this, surfaces);
     this.requests = new Requests(this.app, () => this.#state.sealed);
-    this.#lookOut = new LookOut({
+    this.#lookOut = new AutoUnsealer({
       isSealed: () => this.#state.sealed,
       isOnPurpose: () => directory.seal.isOnPurpose(),
       open: () => this.#openAgain(),

@@ -8,7 +8,7 @@ import { isUsableXWingKey } from '../crypto/x-wing.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { invalidField } from '../errors.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Seal } from '../seal/seal.ts';
 import { type Custodian, proofLength, type Slot, slotFor, slotId } from '../seal/slot.ts';
 import { recordInTenants, type Tenants } from '../storage/served-tenants.ts';
@@ -42,7 +42,7 @@ export function masterHandlers(deps: MasterAdminDeps): MasterHandlers {
   const change = async (
     operation: string,
     props: object,
-    deed: Deed,
+    deed: ActivityDetails,
     next: (seal: Seal) => Seal,
   ): Promise<MasterAnswer> => {
     // Tried first, so that an impossible change is not recorded.
@@ -72,7 +72,7 @@ export function masterHandlers(deps: MasterAdminDeps): MasterHandlers {
   };
 }
 
-function custodianDeed({ id, kind }: Pick<Slot, 'id' | 'kind'>): Deed {
+function custodianDeed({ id, kind }: Pick<Slot, 'id' | 'kind'>): ActivityDetails {
   return { object: { type: 'custodian', id, name: kind } };
 }
 

@@ -24,7 +24,7 @@ import { KmsError, systemError } from '../errors.ts';
 import type { Logger, OpenState, Sealing } from '../http/appliance-port.ts';
 import type { Kem } from '../model/kems.ts';
 import { formatMark } from '../model/store-mark.ts';
-import { epochIn, initMark, settingIn, systemDir } from '../platform/data-dir.ts';
+import { epochIn, initMark, shipToIn, systemDir } from '../platform/data-dir.ts';
 import { type ApplianceEvent, storeEvents } from '../platform/events.ts';
 import { foreignFiles } from '../platform/foreign-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
@@ -268,10 +268,7 @@ async function openData(
   reportAccepted(read, onEvent);
   if (fenced) {
     const { from } = fenced;
-    const successors = [
-      ...(from ? shippedIn(from.epoch) : []),
-      ...(await Promise.all(shipping.all.map((to) => livesShippedTo(to, seal.current)))).flat(),
-    ];
+    const successors = (await Promise.all(shipping.all.map((to) => livesShippedTo(to, seal.current)))).flat();
     await takeBack({ files, system, tenants, world, from, successors, host: hostname() });
   } else if (takesBack) {
     onEvent?.({ level: 'warn', message: '--take-back has no effect, no standby took over: leave it out' });
@@ -300,7 +297,7 @@ const unwatched: SpaceSettings = {
 
 /** The current and the previous shipping directory; a standby that took over did so in one of them. Empty if none. */
 function placesShippedTo({ copies }: ApplianceOptions, root: string, system: ReadStores['system']) {
-  const before = settingIn(system, 'ship-to') ?? '';
+  const before = shipToIn(system);
   const now = copies?.shipping ? resolve(copies.shipping.to) : '';
   const all = [...new Set([now, before])].filter((to) => to !== '');
   // The previous directory may contain the data by now; it is only read, never written.

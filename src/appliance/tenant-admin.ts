@@ -11,7 +11,7 @@ import { bootstrap } from '../core/set-up.ts';
 import { toHex } from '../crypto/bytes.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { fieldsError, KmsError } from '../errors.ts';
-import { changedFields, type Deed, type Thing } from '../model/deed.ts';
+import { type ActivityDetails, changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { systemDir, tenantDir } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { needNotOlder } from '../storage/read-stores.ts';
@@ -279,7 +279,7 @@ export class TenantAdmin {
       const first = await store.transaction((tx) => {
         const made = bootstrap({ tx, world });
         const { account, apiKey } = made;
-        const objects: readonly Thing[] = [
+        const objects: readonly ResourceRef[] = [
           { type: 'account', id: account.id, name: account.uid },
           { type: 'apikey', id: apiKey.keyid },
         ];
@@ -336,7 +336,7 @@ export class TenantAdmin {
     await store.transaction((tx) => tx.record(activity));
   }
 
-  #activity(operation: string, props: object, deed: Deed) {
+  #activity(operation: string, props: object, deed: ActivityDetails) {
     const { world } = this.#deps;
     return activityRecord(world, { keyid: localCaller.id, action, props: { operation, ...props }, deed });
   }

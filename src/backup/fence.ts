@@ -12,13 +12,13 @@ import { localCaller } from '../core/credential.ts';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isCount, isHex, isJsonObject } from '../model/json.ts';
 import { fencedMark, nextEpoch } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Tenants } from '../storage/served-tenants.ts';
 import type { SystemStore } from '../storage/stores.ts';
 import type { Files } from '../store/files.ts';
-import { isCount, isHex, parseJson } from './format.ts';
+import { parseJson } from './format.ts';
 import { journalFile, type PointKeys, parseShippedDirectory } from './ship-journal.ts';
 import { longestFence } from './shipped-bounds.ts';
 

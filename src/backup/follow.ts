@@ -1,6 +1,7 @@
 // Follower keeps a local copy of a shipped directory: everything that its journal says has arrived. New data never
 // replaces older data before it is proven. Without the master key it can check that all that the journal names is there
-// and nothing went missing; only the key proves who wrote it, and that it opens.
+// and nothing went missing; only the key proves who wrote it, and that it opens. Until there is one, nothing that
+// arrived is removed or replaced.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { sealFile, systemDir } from '../platform/data-dir.ts';
@@ -11,18 +12,22 @@ import type { Proof } from './prove.ts';
 import { isBehind } from './ship.ts';
 import {
   arrived,
+  beginningOf,
+  isFarAhead,
+  type Journal,
   journalFile,
   type Point,
-  type PointChain,
+  PointChain,
   readJournal,
   type ShippedDirectory,
   sealAfter,
   sealDigest,
   shippedSeal,
+  storesGone,
 } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
-import { journalBytes } from './shipped-bounds.ts';
-import { bringNear, cutBack, prune } from './shipped-copy.ts';
+import { journalBytes, longestSeal } from './shipped-bounds.ts';
+import { bringNear, cutBack, keptVersions, prune, putBack } from './shipped-copy.ts';
 
 /** A state of a shipped directory: its last point, with all stores. */
 export interface ShippedState {
@@ -48,6 +53,8 @@ interface FollowDeps {
   room(): Promise<number>;
   /** Milliseconds of a monotonic clock. */
   uptime(): number;
+  /** Epoch milliseconds. */
+  now(): number;
   /** Called with a proven state, before data that only earlier states need is removed. */
   onProven(state: ShippedState): Promise<void>;
 }
@@ -60,6 +67,23 @@ interface Reading {
   readonly end: Uint8Array;
   readonly chain: PointChain;
   readonly point: Point;
+}
+
+/** Result of a look. */
+interface Found {
+  readonly reading: Reading;
+  /** The lines not read before. */
+  readonly lines: Uint8Array;
+  readonly seal: Uint8Array;
+  /** Directories of the stores that the journal calls gone. */
+  readonly gone: ReadonlySet<string>;
+}
+
+/** A state of a local copy, and the files that say so. */
+interface Recalled extends ShippedState {
+  readonly seal: Uint8Array;
+  readonly journal: Uint8Array;
+  readonly isCurrent: boolean;
 }
 
 export interface Proven extends ShippedState {
@@ -85,6 +109,8 @@ export class Follower {
   #proven: ShippedState | undefined;
   #proof: Proven | undefined;
   #shipped: ShippedState | undefined;
+  #doubts: string[] = [];
+  #hasRecalled = false;
   #seal: { readonly digest: string; readonly seal: Seal | undefined } | undefined;
   /** Earliest time of the next proof. */
   #proveFrom = 0;
@@ -104,6 +130,11 @@ export class Follower {
 
   get copied(): ShippedState | undefined {
     return this.#copied;
+  }
+
+  /** A reason for a person to look at what is shipped, although it is followed. */
+  get doubt(): string | undefined {
+    return this.#doubts.length > 0 ? this.#doubts.join('; ') : undefined;
   }
 
   /** Length of the journal at the last look, as far as it verified; undefined if that look took nothing. */
@@ -140,31 +171,79 @@ export class Follower {
     // Cleared until all of it is copied: it may have to be read again.
     this.#reading = undefined;
     this.#shipped = undefined;
-    const { reading, lines, seal } = await this.#read(known);
+    this.#doubts = [];
+    if (!this.#copied && !this.#hasRecalled) await this.#begin();
+    this.#hasRecalled = true;
+    const found = await this.#read(known);
+    const { reading, lines, seal } = found;
     const { directory, point } = reading;
     this.#shipped = { directory, point };
-    if (this.#copied) needNotOlder({ directory, point }, this.#copied);
+    if (this.#copied) needNotOlder({ directory, point }, this.#copied, this.#seal?.seal ? undefined : found.gone);
     if (!isUrgent && this.#bad && equalBytes(this.#bad.end, reading.end) && this.#deps.uptime() < this.#bad.until) {
       throw this.#bad.error;
     }
     if (lines.length > 0) await this.#take(reading, lines, seal);
     this.#reading = reading;
+    if (!this.#seal?.seal) await this.#sayKept(directory);
     await this.#prove();
   }
 
-  /** Falls back to the local copy if the shipped directory is unreachable. */
+  /**
+   * Falls back to the local copy if the shipped directory is unreachable. With the key, to the newest state of it that
+   * verifies, of the latest life that has one.
+   */
   async recall(): Promise<void> {
     const { copies, copy } = this.#deps;
     for (const directory of await copies()) {
-      const files = copy(directory.name);
-      if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
-      const bytes = await journalBytes(files, journalFile);
-      const { points: said } = await readJournal(bytes, directory.name, undefined);
-      const seal = await this.#open(await shippedSeal(files, said), directory.name);
-      const point = merged((await readJournal(bytes, directory.name, seal?.keysFor(systemDir))).points);
-      if (point) this.#copied = { directory, point };
-      if (point) return;
+      const found = await this.#recalled(directory).catch(() => undefined);
+      if (!found) continue;
+      await this.#open(found.seal, directory.name);
+      if (!found.isCurrent) await putBack(copy(directory.name), found.seal, found.journal);
+      this.#copied = { directory, point: found.point };
+      return;
     }
+  }
+
+  /** An earlier process may have copied what no key proved: that is not to be replaced by anything unproven either. */
+  async #begin(): Promise<void> {
+    await this.recall().catch(() => {});
+    await this.#prove().catch(() => {});
+    this.#proveFrom = 0;
+  }
+
+  async #recalled(directory: ShippedDirectory): Promise<Recalled | undefined> {
+    const files = this.#deps.copy(directory.name);
+    const journals: { readonly name: string; readonly bytes: Uint8Array }[] = [];
+    for (const name of await keptVersions(files, journalFile)) {
+      journals.push({ name, bytes: await journalBytes(files, name) });
+    }
+    let best: Recalled | undefined;
+    for (const sealName of await keptVersions(files, sealFile)) {
+      const seal = await files.read(sealName, longestSeal);
+      const opened = await this.#open(seal, directory.name).catch(() => null);
+      if (opened === null) continue;
+      for (const { name, bytes } of journals) {
+        const read = await beginningOf(bytes, new PointChain(directory.name, opened?.keysFor(systemDir)));
+        const point = merged(read.points);
+        if (!point || (best && point.at <= best.point.at)) continue;
+        if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;
+        const isCurrent = name === journalFile && sealName === sealFile && read.bytes === bytes.length;
+        best = { directory, point, seal, journal: bytes.subarray(0, read.bytes), isCurrent };
+        // Without the key no other version is any better.
+        if (!opened) return { ...best, isCurrent: true };
+      }
+    }
+    return best;
+  }
+
+  /** Without the key, the copies of all lives stay. */
+  async #sayKept({ name }: ShippedDirectory): Promise<void> {
+    const others = (await this.#deps.copies()).filter((each) => each.name !== name).map((each) => each.name);
+    if (others.length === 0) return;
+    this.#doubts.push(
+      `${name} is followed, and nobody proved it: the copy of ${others.join(', ')} is kept until the key tells which ` +
+        'is right; give it with --key-file',
+    );
   }
 
   /**
@@ -191,8 +270,11 @@ export class Follower {
     this.#seal = undefined;
   }
 
-  /** Reads the newest non-empty journal: its position, and the lines not read before. */
-  async #read(known: Reading | undefined): Promise<{ reading: Reading; lines: Uint8Array; seal: Uint8Array }> {
+  /**
+   * Reads the newest non-empty journal: its position, and the lines not read before. The name of a directory proves
+   * nothing: with the key only a life counts of which the first line verifies.
+   */
+  async #read(known: Reading | undefined): Promise<Found> {
     const { directories, source } = this.#deps;
     for (const directory of await directories()) {
       const files = source(directory.name);
@@ -200,25 +282,47 @@ export class Follower {
       const before = await goesOn(known, directory, files);
       const from = before?.bytes ?? 0;
       const bytes = await journalBytes(files, journalFile, from);
-      const keyless = await readJournal(bytes, directory.name, undefined);
+      const keyless = await beginningOf(bytes, new PointChain(directory.name, undefined));
       const points = before ? [before.point, ...keyless.points] : keyless.points;
-      const last = points.at(-1);
-      if (!last) continue;
+      if (points.length === 0) {
+        if (bytes.includes(lineFeed)) this.#doubts.push(leftOut(directory.name, 'its journal is none that kms writes'));
+        continue;
+      }
       const sealBytes = await shippedSeal(files, points);
       const digest = sealAfter(points);
       if (digest !== undefined && digest !== sealDigest(sealBytes)) throw underWay(directory.name);
       // The earlier lines were read with keys from the seal of that time.
       if (before && this.#seal?.digest !== sealDigest(sealBytes)) return this.#read(undefined);
       const seal = await this.#open(sealBytes, directory.name);
-      const journal = await readJournal(bytes, directory.name, seal?.keysFor(systemDir), before?.chain);
+      const journal = await this.#journalOf(directory, bytes, seal, before);
+      if (!journal) continue;
       const lines = bytes.subarray(0, journal.bytes);
       const point = merged(points.slice(0, journal.points.length + (before ? 1 : 0)));
       if (!point) continue;
       const end = lines.length > 0 ? lastLine(lines) : (before?.end ?? lines);
       const reading = { directory, bytes: from + lines.length, end, chain: journal.chain, point };
-      return { reading, lines, seal: sealBytes };
+      return { reading, lines, seal: sealBytes, gone: storesGone(keyless.points) };
     }
     throw nothingYet();
+  }
+
+  /** Undefined for a life that does not count, which is then doubted. */
+  async #journalOf(
+    { name, epoch }: ShippedDirectory,
+    bytes: Uint8Array,
+    seal: Seal | undefined,
+    before: Reading | undefined,
+  ): Promise<Journal | undefined> {
+    if (!seal && isFarAhead(epoch, this.#deps.now())) {
+      this.#doubts.push(leftOut(name, "its epoch is far beyond this machine's clock, and there is no key to prove it"));
+      return undefined;
+    }
+    const chain = () => new PointChain(name, seal?.keysFor(systemDir));
+    if (seal && !before && (await beginningOf(bytes, chain())).points.length === 0) {
+      this.#doubts.push(leftOut(name, 'none of its journal verifies with the key'));
+      return undefined;
+    }
+    return readJournal(bytes, name, seal?.keysFor(systemDir), before?.chain ?? chain());
   }
 
   async #open(bytes: Uint8Array, name: string): Promise<Seal | undefined> {
@@ -249,12 +353,12 @@ export class Follower {
       seal,
       lines,
       from: reading.bytes - lines.length,
+      isProvable: this.#seal?.seal !== undefined,
+      now: this.#deps.now(),
       room: this.#deps.room,
     });
     this.#copied = { directory, point };
     this.#bad = undefined;
-    // Without a key, no proof will follow.
-    if (!this.#seal?.seal) await this.#prune(this.#copied);
   }
 
   async #prove(before?: Proven): Promise<void> {
@@ -292,7 +396,10 @@ export class Follower {
     return { directory, point, proof, heads, closed };
   }
 
-  /** Discards data after the last proven state; all of it, if that does not verify any more. */
+  /**
+   * Discards data after the last proven state; all of it, if that does not verify any more. If the shipped directory is
+   * out of reach, what cannot be copied again stays.
+   */
   async #goBack(error: unknown): Promise<void> {
     const [bad, good] = [this.#copied, this.#proven];
     const { uptime, copy, drop } = this.#deps;
@@ -301,14 +408,18 @@ export class Follower {
     this.#proof = undefined;
     this.#copied = good;
     if (!bad) return;
-    if (good?.directory.name !== bad.directory.name) return drop(bad.directory.name, 'it');
+    const isReachable = this.#shipped !== undefined;
+    if (good?.directory.name !== bad.directory.name) {
+      if (isReachable) await drop(bad.directory.name, 'it');
+      return;
+    }
     await cutBack(copy(bad.directory.name), bad.point, good.point);
     try {
       await this.#proofOf(good, await this.#sealOf(good));
     } catch {
       this.#proven = undefined;
       this.#copied = undefined;
-      await drop(bad.directory.name, 'it');
+      if (isReachable) await drop(bad.directory.name, 'it');
     }
   }
 
@@ -317,6 +428,12 @@ export class Follower {
     await this.#deps.drop(state.directory.name, 'others');
     await prune(this.#deps.copy(state.directory.name), state.point);
   }
+}
+
+const lineFeed = 0x0a;
+
+function leftOut(directory: string, why: string): string {
+  return `${directory}: ${why}: it is left out; find out who wrote it, and move it away`;
 }
 
 /** The earlier reading, if the journal still begins with it. */
@@ -338,7 +455,7 @@ function merged(points: readonly Point[]): Point | undefined {
 }
 
 function lastLine(lines: Uint8Array): Uint8Array {
-  return lines.slice(lines.lastIndexOf(0x0a, lines.length - 2) + 1);
+  return lines.slice(lines.lastIndexOf(lineFeed, lines.length - 2) + 1);
 }
 
 function isOfMissingFile(error: unknown): boolean {
@@ -350,13 +467,19 @@ export function transactionsIn({ point }: ShippedState): number {
   return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
 }
 
-/** Throws `refused` if the state found is older than the copy. */
-function needNotOlder(found: ShippedState, mine: ShippedState): void {
+/**
+ * Throws `refused` if the state found is older than the copy. `gone`: for a state without proof, the stores that it
+ * calls gone; any other that it lacks makes it older.
+ */
+function needNotOlder(found: ShippedState, mine: ShippedState, gone: ReadonlySet<string> | undefined): void {
   const before = arrived([mine.point]);
+  const there = arrived([found.point]);
+  const lost = gone && [...before.keys()].find((dir) => !there.has(dir) && !gone.has(dir));
   const isLess =
     found.directory.name === mine.directory.name &&
     (found.point.at < mine.point.at ||
-      [...arrived([found.point])].some(([dir, place]) => {
+      lost !== undefined ||
+      [...there].some(([dir, place]) => {
         const had = before.get(dir);
         return had !== undefined && (had.uid !== place.uid || isBehind(place, had));
       }));
@@ -367,8 +490,11 @@ function needNotOlder(found: ShippedState, mine: ShippedState): void {
   }
   if (!isLess && found.directory.epoch >= mine.directory.epoch) return;
   const at = new Date(mine.point.at).toISOString();
-  throw new KmsError('refused', `the state shipped there is older than the one that had arrived by ${at}`, {
-    hint: 'the newer state is kept; find out who put the older one there',
+  const why = lost === undefined ? '' : `: it lacks ${lost}, and nothing says that this was deleted`;
+  throw new KmsError('refused', `the state shipped there is older than the one that had arrived by ${at}${why}`, {
+    hint: gone
+      ? 'what arrived is kept; give the key with --key-file, which tells which is right'
+      : 'the newer state is kept; find out who put the older one there',
   });
 }
 

@@ -10,7 +10,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isCount, isHex, isJsonObject, jsonOf } from '../model/json.ts';
 import { parseTimestamp } from '../model/timestamp.ts';
 import type { Files } from '../store/files.ts';
 
@@ -192,27 +192,14 @@ export function isSegment({ name }: { readonly name: string }): boolean {
   return /\/activity-[0-9]{12}\.kms$/.test(name);
 }
 
-function isTexts(value: unknown): value is readonly string[] {
+export function isTexts(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
-}
-
-export function isHex(value: unknown, digits: number): value is string {
-  return typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value);
-}
-
-export function isCount(value: unknown): value is number {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 /** Undefined if the bytes are not JSON. */
 export function parseJson(bytes: Uint8Array): unknown {
   const text = fromUtf8(bytes);
-  if (text === undefined) return undefined;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return text === undefined ? undefined : jsonOf(text);
 }
 
 /** Small, so that hashing a piece on the serving thread takes about a millisecond. */

@@ -12,8 +12,9 @@ import type { ApplianceEvent } from '../platform/events.ts';
 import { tryFileSystem } from '../platform/file-system.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import { recordInTenants } from '../storage/served-tenants.ts';
-import { needWhole, type Proof } from './prove.ts';
+import { needWhole } from './prove.ts';
 import { openBackup, sealOf } from './read.ts';
+import { readVerified, type VerifiedBackup } from './verified-backup.ts';
 import { tryRestore } from './verify.ts';
 import { type Collecting, collect, writeBackup } from './write.ts';
 
@@ -24,16 +25,6 @@ export interface KeeperDeps extends Collecting {
   readonly world: World;
   /** Aborted when the appliance closes: pending drills are given up then. */
   readonly closing?: AbortSignal;
-}
-
-/** A backup that was restored on trial. */
-export interface VerifiedBackup extends Proof {
-  /** Path of the file; absent for a drill, whose backup is removed. */
-  readonly file?: string;
-  readonly bytes: number;
-  /** RFC 3339: the moment of the data, and the time at which it was verified. */
-  readonly madeAt: string;
-  readonly verifiedAt: string;
 }
 
 /** Prefix of a drill's files in the data directory, also of those that a crash leaves. */
@@ -60,8 +51,7 @@ export class BackupKeeper {
     const place = this.#drillPlace;
     for (const name of await place.names('.')) if (name.startsWith(drillPrefix)) await place.removeDir(name);
     const text = await this.#deps.system.transaction(({ settings }) => settings.get('backup'));
-    // Cast: written only by `makeVerified`.
-    if (text !== undefined) this.#last = JSON.parse(text) as VerifiedBackup;
+    if (text !== undefined) this.#last = readVerified(text);
   }
 
   /** The last kept backup that restored without a gap. */
@@ -199,7 +189,7 @@ export async function checkPlace(to: string, root: string): Promise<void> {
   }
 }
 
-interface Asked {
+interface BackupRequest {
   /** Made on request, which is already in the activity logs, and not by the schedule. */
   readonly isRequested?: boolean;
 }
@@ -251,7 +241,7 @@ export class BackupSchedule {
   }
 
   /** Makes a backup now, or joins the one under way; a failure is reported as an event. */
-  begin(asked: Asked = {}): void {
+  begin(asked: BackupRequest = {}): void {
     this.run(asked).catch((cause: unknown) => {
       const message = cause instanceof Error ? cause.message : String(cause);
       this.#onEvent({ level: 'error', message: `the scheduled backup failed: ${message}`, cause });
@@ -259,7 +249,7 @@ export class BackupSchedule {
   }
 
   /** Makes a backup now, or joins the one under way. */
-  run(asked: Asked = {}): Promise<VerifiedBackup> {
+  run(asked: BackupRequest = {}): Promise<VerifiedBackup> {
     this.#underWay ??= this.#make(asked)
       .then(
         (made) => {
@@ -283,7 +273,7 @@ export class BackupSchedule {
     this.#failure = message === undefined ? null : { at, message };
   }
 
-  async #make({ isRequested = false }: Asked): Promise<VerifiedBackup> {
+  async #make({ isRequested = false }: BackupRequest): Promise<VerifiedBackup> {
     const dir = resolve(this.#settings.to);
     try {
       await this.#to.makeDir('.');

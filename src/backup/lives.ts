@@ -1,14 +1,32 @@
 // Lives of one appliance that ship to the same place, each to the directory of its epoch. A later life is rightful if
 // the earlier is over: its machine died, or it was fenced. If the earlier one kept shipping beside it, as when a
-// restored backup is tried out, a person has to decide which goes on. Times are those of the journals' points, read
-// without keys: anyone able to forge them could remove the directory too.
+// restored backup is tried out, a person has to decide which goes on. Others may write there, so the name of a
+// directory proves nothing: with the keys only lives count whose journal verifies. Without them, names, times and
+// fences are taken as they are read, and lead to no more than a warning.
 import { KmsError } from '../errors.ts';
+import { sealFile, systemDir } from '../platform/data-dir.ts';
+import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
-import { fenceSaid } from './fence.ts';
-import { journalFile, type Point, PointChain, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
-import { longestLine } from './shipped-bounds.ts';
+import { fenceSaid, readFence } from './fence.ts';
+import {
+  beginningOf,
+  journalFile,
+  livesNamed,
+  type Point,
+  PointChain,
+  type PointKeys,
+  type ShippedDirectory,
+} from './ship-journal.ts';
+import { journalBytes, longestLine, mostLives } from './shipped-bounds.ts';
 
 type SourceOf = (directory: string) => Files;
+
+/** The keys to prove lives with. */
+export interface LifeKeys {
+  readonly own: PointKeys;
+  /** The seal in a life's directory: its keys may differ by now. Throws if it does not open. */
+  openBeside?(directory: string): Promise<Seal>;
+}
 
 interface Life {
   readonly directory: ShippedDirectory;
@@ -16,37 +34,110 @@ interface Life {
   readonly at: number;
 }
 
+/** Calls `work` with the keys that verify the first line of a life's journal; undefined if there are none. */
+async function withKeysOf<T>(
+  files: Files,
+  name: string,
+  { own, openBeside }: LifeKeys,
+  work: (keys: PointKeys | undefined) => Promise<T>,
+): Promise<T> {
+  const line = await firstLine(files, name);
+  if (line === undefined) return work(undefined);
+  if (pointIn(line, name, own)) return work(own);
+  const beside = await openBeside?.(name).catch(() => undefined);
+  try {
+    const keys = beside?.keysFor(systemDir);
+    return await work(keys && pointIn(line, name, keys) ? keys : undefined);
+  } finally {
+    beside?.wipe();
+  }
+}
+
+/** Whether the first line of its journal verifies; a journal that cannot be read proves nothing. */
+export function isProvenLife(files: Files, name: string, keys: LifeKeys): Promise<boolean> {
+  return withKeysOf(files, name, keys, async (found) => found !== undefined).catch(() => false);
+}
+
+/** Whether nothing has arrived in the directory: no appliance ships a journal without a seal. */
+export async function isEmptyLife(files: Files): Promise<boolean> {
+  return !(await files.exists(journalFile)) && !(await files.exists(sealFile));
+}
+
 /** The unfenced life earlier than `of` that shipped last, if it still shipped after `of` had begun to. */
 export async function lifeBeside(
   source: SourceOf,
   directories: readonly ShippedDirectory[],
   of: ShippedDirectory,
+  keys?: LifeKeys,
 ): Promise<Life | undefined> {
+  const earlier = directories.filter(({ appliance, epoch }) => appliance === of.appliance && epoch < of.epoch);
+  if (earlier.length === 0) return undefined;
+  const first = await firstLine(source(of.name), of.name);
+  const began = first && pointIn(first, of.name)?.at;
   let found: Life | undefined;
-  for (const directory of directories) {
-    if (directory.appliance !== of.appliance || directory.epoch >= of.epoch) continue;
-    const files = source(directory.name);
-    if ((await fenceSaid(files)) !== undefined) continue;
-    const at = (await lastPoint(files, directory.name))?.at;
-    if (at !== undefined && at > (found?.at ?? 0)) found = { directory, at };
+  for (const directory of began === undefined ? [] : earlier) {
+    const at = await endOf(source(directory.name), directory.name, began ?? 0, keys);
+    if (at !== undefined && at > Math.max(found?.at ?? 0, began ?? 0)) found = { directory, at };
   }
-  const began = found && (await firstPoint(source(of.name), of.name))?.at;
-  return found && began !== undefined && found.at > began ? found : undefined;
+  return found;
 }
 
-/** The latest life after `epoch` that has shipped something and is not fenced. */
-export async function laterLife(
+/** Time of the last point of an unfenced life; with keys only if it proves to be after `began`. */
+async function endOf(
+  files: Files,
+  name: string,
+  began: number,
+  keys: LifeKeys | undefined,
+): Promise<number | undefined> {
+  const last = await lastLine(files, name);
+  const said = last && pointIn(last, name)?.at;
+  if (!keys) return (await fenceSaid(files)) === undefined ? said : undefined;
+  // Verifying a whole journal each second would be much for a warning; a takeover and a restore do it.
+  const isWarning = keys.openBeside === undefined;
+  if (last === undefined || (isWarning && said !== undefined && said <= began)) return undefined;
+  return withKeysOf(files, name, keys, async (own) => {
+    if (!own || (await isFenced(files, name, own))) return undefined;
+    const { points } = await beginningOf(await journalBytes(files, journalFile), new PointChain(name, own));
+    return points.at(-1)?.at;
+  });
+}
+
+/** Whether there is a fence that verifies. */
+async function isFenced(files: Files, directory: string, keys: PointKeys): Promise<boolean> {
+  const fence = await readFence({ files, directory, keys }).catch((error: unknown) => {
+    if (error instanceof KmsError && error.code === 'corrupt') return undefined;
+    throw error;
+  });
+  return fence !== undefined;
+}
+
+interface LaterLives {
+  /** The latest that has shipped something and is not fenced; one that proves to be a life before any other. */
+  readonly found?: { readonly directory: ShippedDirectory; readonly isProven: boolean };
+  /** Directories that are named like later lives. */
+  readonly count: number;
+}
+
+/** The lives after `epoch`. At most `mostLives` of them are looked at, the latest first. */
+export async function laterLives(
   source: SourceOf,
   names: readonly string[],
   { appliance, epoch }: Omit<ShippedDirectory, 'name'>,
-): Promise<ShippedDirectory | undefined> {
-  let found: ShippedDirectory | undefined;
-  for (const directory of names.map(parseShippedDirectory)) {
-    if (!directory || directory.appliance !== appliance || directory.epoch <= (found?.epoch ?? epoch)) continue;
-    const files = source(directory.name);
-    if ((await files.exists(journalFile)) && (await fenceSaid(files)) === undefined) found = directory;
+  own: PointKeys,
+): Promise<LaterLives> {
+  const later = livesNamed(names).filter((life) => life.appliance === appliance && life.epoch > epoch);
+  const count = later.length;
+  let unproven: ShippedDirectory | undefined;
+  for (const directory of later.slice(0, mostLives)) {
+    const { name } = directory;
+    const files = source(name);
+    if (!(await files.exists(journalFile))) continue;
+    const isProven = await isProvenLife(files, name, { own });
+    const isOver = isProven ? await isFenced(files, name, own) : (await fenceSaid(files)) !== undefined;
+    if (isProven && !isOver) return { found: { directory, isProven }, count };
+    if (!isOver) unproven ??= directory;
   }
-  return found;
+  return unproven ? { found: { directory: unproven, isProven: false }, count } : { count };
 }
 
 /** The error for two lives; its text is the same at each check, so that it is reported once. */
@@ -67,25 +158,26 @@ export function parted({ directory }: Life, of: ShippedDirectory, from: string, 
 const firstPiece = 4096;
 const lineFeed = 0x0a;
 
-async function firstPoint(files: Files, name: string): Promise<Point | undefined> {
+/** The first line; undefined if none is complete. */
+async function firstLine(files: Files, name: string): Promise<Uint8Array | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {
     const bytes = await piece(files, 0, length);
     const end = bytes.indexOf(lineFeed);
-    if (end >= 0) return pointIn(bytes.subarray(0, end), name);
+    if (end >= 0) return bytes.subarray(0, end);
     if (length === size) return undefined;
     if (length >= longestLine) throw noLine(name, size);
   }
 }
 
 /** The last complete line; a torn end is ignored. */
-async function lastPoint(files: Files, name: string): Promise<Point | undefined> {
+async function lastLine(files: Files, name: string): Promise<Uint8Array | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {
     const bytes = await piece(files, size - length, length);
     const end = bytes.lastIndexOf(lineFeed);
     const before = end > 0 ? bytes.lastIndexOf(lineFeed, end - 1) : -1;
-    if (end > 0 && (before >= 0 || length === size)) return pointIn(bytes.subarray(before + 1, end), name);
+    if (end > 0 && (before >= 0 || length === size)) return bytes.subarray(before + 1, end);
     if (length === size) return undefined;
     if (length >= longestLine) throw noLine(name, size);
   }
@@ -105,6 +197,7 @@ async function piece(files: Files, offset: number, length: number): Promise<Uint
   return length > 0 ? files.readAt(journalFile, offset, length) : new Uint8Array();
 }
 
-function pointIn(line: Uint8Array, name: string): Point | undefined {
-  return new PointChain(name, undefined).read(new TextDecoder().decode(line));
+/** The point in a line; with keys only if the line is the first of its journal and verifies. */
+function pointIn(line: Uint8Array, name: string, keys?: PointKeys): Point | undefined {
+  return new PointChain(name, keys).read(new TextDecoder().decode(line));
 }

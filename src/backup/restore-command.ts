@@ -1,12 +1,12 @@
 // `kms restore`: restores an appliance from a backup file or a shipped directory into a new data directory.
-import { stat } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { realpath, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
 import { equalBytes } from '../crypto/bytes.ts';
 import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { dataDirState, inDir, makeAndHold } from '../platform/data-dir.ts';
+import { dataDirState, inDir, isOfAnother, makeAndHold } from '../platform/data-dir.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { foreignFile } from '../platform/foreign-files.ts';
 import { nodeFiles } from '../platform/node-files.ts';
@@ -95,7 +95,10 @@ export async function findSource(
   }
 }
 
-/** Copies the key file to the new directory's default path, unless one is there. Another key's file stays. */
+/**
+ * Copies the key file to the new directory's default path, unless one is there, or another user owns that place.
+ * Another key's file stays.
+ */
 export async function placeKey(
   data: string,
   from: string | undefined,
@@ -108,6 +111,7 @@ export async function placeKey(
   const there = await readKeyFile(keyFile);
   try {
     if (there) return { keyFile: equalBytes(there, secret) ? keyFile : from, keyFileMade: false };
+    if (await isOfAnother(await realpath(dirname(keyFile)))) return { keyFile: from, keyFileMade: false };
     await writeKeyFile(keyFile, secret);
     return { keyFile, keyFileMade: true };
   } finally {

@@ -9,8 +9,9 @@ import { epochTimeOf } from '../model/timestamp.ts';
 import { currentEpoch, type Epoch } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { confirmStop, FenceWatch, fencedOff, rememberFence } from './fence.ts';
-import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings, type VerifiedBackup } from './keeper.ts';
+import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings } from './keeper.ts';
 import { Shipping, type ShippingSettings, type ShippingStatus } from './ship.ts';
+import type { VerifiedBackup } from './verified-backup.ts';
 
 export interface CopySettings {
   readonly scheduled?: ScheduleSettings | undefined;

@@ -10,13 +10,13 @@ import { setImmediate } from 'node:timers/promises';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
-import { sealFile } from '../platform/data-dir.ts';
+import { isCount, isHex, isJsonObject } from '../model/json.ts';
+import { latestEpoch, sealFile } from '../platform/data-dir.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile } from '../store/port.ts';
 import { logName, snapshotName } from '../store/store-files.ts';
-import { isCount, isHex, isStoreDir, parseJson } from './format.ts';
+import { isStoreDir, parseJson } from './format.ts';
 import { longestSeal, mostLogs } from './shipped-bounds.ts';
 
 /** Log position up to which a store has arrived. */
@@ -115,15 +115,20 @@ export async function readJournal(
   keys: PointKeys | undefined,
   chain = new PointChain(directory, keys),
 ): Promise<Journal> {
+  const journal = await beginningOf(bytes, chain);
+  const torn = bytes.indexOf(0x0a, journal.bytes);
+  if (torn >= 0 && bytes.indexOf(0x0a, torn + 1) >= 0) throw damagedJournal(directory, journal.points.length + 1);
+  return journal;
+}
+
+/** The beginning of a journal that verifies, whatever comes after it. */
+export async function beginningOf(bytes: Uint8Array, chain: PointChain): Promise<Journal> {
   const points: Point[] = [];
   let at = 0;
   while (at < bytes.length) {
     const end = bytes.indexOf(0x0a, at);
     const point = end < 0 ? undefined : chain.read(new TextDecoder().decode(bytes.subarray(at, end)));
-    if (!point) {
-      if (end >= 0 && bytes.indexOf(0x0a, end + 1) >= 0) throw damagedJournal(directory, points.length + 1);
-      break;
-    }
+    if (!point) break;
     points.push(point);
     if (Math.floor(at / readATurn) !== Math.floor((end + 1) / readATurn)) await setImmediate();
     at = end + 1;
@@ -143,6 +148,11 @@ export function arrived(points: Iterable<Point>): Map<string, ShippedPlace> {
   return places;
 }
 
+/** Directories of the stores that these points call gone. */
+export function storesGone(points: readonly Point[]): ReadonlySet<string> {
+  return new Set(points.flatMap(({ stores }) => Object.keys(stores).filter((dir) => stores[dir] === null)));
+}
+
 /** Digest of the seal valid after these points, as in `Point.seal`; undefined if none has one. */
 export function sealAfter(points: readonly Point[]): string | undefined {
   return points.findLast(({ seal }) => seal !== undefined)?.seal;
@@ -152,7 +162,8 @@ export function samePlace(a: ShippedPlace | undefined, b: ShippedPlace | undefin
   return JSON.stringify(a) === JSON.stringify(b);
 }
 
-function readPoint(value: unknown): Point | undefined {
+/** Undefined for anything but a point, with stores of an appliance only. */
+export function readPoint(value: unknown): Point | undefined {
   if (!isJsonObject(value) || !isJsonObject(value.stores)) return undefined;
   const { at, keyEpoch, stores, seal } = value;
   if (!isCount(at) || !isCount(keyEpoch) || keyEpoch < 1) return undefined;
@@ -201,8 +212,13 @@ export const nextSealFile = `${sealFile}.next`;
 const directoryPattern = /^([0-9a-f]{32})-([0-9]{1,15})$/;
 const segmentPattern = /^(activity-([0-9]{12})\.kms)\.([0-9]{1,5})$/;
 
+/** Throws `refused` for a name that `parseShippedDirectory` would not read: no command would find what is there. */
 export function shippedDirectory(applianceId: string, epoch: number): string {
-  return `${applianceId}-${epoch}`;
+  const name = `${applianceId}-${epoch}`;
+  if (parseShippedDirectory(name)?.epoch === epoch) return name;
+  throw new KmsError('refused', `epoch ${epoch} of ${applianceId}: expected a number up to ${latestEpoch}`, {
+    hint: 'nothing was shipped; no clock leads there: restore a backup from before it',
+  });
 }
 
 export function sealDigest(bytes: Uint8Array): string {
@@ -229,7 +245,22 @@ export interface ShippedDirectory {
 
 export function parseShippedDirectory(name: string): ShippedDirectory | undefined {
   const [, appliance, epoch] = directoryPattern.exec(name) ?? [];
+  // One name for each epoch.
+  if (epoch?.startsWith('0')) return undefined;
   return appliance === undefined ? undefined : { name, appliance, epoch: Number(epoch) };
+}
+
+/** Milliseconds beyond the clock at which an epoch that no key proves is left out: epochs are times. */
+const farAhead = 366 * 24 * 60 * 60 * 1000;
+
+export function isFarAhead(epoch: number, now: number): boolean {
+  return epoch > now + farAhead;
+}
+
+/** The lives among these names, the highest epoch first. Nothing proves that an appliance made them. */
+export function livesNamed(names: readonly string[]): readonly ShippedDirectory[] {
+  const lives = names.map(parseShippedDirectory).filter((life) => life !== undefined);
+  return lives.sort((a, b) => b.epoch - a.epoch);
 }
 
 export function isLog({ name }: HeldFile): boolean {

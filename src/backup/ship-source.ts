@@ -17,6 +17,7 @@ import {
   arrived,
   filesUpTo,
   journalFile,
+  livesNamed,
   type Point,
   parseShippedDirectory,
   parseShippedSegment,
@@ -25,7 +26,7 @@ import {
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
-import { journalBytes, longestSeal } from './shipped-bounds.ts';
+import { journalBytes, longestSeal, mostLives } from './shipped-bounds.ts';
 
 /**
  * `path` is the directory given to `--ship-to`, or one of those in it. Throws `refused` for the former if two lives
@@ -57,7 +58,11 @@ export async function shippedSource(
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) {
-      const beside = await lifeBeside((each) => lives.beneath(each), directories, directory);
+      const held = {
+        own: unsealed.seal.keysFor(systemDir),
+        openBeside: (each: string) => openBeside(lives, each, keys),
+      };
+      const beside = await lifeBeside((each) => lives.beneath(each), directories, directory, held);
       if (beside) unsealed.seal.wipe();
       if (beside) throw parted(beside, directory, root, 'kms restore');
       return { unsealed, source: await sourceAt(files, seal, unsealed.seal, upTo) };
@@ -72,6 +77,16 @@ export async function shippedSource(
   });
 }
 
+/** The seal in a life's directory, by the same sources of the key; none that asks. */
+export async function openBeside(
+  lives: ForeignFiles,
+  name: string,
+  { data, keys: { askPassphrase: _, ...keys } }: Pick<KeyOptions, 'data' | 'keys'>,
+): Promise<Seal> {
+  const bytes = await lives.beneath(name).read(sealFile, longestSeal);
+  return (await unseal(bytes, `the seal in ${name}`, { data, keys })).seal;
+}
+
 /** The directory given to `--ship-to`; `path` is that directory, or a life in it. */
 export function rootOf(path: string): string {
   return parseShippedDirectory(basename(path)) ? dirname(path) : path;
@@ -84,7 +99,7 @@ export async function findDirectories(
 ): Promise<readonly ShippedDirectory[]> {
   const own = parseShippedDirectory(basename(path));
   if (own) return [own];
-  const found = (await lives.names('.')).map(parseShippedDirectory).filter((each) => each !== undefined);
+  const found = livesNamed(await lives.names('.'));
   const appliances = new Set(found.map(({ appliance }) => appliance));
   if (appliances.size > 1) {
     throw new KmsError('refused', `${path} holds what several appliances shipped: ${[...appliances].join(', ')}`, {
@@ -96,7 +111,14 @@ export async function findDirectories(
       hint: 'give a backup file, or the directory of `kms serve --ship-to`',
     });
   }
-  return found.sort((a, b) => b.epoch - a.epoch);
+  if (found.length <= mostLives) return found;
+  throw new KmsError(
+    'refused',
+    `${path}: ${found.length} directories are named like lives, expected at most ${mostLives}`,
+    {
+      hint: 'find out who made them, and move them away; or name the right one of them',
+    },
+  );
 }
 
 export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {

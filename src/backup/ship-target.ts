@@ -21,6 +21,7 @@ import {
   sealAfter,
   shippedSeal,
   shippedSegment,
+  storesGone,
 } from './ship-journal.ts';
 import { journalBytes, longestJournal } from './shipped-bounds.ts';
 
@@ -213,10 +214,13 @@ export class ShipTarget {
     if (!base) return;
     const before = this.#points.slice(0, first + 1);
     const seal = sealAfter(before);
-    const points = [
-      { ...base, ...(seal === undefined ? {} : { seal }), stores: Object.fromEntries(arrived(before)) },
-      ...rest,
-    ].map((point) => ({ ...point, keyEpoch: keys.epoch }));
+    // A follower without the key takes a store for lost unless a line says that it is gone.
+    const gone = [...storesGone(before)].map((dir) => [dir, null] as const);
+    const stores = Object.fromEntries([...gone, ...arrived(before)]);
+    const points = [{ ...base, ...(seal === undefined ? {} : { seal }), stores }, ...rest].map((point) => ({
+      ...point,
+      keyEpoch: keys.epoch,
+    }));
     const chain = new PointChain(this.#directory, keys);
     const lines = points.map((point) => chain.line(point));
     async function* all(): AsyncGenerator<Uint8Array> {

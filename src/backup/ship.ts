@@ -15,18 +15,19 @@ import type { Files } from '../store/files.ts';
 import { logName } from '../store/store-files.ts';
 import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
-import { laterLife } from './lives.ts';
+import { isProvenLife, laterLives } from './lives.ts';
 import {
   firstOfSegment,
   isLog,
+  livesNamed,
   type Point,
-  parseShippedDirectory,
   type ShippedPlace,
   samePlace,
   sealDigest,
   shippedDirectory,
 } from './ship-journal.ts';
 import { ShipTarget } from './ship-target.ts';
+import { mostLives } from './shipped-bounds.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
 interface ShipDeps extends Collecting {
@@ -211,10 +212,17 @@ export function shippedTo(to: ForeignFiles, seal: Seal, epoch: number): Fenced {
   return { files: to.beneath(directory), directory, keys: seal.keysFor(systemDir) };
 }
 
-/** The shipped directories of all its lives. */
+/** The shipped directories of all its lives whose journal verifies with these keys: a name proves nothing. */
 export async function livesShippedTo(to: ForeignFiles, seal: Seal): Promise<readonly Fenced[]> {
-  const found = (await to.names('.').catch(() => [])).map(parseShippedDirectory);
-  return found.flatMap((life) => (life?.appliance === seal.applianceId ? [shippedTo(to, seal, life.epoch)] : []));
+  const found = livesNamed(await to.names('.').catch(() => [])).filter(
+    ({ appliance }) => appliance === seal.applianceId,
+  );
+  const proven: Fenced[] = [];
+  for (const { epoch } of found.slice(0, mostLives)) {
+    const life = shippedTo(to, seal, epoch);
+    if (await isProvenLife(life.files, life.directory, { own: life.keys })) proven.push(life);
+  }
+  return proven;
 }
 
 /** Milliseconds to ship the rest at the end. */
@@ -313,7 +321,7 @@ export class Shipping {
       }
       await this.#shipper.ship();
       this.#arrivedAt = at;
-      const problem = await this.#laterLife();
+      const problem = await this.#problemThere();
       if (problem !== undefined && problem !== this.#error) this.#onEvent({ level: 'warn', message: problem });
       if (problem === undefined && this.#error !== undefined)
         this.#onEvent({ level: 'info', message: 'shipping works again' });
@@ -330,17 +338,41 @@ export class Shipping {
     }
   }
 
-  /** Two lives of one appliance diverge, and only a person knows which is to go on. */
-  async #laterLife(): Promise<string | undefined> {
+  /**
+   * A problem although everything arrived: two lives of one appliance diverge, and only a person knows which is to go
+   * on; or others made directories there.
+   */
+  async #problemThere(): Promise<string | undefined> {
     const { to } = this.#settings;
     const { seal, epoch } = this.#deps;
-    const life = { appliance: seal.current.applianceId, epoch };
-    const later = await laterLife((name) => this.#to.beneath(name), await this.#to.names('.'), life);
-    this.#laterEpoch = later?.epoch;
-    if (!later) return undefined;
+    const { applianceId } = seal.current;
+    const names = await this.#to.names('.');
+    const own = shippedDirectory(applianceId, epoch);
+    if (!livesNamed(names).some(({ name }) => name === own)) {
+      throw new KmsError('unavailable', `${own} does not show there, although it was just written`);
+    }
+    const life = { appliance: applianceId, epoch };
+    const keys = seal.current.keysFor(systemDir);
+    const { found, count } = await laterLives((name) => this.#to.beneath(name), names, life, keys);
+    this.#laterEpoch = found?.isProven ? found.directory.epoch : undefined;
+    if (found?.isProven) {
+      return (
+        `a later life of this appliance (epoch ${found.directory.epoch}) ships to the same directory: it was restored ` +
+        'from a copy; stop the one that should not go on; if that is the later one, move ' +
+        `${join(to, found.directory.name)} away`
+      );
+    }
+    if (count > mostLives) {
+      return (
+        `${count} directories there are named like later lives of this appliance, and only ${mostLives} of them are ` +
+        'looked at: find out who made them, and move them away'
+      );
+    }
     return (
-      `a later life of this appliance (epoch ${later.epoch}) ships to the same directory: it was restored from a copy; ` +
-      `stop the one that should not go on; if that is the later one, move ${join(to, later.name)} away`
+      found &&
+      `${join(to, found.directory.name)} is named like a later life of this appliance, and its journal does not verify ` +
+        'with the keys here: find out who made it; where the appliance was restored elsewhere and its keys were ' +
+        'changed, stop one of the two'
     );
   }
 }

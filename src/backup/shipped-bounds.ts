@@ -18,6 +18,9 @@ export const longestSegment = 64 * 1024 * 1024;
 /** Logs after one snapshot; usually one or two, plus one for each failed checkpoint. */
 export const mostLogs = 100_000;
 
+/** Lives of one appliance: each restore and each takeover begins one. More are not looked at: each costs two reads. */
+export const mostLives = 256;
+
 const pieceLength = 1024 * 1024;
 const lineFeed = 0x0a;
 

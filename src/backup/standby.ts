@@ -2,7 +2,7 @@
 // serves no one, and has no seal of its own. A takeover fences the life that it followed, gives that the time to stop
 // and to ship the rest, and begins the next epoch, like a restore. It may be cut off at any step: repeated, it
 // continues.
-import { readdir } from 'node:fs/promises';
+import { readdir, realpath } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -11,8 +11,8 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, reasonOf, systemError } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
-import { dataDirState, holdNew, inDir, sealFile, standbyMark } from '../platform/data-dir.ts';
+import { isHex, isJsonObject } from '../model/json.ts';
+import { dataDirState, holdNew, inDir, isOfAnother, standbyMark, systemDir } from '../platform/data-dir.ts';
 import { diskSpace } from '../platform/disk.ts';
 import { systemWorld } from '../platform/environment.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
@@ -22,12 +22,11 @@ import { makeDirs, nodeFiles } from '../platform/node-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import type { Seal } from '../seal/seal.ts';
 import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
-import { isHex, parseJson } from './format.ts';
+import { parseJson } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
-import { type Point, parseShippedDirectory, type ShippedDirectory } from './ship-journal.ts';
-import { findDirectories, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
-import { longestSeal } from './shipped-bounds.ts';
+import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
+import { findDirectories, openBeside, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
 import {
   clearStandby,
   copiesDir,
@@ -95,6 +94,7 @@ export class Standby {
       try {
         await needStandby(data, options.from === undefined);
         const found = await readMark(data);
+        if (from === undefined) await needOwnMark(data);
         const id = found?.id ?? toHex(systemWorld().random(16));
         const mark: Mark = { ...found, format: 1, id, from: from ?? found?.from ?? '' };
         await writeMark(data, mark);
@@ -206,17 +206,13 @@ export class Standby {
   }
 
   #stopping(follower: Follower, { keys, data = this.data }: StandbyOptions['keys'] = this.#options.keys) {
-    const { askPassphrase: _, ...sources } = keys;
     return {
       ...this.#places,
       from: this.#mark.from,
       directories: () => this.#directories(),
       all: () => findDirectories(rootOf(this.#mark.from), this.#lives),
       // No passphrase prompt for the seals of other lives.
-      openBeside: async (name: string) => {
-        const bytes = await this.#lives.beneath(name).read(sealFile, longestSeal);
-        return (await unseal(bytes, `the seal in ${name}`, { data, keys: sources })).seal;
-      },
+      openBeside: (name: string) => openBeside(this.#lives, name, { data, keys }),
       ...{ follower, id: this.#mark.id, host: hostname(), world: systemWorld() },
       pause: (milliseconds: number) => setTimeout(milliseconds),
     };
@@ -261,8 +257,7 @@ export class Standby {
     return new Follower(
       {
         directories: () => this.#directories(),
-        copies: async () =>
-          (await findDirectories(root, { names: () => readdir(root) }).catch(() => [])).filter(isMeant),
+        copies: async () => livesNamed(await readdir(root).catch(() => [])).filter(isMeant),
         ...this.#places,
         async drop(name, which) {
           for (const each of await readdir(root).catch(() => [])) {
@@ -273,6 +268,7 @@ export class Standby {
         wasm: this.#wasm,
         room: async () => (await diskSpace(this.data)).free,
         uptime: () => performance.now(),
+        now: systemWorld().now,
         onProven: async (state) => {
           this.#mark = { ...this.#mark, proven: { directory: state.directory.name, point: state.point } };
           await writeMark(this.data, this.#mark);
@@ -295,7 +291,7 @@ export class Standby {
   async #look(): Promise<void> {
     try {
       await this.#follower.look();
-      this.#problem = await this.#partedFrom();
+      this.#problem = (await this.#partedFrom()) ?? this.#follower.doubt;
     } catch (error) {
       this.#problem = reasonOf(error);
     }
@@ -310,7 +306,9 @@ export class Standby {
   /** A warning only: it goes on following the latest life. */
   async #partedFrom(): Promise<string | undefined> {
     const { directory } = this.#follower.shipped ?? {};
-    const beside = directory && (await lifeBeside(this.#places.source, await this.#directories(), directory));
+    const own = this.#follower.seal?.keysFor(systemDir);
+    const beside =
+      directory && (await lifeBeside(this.#places.source, await this.#directories(), directory, own && { own }));
     if (!directory || !beside) return undefined;
     const { message, hint } = parted(beside, directory, this.#mark.from, standbyNames);
     return `${message}; ${hint}`;
@@ -324,13 +322,31 @@ function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
 export async function readMark(data: string): Promise<Mark | undefined> {
   const files = nodeFiles(data);
   if (!(await files.exists(standbyMark))) return undefined;
-  const value = parseJson(await files.read(standbyMark));
-  // Cast: only `writeMark` writes it, atomically; a state in it is proven again before it counts.
-  if (isJsonObject(value) && value.format === 1 && isHex(value.id, 32) && typeof value.from === 'string') {
-    return value as unknown as Mark;
-  }
+  const mark = markIn(parseJson(await files.read(standbyMark)));
+  if (mark) return mark;
   throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected the notes of a standby`, {
     hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby again',
+  });
+}
+
+/** Undefined for anything else: the directory may be one that somebody else made. */
+function markIn(value: unknown): Mark | undefined {
+  if (!isJsonObject(value) || value.format !== 1) return undefined;
+  const { id, from, proven } = value;
+  if (!isHex(id, 32) || typeof from !== 'string') return undefined;
+  if (proven === undefined) return { format: 1, id, from };
+  const { directory, point } = isJsonObject(proven) ? proven : {};
+  const read = readPoint(point);
+  if (typeof directory !== 'string' || !parseShippedDirectory(directory) || !read) return undefined;
+  return { format: 1, id, from, proven: { directory, point: read } };
+}
+
+/** Throws `refused` for a mark whose author may be another user: it would choose which appliance is stopped. */
+async function needOwnMark(data: string): Promise<void> {
+  const isOthers = await Promise.all([realpath(data), inDir(data, standbyMark)].map(async (p) => isOfAnother(await p)));
+  if (!isOthers.includes(true)) return;
+  throw new KmsError('refused', `${data}: belongs to another user, and it alone says what is followed`, {
+    hint: 'type what it follows, with --from DIR, or run this as its owner',
   });
 }
 

@@ -5,12 +5,12 @@
 import type { TakenOverAnswer } from '../api/local/copies.ts';
 import type { World } from '../core/context.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { systemDir } from '../platform/data-dir.ts';
+import { latestEpoch, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
 import type { Follower, Proven, ShippedState } from './follow.ts';
-import { lifeBeside, parted } from './lives.ts';
+import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted } from './lives.ts';
 import { type RestoreSource, restoreInto } from './restore.ts';
 import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
 import { sourceAt } from './ship-source.ts';
@@ -151,6 +151,8 @@ async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before
     if (fence && !acceptOlder) throw unreached(systemError(error, 'what is shipped to'));
     await follower.recall().catch(() => {});
   }
+  // Before the primary is stopped, and not after.
+  if (!acceptOlder && !before) needNoDoubt(follower);
   try {
     return await follower.prove(before);
   } catch (error) {
@@ -166,6 +168,16 @@ export async function newestArrived(deps: StopDeps, how: TakingOver, before: Pro
   if (how.acceptOlder) return newest(deps, how, before);
   await lookSettled(deps);
   return follower.copied ?? before;
+}
+
+/** Throws if a directory is named like a life and was left out: a later life could be damaged. */
+function needNoDoubt({ doubt }: Follower): void {
+  if (doubt === undefined) return;
+  throw new KmsError('corrupt', doubt, {
+    hint:
+      'nobody took over; name the life that is meant, with --from, as a standby that runs cannot; or --accept-older ' +
+      'takes the latest that verifies',
+  });
 }
 
 function fencedBy({ source, follower }: Fencing, { directory: { name } }: Pick<ShippedState, 'directory'>): Fenced {
@@ -196,10 +208,35 @@ export const standbyNames = 'stop the standby, and promote with --from';
 
 /** Throws if an earlier life went on beside the latest: the primary must not be stopped for the wrong one. */
 async function needOneLife(deps: StopDeps, directory: ShippedDirectory, { fence }: TakingOver): Promise<void> {
-  const look = async () => lifeBeside(deps.source, await deps.directories(), directory);
+  const look = async () => lifeBeside(deps.source, await deps.directories(), directory, keysOf(deps));
   // Without a fence, the shipped directory may well be out of reach.
   const beside = fence ? await look() : await look().catch(() => undefined);
   if (beside) throw parted(beside, directory, deps.from, standbyNames);
+}
+
+function keysOf({ follower, openBeside }: Pick<StopDeps, 'follower' | 'openBeside'>): LifeKeys {
+  return { own: sealOf(follower).keysFor(systemDir), openBeside };
+}
+
+interface OtherLife extends ShippedDirectory {
+  /** Whether its journal verifies: only then its epoch counts. */
+  readonly isProven: boolean;
+}
+
+/** The lives of the appliance beside the followed one. Undefined if there are too many to look at. */
+async function othersOf(deps: StopDeps, { name: own, appliance }: ShippedDirectory): Promise<OtherLife[] | undefined> {
+  const all = await deps.all().catch((error: unknown) => {
+    if (error instanceof KmsError && error.code === 'refused') return undefined;
+    throw error;
+  });
+  const others: OtherLife[] = [];
+  for (const life of all ?? []) {
+    const files = deps.source(life.name);
+    if (life.name === own || life.appliance !== appliance || (await isEmptyLife(files))) continue;
+    const isProven = await isProvenLife(files, life.name, keysOf(deps));
+    others.push({ ...life, isProven });
+  }
+  return all && others;
 }
 
 /** Fences the followed life and every other life that ships beside it, and waits for the confirmation of the first. */
@@ -211,11 +248,13 @@ async function fenceOff(
 ): Promise<{ raised: Fence; journal: number | undefined; areOthersTold: boolean }> {
   const { id, host, world, pause } = deps;
   const at = world.now();
-  const lives = (await deps.all()).filter(({ appliance }) => appliance === directory.appliance);
-  const epoch = Math.max(at, ...[directory, ...lives].map((life) => life.epoch + 1));
+  const others = await othersOf(deps, directory);
+  const lives = [directory, ...(others ?? []).filter(({ isProven }) => isProven)];
+  const epoch = Math.max(at, ...lives.map((life) => life.epoch + 1));
+  needEpoch(epoch);
   const raised = await raiseFence(fenced, { by: id, host, at, epoch }, pause);
-  let areOthersTold = true;
-  for (const { name } of lives.filter((life) => life.name !== directory.name && life.epoch < raised.epoch)) {
+  let areOthersTold = others !== undefined;
+  for (const { name } of (others ?? []).filter((life) => life.epoch < raised.epoch)) {
     areOthersTold = (await fenceOther(deps, name, raised)) && areOthersTold;
   }
   for (let waited = 0; ; waited += shortPause) {
@@ -243,6 +282,14 @@ async function fenceOther(deps: StopDeps, name: string, fence: Fence): Promise<b
   } finally {
     own?.wipe();
   }
+}
+
+/** Throws `refused` for an epoch that no directory's name can have, before any other life is stopped for it. */
+function needEpoch(epoch: number): void {
+  if (epoch <= latestEpoch) return;
+  throw new KmsError('refused', `the next epoch would be ${epoch}, expected at most ${latestEpoch}; nobody took over`, {
+    hint: 'set this clock right; if the appliance itself is in such an epoch, restore a backup from before it',
+  });
 }
 
 function sealOf({ seal }: Follower): Seal {

@@ -139,7 +139,7 @@ export class Cli<out V = object> {
    * The same command with other streams, and with these global options, by long name, set as if typed; undefined ones
    * as if not given at all.
    */
-  posing(io: Io, options: ReadonlyMap<string, string | undefined>): Cli<V> {
+  withOptions(io: Io, options: ReadonlyMap<string, string | undefined>): Cli<V> {
     const { root } = this.#command;
     for (const option of root.options) {
       const { long = '' } = option;

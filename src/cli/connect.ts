@@ -2,7 +2,6 @@
 // this machine, or by opening the data directory in this process. All three reach the same app and get the same
 // answers.
 import { stat } from 'node:fs/promises';
-import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local-endpoints.ts';
@@ -14,8 +13,9 @@ import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '..
 import { KmsError, reasonOf } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
-import { answers, networkFetch, unixFetch } from './fetch.ts';
+import { networkFetch } from './fetch.ts';
 import { say } from './io.ts';
+import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
@@ -80,16 +80,28 @@ function isOfReading(error: unknown): error is Error {
 }
 
 /**
- * Anything may answer over the network, so an answer that does not fit is not a defect of this program. Hints from the
- * appliance of this machine are shown.
+ * Anything may answer over the network, or at a socket in a directory that somebody else made, so an answer that does
+ * not fit is not a defect of this program. Hints from the appliance of this machine are shown.
  */
-function asAnswered({ way }: Connection, error: unknown): unknown {
-  if (way === 'network') {
-    return isOfReading(error) ? unexpected(error.message, error) : error;
+function asAnswered({ way }: Pick<Connection, 'way'>, error: unknown): unknown {
+  if (way !== 'in-process' && isOfReading(error)) {
+    const { code, message, hint, cause } = unexpected(error.message, error);
+    const local = 'is it a kms of this version that serves the data directory? its log says which';
+    return new KmsError(code, message, { hint: way === 'socket' ? local : hint, cause });
   }
+  if (way === 'network') return error;
   const { hint } = Object(error instanceof KmsError ? error.body : undefined);
   if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
   return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
+}
+
+/** Runs `use`, which reads answers of the server on this machine elsewhere than in `withLocal`. */
+export async function readingServed<T>(use: () => Promise<T>): Promise<T> {
+  try {
+    return await use();
+  } catch (error) {
+    throw asAnswered({ way: 'socket' }, error);
+  }
 }
 
 export async function openConnection(cli: Cli, later?: boolean): Promise<Connection> {
@@ -123,7 +135,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
 
 /** Asks the server of a data directory, which may stop meanwhile. */
 function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
-  const send = unixFetch(join(data, 'kms.sock'));
+  const send = socketFetch(data);
   return async (request) => {
     try {
       return await send(request);
@@ -145,7 +157,7 @@ export async function isServed(cli: Cli): Promise<boolean> {
   const data = await dataDirectory(cli);
   const store = sharedStore(cli);
   if (store !== undefined) (await import('../platform/store-url.ts')).checkedUrl(store);
-  if (!(await answers(join(data, 'kms.sock')))) return false;
+  if (!(await isServing(data))) return false;
   const isTyped = cli.globals.isTyped('--store') || !cli.globals.isTyped('--data');
   if (store !== undefined && isTyped) {
     const { dataDirState, notOfNode } = await import('../platform/data-dir.ts');
@@ -334,10 +346,13 @@ export async function ask<T>(cli: Cli, connection: Connection, question: Questio
   return answer as T;
 }
 
-/** Undefined if it is not JSON. Throws `unavailable` if an answer over the network is too long. */
+/** Bytes of an answer of this machine about the whole appliance: some hundred for each of very many tenants. */
+const longestLocal = 4 * longestAnswer;
+
+/** Undefined if it is not JSON. Throws `unavailable` if it is too long. */
 async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
   try {
-    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : unlimited, baseUrl));
+    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : longestLocal, baseUrl));
   } catch (error) {
     if (error instanceof KmsError) throw error;
     return undefined;

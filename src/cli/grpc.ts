@@ -2,10 +2,10 @@
 // (grpc.github.io: "gRPC over HTTP2").
 import { chmod, lstat, stat, unlink } from 'node:fs/promises';
 import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { type ErrorCode, KmsError } from '../errors.ts';
 import { sentenceOf } from './exit.ts';
-import { answers } from './fetch.ts';
 import { fileError } from './files.ts';
 
 /** Handlers by path. A thrown error becomes the status. */
@@ -103,6 +103,25 @@ async function freePath(path: string): Promise<void> {
   }
   await unlink(path).catch((error) => {
     throw fileError('remove', path, error);
+  });
+}
+
+/** Whether a program listens on the socket. Throws `refused` if access is denied: it is another user's. */
+function answers(path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EACCES' && error.code !== 'EPERM') return resolve(false);
+      reject(
+        new KmsError('refused', `cannot open ${path}: permission denied`, {
+          hint: 'run this as the user whose socket it is, or choose another path with --listen',
+        }),
+      );
+    });
   });
 }
 

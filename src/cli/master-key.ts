@@ -21,6 +21,7 @@ export async function serverKeySources(cli: Cli): Promise<Omit<KeySources, 'keyF
   return {
     appliance: cli.globals.get('--expect-appliance'),
     env: (name) => cli.io.env[name],
+    signal: cli.io.signal,
     passphrase: () => givenPassphrase(cli),
     commands: sharedStore(cli) === undefined ? ofDirectory : inDatabase,
   };

@@ -138,14 +138,18 @@ export function namedDirectory(cli: Cli): string | undefined {
 
 /**
  * The command's data directory: the named one, else `./kms-data`, whether it exists or not. Throws `refused` for an
- * unnamed one that belongs to another user, or while a default profile says where commands go.
+ * unnamed one that is a link or belongs to another user, or while a default profile says where commands go.
  */
 export async function dataDirectory(cli: Cli): Promise<string> {
   const named = namedDirectory(cli);
   if (named !== undefined) return named;
   const found = pathFrom(cli.io, 'kms-data');
-  if (!(await isThere(found))) return found;
-  if (!(await isOwn(found))) throw notNamed(found, 'belongs to another user');
+  if (!(await isThere(found, lstat))) return found;
+  const info = await lstat(found).catch(() => undefined);
+  // Its target would be chosen by the link's maker, and may be this user's own.
+  if (info?.isSymbolicLink()) throw notNamed(found, 'is a symbolic link');
+  const { userId } = await import('../platform/environment.ts');
+  if (info && info.uid !== userId()) throw notNamed(found, 'belongs to another user');
   if (sharedStore(cli) !== undefined) return found;
   const profile = await defaultProfile(cli.io);
   if (profile !== undefined) throw notNamed(found, `is there, and commands go to the profile ${profile} by default`);
@@ -162,21 +166,6 @@ function notNamed(path: string, what: string): KmsError {
   return new KmsError('refused', `${path} ${what}, and it was not named`, {
     hint: `if it is what you mean, name it: --data ${path}`,
   });
-}
-
-/** A link to it must be this user's own, too. */
-async function isOwn(path: string): Promise<boolean> {
-  const { userId } = await import('../platform/environment.ts');
-  const me = userId();
-  const owners = await Promise.all(
-    [lstat(path), stat(path)].map((info) =>
-      info.then(
-        ({ uid }) => uid,
-        () => me,
-      ),
-    ),
-  );
-  return owners.every((uid) => uid === me);
 }
 
 async function serverNamed(cli: Cli, server: string): Promise<Remote> {
@@ -220,9 +209,9 @@ async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
-/** True on other errors than a missing path, too: opening it will report them. */
-async function isThere(path: string): Promise<boolean> {
-  return stat(path).then(
+/** True on other errors than a missing path, too: opening it will report them. `look`: whether a link is followed. */
+async function isThere(path: string, look: (path: string) => Promise<unknown> = stat): Promise<boolean> {
+  return look(path).then(
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && error.code !== 'ENOTDIR',
   );

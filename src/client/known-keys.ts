@@ -22,7 +22,7 @@ const mostNamed = 4;
 const kept = new WeakMap<object, Map<string, Known>>();
 
 /** Parts known before asking the appliance, if any. */
-interface Asked {
+interface KeyRequest {
   readonly ringname?: string;
   readonly privateKeys?: readonly RingPrivateKey[];
 }
@@ -44,7 +44,7 @@ interface Unwrapped<Answer> {
  */
 export async function askForKey<Answer extends KeyAnswer>(
   client: object,
-  asked: Asked,
+  asked: KeyRequest,
   ask: (known: { readonly knownKeys?: string[] }) => Promise<Answer>,
   privateKeysOf: (answer: Answer) => readonly RingPrivateKey[] | Promise<readonly RingPrivateKey[]>,
 ): Promise<Unwrapped<Answer>> {
@@ -91,7 +91,7 @@ function openerOf(privateKeys: readonly RingPrivateKey[]): Uint8Array {
 }
 
 /** The most recently used ids. */
-function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKeys }: Asked): string[] {
+function idsFor(keys: ReadonlyMap<string, Known>, { ringname, privateKeys }: KeyRequest): string[] {
   const opener = privateKeys && openerOf(privateKeys);
   const isCandidate = (known: Known): boolean =>
     (ringname === undefined || known.ringname === ringname.toLowerCase()) &&

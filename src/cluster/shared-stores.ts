@@ -121,10 +121,10 @@ export class SharedStores implements SharedPlace {
       engine: this.engine,
       dir,
       uid: Uint8Array.fromHex(found.store),
-      hasOwnLane: dir === systemDir,
+      hasOwnConnection: dir === systemDir,
       keys,
       runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(keys, job)),
-      heed: (control) => this.#heed(sealName(dir), control),
+      onTurnStart: (control) => this.#onTurnStart(sealName(dir), control),
       beforeRecovery: () => this.#seal.refresh(),
     });
   }
@@ -135,7 +135,7 @@ export class SharedStores implements SharedPlace {
   }
 
   /** Runs in each turn; a mere comparison unless something changed. */
-  #heed(name: string, control: Control): Promise<void> | undefined {
+  #onTurnStart(name: string, control: Control): Promise<void> | undefined {
     // The system store serves no requests and must still be writable while sealing.
     const mustSeal = control.isSealed && !this.#node.isUnsealing && name !== systemDir;
     const isCurrent = name === systemDir || !this.#tenants || control.systemSeq === this.#systemSeq;

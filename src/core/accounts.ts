@@ -2,7 +2,7 @@
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedFields, FlagNames, mostNamed, type Thing } from '../model/deed.ts';
+import { changedFields, FlagNames, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import { longestUid } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
@@ -81,11 +81,11 @@ export function* deleteAccount(ctx: Context, input: { readonly account: AccountR
   return accountAnswer(account);
 }
 
-function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): Thing {
+function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): ResourceRef {
   return { type: 'account', id, name: uid };
 }
 
-export function apiKeyThing({ id, name }: Pick<ApiKey, 'id' | 'name'>): Thing {
+export function apiKeyThing({ id, name }: Pick<ApiKey, 'id' | 'name'>): ResourceRef {
   return { type: 'apikey', id, name };
 }
 

@@ -11,8 +11,8 @@ import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { isMlDsaSpki, mlDsaSign, mlDsaSignatureLength, mlDsaSpki, mlDsaVerify } from '../crypto/ml-dsa.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { ownActions } from '../model/actions.ts';
+import { type ActivityDetails, detailsProps } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
-import { type Deed, deedProps } from '../model/deed.ts';
 import { flagsCovering } from '../model/flags.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -26,7 +26,7 @@ interface ActivityDraft
   extends Pick<ActivityInput, 'keyid' | 'action'>,
     Partial<Pick<ActivityInput, 'ringname' | 'validAction' | 'status' | 'address'>> {
   readonly props?: ActivityInput['props'] | undefined;
-  readonly deed?: Deed | undefined;
+  readonly deed?: ActivityDetails | undefined;
 }
 
 const noProps: ActivityInput['props'] = {};
@@ -42,7 +42,7 @@ export function activityRecord(world: World, draft: ActivityDraft): ActivityInpu
     ringname,
     validAction,
     status,
-    props: deed ? { ...props, ...deedProps(deed) } : props,
+    props: deed ? { ...props, ...detailsProps(deed) } : props,
     address,
   };
 }

@@ -4,7 +4,7 @@
 import type { DecodedHeader } from '../crypto/header.ts';
 import type { KeyReference } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Flags } from '../model/flags.ts';
 import type { Kem } from '../model/kems.ts';
 import type { CustodyPolicy } from '../model/transit.ts';
@@ -93,14 +93,14 @@ export interface Context {
    * Notes what is done, for the request's record in the activity log; a note of a request that then fails is dropped.
    * Call this and the methods below on the context, which keeps the note.
    */
-  note(this: Pick<Context, 'note'>, deed: Deed): void;
+  note(this: Pick<Context, 'note'>, deed: ActivityDetails): void;
   /** Notes that the answer hands out a key, even in the body of a refusal; it counts as a use of that key. */
   handsOut(this: Pick<Context, 'handsOut'>, key: KeyHandedOut): void;
   /**
    * Notes that the request did several things, in order. Each is recorded with its own status, and with its deed if
    * given, instead of one record for the request.
    */
-  did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly Deed[]): void;
+  did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly ActivityDetails[]): void;
   /** Address that the request came from; undefined if from this machine. */
   readonly address?: string | undefined;
 }

@@ -1,7 +1,7 @@
 // The identity provider of a tenant: OpenID Connect settings, how its claims identify users, and which flags they give.
 // Only the machine's administrator can set it.
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedRights, type Deed, type Thing } from '../model/deed.ts';
+import { type ActivityDetails, changedRights, type ResourceRef } from '../model/activity-details.ts';
 import { flagsOfText, isLongFlag, maxFlagLength } from '../model/flags.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { isJsonObject } from '../model/json.ts';
@@ -66,7 +66,7 @@ type ShownProvider = Omit<ProviderSettings, 'clientSecret' | 'name' | 'ca'> & {
 
 interface AdminContext {
   readonly tx: Transaction;
-  readonly tenant: Thing;
+  readonly tenant: ResourceRef;
   readonly world: World;
 }
 
@@ -125,7 +125,7 @@ export function unlinkUser(ctx: AdminContext, username: string): { readonly user
   return { username: user.username };
 }
 
-function note({ tx, world }: AdminContext, operation: string, props: object, deed: Deed): void {
+function note({ tx, world }: AdminContext, operation: string, props: object, deed: ActivityDetails): void {
   tx.record(activityRecord(world, { keyid: localCaller.id, action, props: { operation, ...props }, deed }));
 }
 

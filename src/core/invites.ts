@@ -6,7 +6,7 @@ import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
-import { changedRights } from '../model/deed.ts';
+import { changedRights } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';

@@ -5,7 +5,7 @@ import type { AsymKey, AsymKeyRing } from '../api/asym.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { Key, KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing, ReadKey } from '../api/keyrings.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedFields, type Thing } from '../model/deed.ts';
+import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import type { JsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
@@ -300,11 +300,11 @@ function isExpired(deletedAt: number, now: number): boolean {
   return deletedAt <= now - restorableFor;
 }
 
-export function ringThing({ service, id, name }: Ring): Thing {
+export function ringThing({ service, id, name }: Ring): ResourceRef {
   return { type: service === 'ks' ? 'keyring' : 'asym-keyring', id, name };
 }
 
-export function keyThing({ id }: RingKey): Thing {
+export function keyThing({ id }: RingKey): ResourceRef {
   return { type: 'key', id };
 }
 

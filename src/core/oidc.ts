@@ -7,7 +7,7 @@ import type { User } from '../api/users.ts';
 import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
-import { changedRights } from '../model/deed.ts';
+import { changedRights } from '../model/activity-details.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import { sameDomain } from '../model/hosts.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';

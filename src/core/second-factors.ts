@@ -8,7 +8,7 @@ import type { SentAssertion } from '../crypto/passkey.ts';
 import { hashSecret } from '../crypto/secrets.ts';
 import { isTotpCode, matchTotp, totpSecretLength, totpSecretText, totpUri } from '../crypto/totp.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import type { Deed, Thing } from '../model/deed.ts';
+import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
 import { enrolFirst } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
@@ -85,7 +85,7 @@ type Used = Pick<PublicContext, 'tx' | 'world'>;
 /**
  * Consumes the proof and returns what to record. Throws `invalid`, recorded as denied, if it is wrong, used or stale.
  */
-function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): Deed {
+function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined): ActivityDetails {
   const { users, secondFactors } = tx;
   if (proof?.is === 'password' && users.passwordHash(userId) === proof.passwordHash) return {};
   if (proof?.is === 'recovery-code' && secondFactors.useRecoveryCode(userId, proof.hash)) {
@@ -162,7 +162,7 @@ function wantedOf(place: PasskeyPlace, userId: string, factors: readonly SecondF
  * Completes a login whose password was right and returns what to record. If it cannot, throws `invalid` with the wanted
  * factors.
  */
-export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Deed {
+export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): ActivityDetails {
   if (step.is === 'none') {
     if (!ctx.tx.secondFactors.has(userId)) return {};
     // The factor was added meanwhile: the next try is told which are wanted.
@@ -180,7 +180,7 @@ export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Dee
 }
 
 /** Consumes the challenge and returns the passkey for the record. Throws `invalid`. */
-export function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): Deed {
+export function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): ActivityDetails {
   const now = world.now();
   const known = tx.secondFactors.byId(factor.userId, factor.id);
   // Two concurrent uses with the same sign count: one is from a copied passkey (Web Authentication §6.1.1).
@@ -197,7 +197,7 @@ function factorAnswer({ id, name, data, createdAt, usedAt }: SecondFactor): Fact
   return { id, kind: data.kind, name, createdAt: timestamp(createdAt), lastUsedAt: usedAt ?? null };
 }
 
-function factorThing({ id, name, data }: Pick<SecondFactor, 'id' | 'name' | 'data'>): Thing {
+function factorThing({ id, name, data }: Pick<SecondFactor, 'id' | 'name' | 'data'>): ResourceRef {
   return { type: 'second-factor', id, name: name || data.kind };
 }
 

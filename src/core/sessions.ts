@@ -5,8 +5,8 @@ import type { Answer } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
+import type { ResourceRef } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
-import type { Thing } from '../model/deed.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { Context, PublicContext } from './context.ts';
@@ -197,7 +197,7 @@ export function endOtherSessions(ctx: Context): Record<string, never> {
   return {};
 }
 
-function sessionThing({ id }: { readonly id: string }): Thing {
+function sessionThing({ id }: { readonly id: string }): ResourceRef {
   return { type: 'session', id };
 }
 

@@ -13,7 +13,7 @@ import {
   tangThumbprints,
 } from '../crypto/tang.ts';
 import { KmsError } from '../errors.ts';
-import type { Thing } from '../model/deed.ts';
+import type { ResourceRef } from '../model/activity-details.ts';
 import { isJsonObject } from '../model/json.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -164,7 +164,7 @@ function open(keys: TenantKeys, { epoch, thumbprint, sealed }: TangPair): Uint8A
   return secret;
 }
 
-function pairThing({ thumbprint }: TangPair): Thing {
+function pairThing({ thumbprint }: TangPair): ResourceRef {
   return { type: 'tang-pair', id: thumbprint };
 }
 

@@ -5,7 +5,7 @@ import type { TransitRing as RingAnswer } from '../api/transit.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { newTransitKey, openTransitKey, p256Pem, sealTransitKey, transitPublicKey } from '../crypto/transit.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedFields, type Thing } from '../model/deed.ts';
+import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { checkRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
@@ -266,11 +266,11 @@ export function purgeTransit({ transit }: Tables, until: number): number | undef
   return 1;
 }
 
-function ringThing({ id, name }: TransitRing): Thing {
+function ringThing({ id, name }: TransitRing): ResourceRef {
   return { type: 'transit-ring', id, name };
 }
 
-function keyThing({ id }: TransitKey): Thing {
+function keyThing({ id }: TransitKey): ResourceRef {
   return { type: 'key', id };
 }
 

@@ -13,7 +13,7 @@ import {
   signMessage,
 } from '../crypto/transit.ts';
 import { KmsError } from '../errors.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import { hashLengths, isCipher, messagesPerVersion, type TransitHash, type TransitType } from '../model/transit.ts';
 import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import type { Context } from './context.ts';
@@ -140,7 +140,7 @@ function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work:
 /** Result of an item, and what to record of it. */
 interface Done {
   readonly made: TransitMade;
-  readonly deed: Deed;
+  readonly deed: ActivityDetails;
 }
 
 interface Sealed {
@@ -163,11 +163,11 @@ function problemOf(error: unknown): Done {
   throw error;
 }
 
-const noDeed: Deed = {};
-let lastDeed: Deed = noDeed;
+const noDeed: ActivityDetails = {};
+let lastDeed: ActivityDetails = noDeed;
 
 /** Cached: most requests use the same version as the previous one. */
-function versionDeed(keyVersion: number): Deed {
+function versionDeed(keyVersion: number): ActivityDetails {
   if (lastDeed.keyVersion !== keyVersion) lastDeed = { keyVersion };
   return lastDeed;
 }

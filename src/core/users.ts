@@ -3,7 +3,14 @@ import type { Body } from '../api/endpoints.ts';
 import type { User } from '../api/users.ts';
 import { judgePassword } from '../crypto/password-rules.ts';
 import { type FieldProblem, fieldsError, KmsError } from '../errors.ts';
-import { changedFields, changedRights, type Deed, FlagNames, mostNamed, type Thing } from '../model/deed.ts';
+import {
+  type ActivityDetails,
+  changedFields,
+  changedRights,
+  FlagNames,
+  mostNamed,
+  type ResourceRef,
+} from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { PageRequest, Slices } from '../store/sql.ts';
@@ -148,12 +155,12 @@ function found(user: UserRow | undefined): UserRow {
   return user;
 }
 
-export function userThing({ id, username }: Pick<UserRow, 'id' | 'username'>): Thing {
+export function userThing({ id, username }: Pick<UserRow, 'id' | 'username'>): ResourceRef {
   return { type: 'user', id, name: username };
 }
 
 /** The activity record's content for a change of a user. */
-export function userDeed(user: UserRow, change: Partial<UserRow>): Deed {
+export function userDeed(user: UserRow, change: Partial<UserRow>): ActivityDetails {
   const { flagsText = user.flagsText, updatedAt: _, ...fields } = change;
   const rights = changedRights(flagsOfText(user.flagsText), flagsOfText(flagsText));
   const before = { ...user, flags: JSON.parse(user.flagsText) };

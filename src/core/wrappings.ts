@@ -8,7 +8,7 @@ import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { isWrapping } from '../crypto/ring-key.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import { mostRewraps } from '../model/kems.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring } from '../store/tables/rings.ts';
@@ -29,7 +29,7 @@ export function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Answer<'rew
   if (active?.pair !== ring.pair) {
     throw collision('ringname', 'no key is wrapped to its public key yet: rotate the keyring first');
   }
-  const deeds: Deed[] = [];
+  const deeds: ActivityDetails[] = [];
   for (const [index, given] of input.keys.entries()) {
     const key = tx.ringKeys.byId(ring.id, given.id);
     if (!key) throw new KmsError('not-found', `keys.${index}: the keyring has no such key`);

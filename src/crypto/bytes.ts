@@ -1,6 +1,8 @@
 /// <reference lib="esnext.typedarrays" />
 // Bytes: joining, comparing, and text encodings (base64, base64url, hex, UTF-8). Every `from*` is strict and canonical:
-// exactly one text is accepted for given bytes, so that even a changed spare bit is noticed.
+// exactly one text is accepted for given bytes, so that even a changed spare bit is noticed. @scure/base also serves
+// platforms without the base64 and hex methods of Uint8Array: Node 20 to 24, and browsers from before autumn 2025.
+import { base64, base64urlnopad, hex } from '@scure/base';
 
 /** A new array with all parts in order. */
 export function concatBytes(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
@@ -41,17 +43,17 @@ const fewBytes = 64;
 
 /** Base64 with padding (RFC 4648 §4). */
 export function toBase64(bytes: Uint8Array): string {
-  return isBuiltIn ? bytes.toBase64() : base64ByText(bytes);
+  return base64.encode(bytes);
 }
 
 /** The bytes of padded base64; undefined for any text that `toBase64` does not make. */
 export function fromBase64(text: string): Uint8Array | undefined {
-  if (!isBuiltIn) return bytesByText(text);
   if (text.length % 4 !== 0) return undefined;
   const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
   // The built-in decoder skips white space, which then leaves fewer bytes than the length promises.
   const length = (text.length / 4) * 3 - padding;
   try {
+    if (!isBuiltIn) return base64.decode(text);
     if (length > fewBytes) {
       const bytes = Uint8Array.fromBase64(text, strict);
       return bytes.length === length ? bytes : undefined;
@@ -66,7 +68,7 @@ export function fromBase64(text: string): Uint8Array | undefined {
 
 /** Base64url without padding (RFC 4648 §5). */
 export function toBase64Url(bytes: Uint8Array): string {
-  return isBuiltIn ? bytes.toBase64(urlOptions) : base64UrlByText(bytes);
+  return isBuiltIn ? bytes.toBase64(urlOptions) : base64urlnopad.encode(bytes);
 }
 
 /** The bytes of unpadded base64url; undefined for any text that `toBase64Url` does not make. */
@@ -86,8 +88,11 @@ export function readBase64Url(text: string, into: Uint8Array): boolean {
   if (rest === 1 || length > into.length) return false;
   // Spare bits of the last character must be zero.
   if (rest !== 0 && !(rest === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(text.charAt(text.length - 1))) return false;
-  if (!isBuiltIn) return readByText(text, into);
   try {
+    if (!isBuiltIn) {
+      into.set(base64urlnopad.decode(text));
+      return true;
+    }
     // White space and padding, which the decoder accepts, yield fewer bytes than the length promises.
     return into.setFromBase64(text, looseUrl).written === length;
   } catch {
@@ -97,13 +102,13 @@ export function readBase64Url(text: string, into: Uint8Array): boolean {
 
 /** Lower-case hex. */
 export function toHex(bytes: Uint8Array): string {
-  return isBuiltIn ? bytes.toHex() : hexByText(bytes);
+  return hex.encode(bytes);
 }
 
 /** The bytes of lower-case hex; undefined for any other text. */
 export function fromHex(text: string): Uint8Array | undefined {
   if (text.length % 2 !== 0 || !/^[0-9a-f]*$/.test(text)) return undefined;
-  return isBuiltIn ? Uint8Array.fromHex(text) : bytesByHex(text);
+  return hex.decode(text);
 }
 
 /** UTF-8; a lone surrogate becomes U+FFFD. */
@@ -118,45 +123,4 @@ export function fromUtf8(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/**
- * Padded base64. This and the functions below serve platforms without `Uint8Array.fromBase64` and its like (Node 20 to
- * 24, browsers from before autumn 2025). They go by way of binary strings: slow, but just as canonical.
- */
-export function base64ByText(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
-}
-
-/** Undefined for any text that `base64ByText` does not make. */
-export function bytesByText(base64: string): Uint8Array | undefined {
-  try {
-    const bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-    return base64ByText(bytes) === base64 ? bytes : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function base64UrlByText(bytes: Uint8Array): string {
-  return base64ByText(bytes).replace(/[+/=]/g, (character) => ({ '+': '-', '/': '_' })[character] ?? '');
-}
-
-/** Writes the bytes to the start of `into`. Returns false for any text that `base64UrlByText` does not make. */
-export function readByText(base64Url: string, into: Uint8Array): boolean {
-  const base64 = base64Url.replace(/[-_]/g, (character) => (character === '-' ? '+' : '/'));
-  const bytes = /[+/=]/.test(base64Url) ? undefined : bytesByText(base64 + '='.repeat(-base64.length & 3));
-  if (bytes) into.set(bytes);
-  return bytes !== undefined;
-}
-
-export function hexByText(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
-
-/** The bytes of a text that is known to be hex. */
-export function bytesByHex(hex: string): Uint8Array {
-  return Uint8Array.from({ length: hex.length / 2 }, (_, at) => Number.parseInt(hex.slice(2 * at, 2 * at + 2), 16));
 }

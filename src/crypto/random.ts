@@ -37,7 +37,7 @@ const short = 32;
  * bytes are discarded when the turn ends: a machine restored twice from one image must not give out the same bytes
  * twice.
  */
-export function drawnTogether(random: Random, atTurnsEnd: (run: () => void) => void): Random {
+export function pooledRandom(random: Random, atTurnsEnd: (run: () => void) => void): Random {
   let pool: Uint8Array = new Uint8Array(0);
   let at = 0;
   const empty = (): void => {

@@ -2,6 +2,7 @@
 // digits, steps of 30 seconds. The caller remembers the step of each accepted code, since a code works only once.
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha1 } from '@noble/hashes/legacy.js';
+import { base32nopad } from '@scure/base';
 
 /** Length of a secret in bytes: RFC 4226 §4 recommends 160 bits. */
 export const totpSecretLength = 20;
@@ -56,16 +57,7 @@ export function totpUri(secret: Uint8Array, { issuer, account }: TotpLabel): str
   return `otpauth://totp/${label}?${parameters.toString().replaceAll('+', '%20')}`;
 }
 
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
-
 /** RFC 4648 base32 without padding: a secret's length is a multiple of five bytes. */
 export function totpSecretText(secret: Uint8Array): string {
-  let text = '';
-  let held = 0;
-  let bits = 0;
-  for (const byte of secret) {
-    held = ((held << 8) | byte) & 0xfff;
-    for (bits += 8; bits >= 5; bits -= 5) text += alphabet.charAt((held >>> (bits - 5)) & 31);
-  }
-  return text;
+  return base32nopad.encode(secret);
 }

@@ -12,7 +12,7 @@ import type { CustodianKind } from '../model/custodian-kinds.ts';
 import { exposureOf, sealFile } from '../platform/data-dir.ts';
 import { environment } from '../platform/environment.ts';
 import { parseSecret } from '../seal/custodian-secret.ts';
-import type { Slot } from '../seal/slot.ts';
+import { mostOfKind, type Slot } from '../seal/slot.ts';
 import { defaultKeyFile, keyFilePlaces, readKeyFile, readNotedKeyFile } from './key-file.ts';
 
 export interface KeySources {
@@ -33,6 +33,8 @@ export interface KeySources {
   readonly appliance?: string | undefined;
   /** Whether to use a key file even if others can read it, as in read-only commands. Default: false. */
   readonly exposed?: boolean | undefined;
+  /** Ends the search for a key: it rejects with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
   /** Looks up environment variables. Default: the process's. */
   readonly env?: (name: string) => string | undefined;
 }
@@ -103,7 +105,12 @@ function fileSource(place: string, exposed = false): KeySource {
   return { name: place, place, find: () => readKeyFile(place, exposed) };
 }
 
-function commandSource(place: SealPlace, slot: Slot, rule: 'run' | CommandRefusal): KeySource {
+function commandSource(
+  place: SealPlace,
+  slot: Slot,
+  rule: 'run' | CommandRefusal,
+  signal: AbortSignal | undefined,
+): KeySource {
   const command = commandOf(slot);
   const { data, seal } = place;
   return {
@@ -111,7 +118,7 @@ function commandSource(place: SealPlace, slot: Slot, rule: 'run' | CommandRefusa
     isNoted: true,
     async find() {
       if (rule !== 'run') throw notRun(command, rule);
-      return execSecret(command, { as: data === undefined ? undefined : await runnerOf(data, seal, command) });
+      return execSecret(command, { as: data === undefined ? undefined : await runnerOf(data, seal, command), signal });
     },
   };
 }
@@ -195,7 +202,7 @@ interface SealPlace {
 /** All sources for these slots, the cheapest first; or only the given key file. */
 export function sourcesFor(place: SealPlace, slots: readonly Slot[], given: KeySources): readonly KeySource[] {
   const { data } = place;
-  const { keyFile, env, commands, exposed = false } = given;
+  const { keyFile, env, commands, signal, exposed = false } = given;
   if (keyFile !== undefined) return keyFilePlaces('', keyFile, slots).map((place) => fileSource(place, exposed));
   const places = data === undefined ? [] : keyFilePlaces(data, undefined, slots);
   const files = places.map((place) =>
@@ -203,8 +210,8 @@ export function sourcesFor(place: SealPlace, slots: readonly Slot[], given: KeyS
       ? fileSource(place, exposed)
       : notedSource(data, place, exposed),
   );
-  const named = commands === undefined ? [] : slots.filter(({ kind }) => kind === 'exec');
-  const run = named.map((slot) => commandSource(place, slot, commands ?? unnamedDirectory));
+  const named = commands === undefined ? [] : slots.filter(({ kind }) => kind === 'exec').slice(0, mostOfKind);
+  const run = named.map((slot) => commandSource(place, slot, commands ?? unnamedDirectory, signal));
   return [environmentSource(env), credentialSource(env), ...files, ...run];
 }
 
@@ -251,6 +258,12 @@ export interface SecretCommand {
   readonly args: readonly string[];
 }
 
+interface CommandRun {
+  readonly as?: User | undefined;
+  readonly timeout?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
 interface User {
   readonly uid: number;
   readonly gid: number;
@@ -270,13 +283,14 @@ function commandOf({ params }: Slot): SecretCommand {
 
 /**
  * Throws `sealed` if the command cannot be run, fails, or takes over 30 seconds. `as`: the user to run it as, without
- * this process's terminal and environment, which are root's.
+ * this process's terminal and environment, which are root's. `signal` kills it.
  */
 export async function execSecret(
   { command, args }: SecretCommand,
-  { as, timeout = commandTimeout }: { readonly as?: User | undefined; readonly timeout?: number } = {},
+  { as, timeout = commandTimeout, signal }: CommandRun = {},
 ): Promise<Uint8Array> {
-  const output = await outputOf(command, args, as, timeout);
+  signal?.throwIfAborted();
+  const output = await outputOf(command, args, { as, timeout, signal });
   try {
     return parseSecret(output, `the output of ${command}`);
   } finally {
@@ -290,8 +304,7 @@ const harmless: readonly string[] = ['PATH', 'LANG', 'LC_ALL', 'TZ'];
 function outputOf(
   command: string,
   args: readonly string[],
-  as: User | undefined,
-  timeout: number,
+  { as, timeout, signal }: CommandRun & { readonly timeout: number },
 ): Promise<Uint8Array> {
   const env = as && Object.fromEntries(harmless.map((name) => [name, environment(name)]));
   const child = spawn(command, [...args], {
@@ -308,6 +321,8 @@ function outputOf(
     child.stdout.destroy();
   };
   const timer = setTimeout(() => stop('late'), timeout);
+  const abort = (): void => stop('stopped');
+  signal?.addEventListener('abort', abort, { once: true });
   return new Promise<Uint8Array>((resolve, reject) => {
     child.stdout.on('data', (piece: Buffer) => {
       pieces.push(piece);
@@ -320,12 +335,13 @@ function outputOf(
     });
   }).finally(() => {
     clearTimeout(timer);
+    signal?.removeEventListener('abort', abort);
     for (const piece of pieces) piece.fill(0);
   });
 }
 
-/** Why a command was killed: it took too long, or printed too much. */
-type CommandEnd = 'late' | 'long';
+/** Why a command was killed: it took too long, printed too much, or the whole search was ended. */
+type CommandEnd = 'late' | 'long' | 'stopped';
 
 /** Reports neither arguments nor output: both may hold secrets. */
 function failure(command: string, end: Error | CommandEnd | number | null, timeout: number): KmsError {
@@ -334,11 +350,13 @@ function failure(command: string, end: Error | CommandEnd | number | null, timeo
       ? `it printed more than ${most} bytes`
       : end === 'late'
         ? `it took more than ${timeout / 1000} s`
-        : end instanceof Error
-          ? systemCode(end) === 'ENOENT'
-            ? 'there is no such command'
-            : (systemRefusal(end)?.[0] ?? 'it could not be run')
-          : `it ended with ${end === null ? 'a signal' : `exit code ${end}`}`;
+        : end === 'stopped'
+          ? 'it was ended'
+          : end instanceof Error
+            ? systemCode(end) === 'ENOENT'
+              ? 'there is no such command'
+              : (systemRefusal(end)?.[0] ?? 'it could not be run')
+            : `it ended with ${end === null ? 'a signal' : `exit code ${end}`}`;
   return new KmsError('sealed', `the command ${command} gave no master key: ${what}`, {
     hint: 'run it by hand as the user of the appliance',
   });

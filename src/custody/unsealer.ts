@@ -60,7 +60,8 @@ export class Unsealer {
     }
     const from = await this.#read();
     if (step.share !== undefined) return this.#takeShare(from, step.share, local === true);
-    if (step.passphrase !== undefined) return openWithPassphrase(from, this.#slots, step.passphrase);
+    if (step.passphrase !== undefined)
+      return openWithPassphrase(from, this.#slots, step.passphrase, this.#options.sources.signal);
     if (step.key !== undefined) {
       return openWith(from, this.#slots, parseSecret(utf8(step.key), 'the key'), 'wrong key');
     }

@@ -3,6 +3,7 @@
 import { join } from 'node:path';
 import type { StandbyAnswer } from '../api/local/copies.ts';
 import { type Fence, fenceSaid } from '../backup/fence.ts';
+import { shippedDirectory } from '../backup/ship-journal.ts';
 import { findDirectories, rootOf } from '../backup/ship-source.ts';
 import { readMark } from '../backup/standby.ts';
 import { reasonOf } from '../errors.ts';
@@ -32,7 +33,11 @@ export async function examineStandby(data: string, status: StandbyStatus | undef
       advice,
     );
   }
-  await examineFence(from, mark?.id, find);
+  // A name in the directory proves nothing, so the life that is followed comes before the latest.
+  const { appliance, epoch } = status ?? {};
+  const followed =
+    appliance === undefined || epoch === undefined ? mark?.proven?.directory : shippedDirectory(appliance, epoch);
+  await examineFence({ from, followed, own: mark?.id }, find);
 }
 
 function examineRunning(from: string, { behind, shipped, proven, hasKey, problem }: StandbyStatus, find: Find): void {
@@ -68,13 +73,22 @@ function examineRunning(from: string, { behind, shipped, proven, hasKey, problem
   }
 }
 
+interface Followed {
+  readonly from: string;
+  /** Name of the life that it follows; undefined if none is known. */
+  readonly followed: string | undefined;
+  /** The standby's id. */
+  readonly own: string | undefined;
+}
+
 /** The fence's author is reported unverified: verifying takes the keys. */
-async function examineFence(from: string, own: string | undefined, find: Find): Promise<void> {
+async function examineFence({ from, followed, own }: Followed, find: Find): Promise<void> {
   let said: Partial<Fence> | undefined;
   let name = '';
   try {
     const lives = foreignFiles({ path: rootOf(from) });
-    name = (await findDirectories(from, lives))[0]?.name ?? '';
+    const found = await findDirectories(from, lives);
+    name = (found.find((life) => life.name === followed) ?? found[0])?.name ?? '';
     said = name === '' ? undefined : await fenceSaid(lives.beneath(name));
   } catch (error) {
     const advice = 'see that it is mounted, and that the appliance ships there';

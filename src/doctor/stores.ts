@@ -5,6 +5,7 @@ import { rmSync } from 'node:fs';
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readVerified } from '../backup/verified-backup.ts';
 import { KmsError } from '../errors.ts';
 import { epochTimeOf } from '../model/timestamp.ts';
 import { sealName, systemDir, tenantDir, witnessFile } from '../platform/data-dir.ts';
@@ -202,8 +203,7 @@ async function examineBackup(noted: string | undefined, now: number, find: Find)
     find('advice', 'no-backup', 'backups', 'the server itself has made and test-restored none yet', how);
     return;
   }
-  // Cast: written only by the keeper of backups.
-  const { file, madeAt } = JSON.parse(noted) as { readonly file?: string; readonly madeAt: string };
+  const { file, madeAt } = readVerified(noted);
   const age = now - epochTimeOf(madeAt);
   const subject = file ?? 'backups';
   if (age > oldBackup) {

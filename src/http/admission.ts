@@ -95,7 +95,7 @@ export function admit(endpoint: Endpoint, asking: Asking, tables: Tables, now: n
   return found && decide({ endpoint, handle, tables, raw }, found);
 }
 
-interface Asked extends Pick<Asking, 'handle' | 'raw'> {
+interface AdmissionRequest extends Pick<Asking, 'handle' | 'raw'> {
   readonly endpoint: Endpoint;
   readonly tables: Tables;
 }
@@ -114,7 +114,7 @@ interface About {
 
 const aboutNoRing: About = { ringname: '' };
 
-function decide(asked: Asked, { caller, usable }: Identified): Admission {
+function decide(asked: AdmissionRequest, { caller, usable }: Identified): Admission {
   const { endpoint, handle, tables } = asked;
   const { access } = endpoint;
   const { ringname, sealed, subject } = aboutOf(asked);
@@ -127,7 +127,7 @@ function decide(asked: Asked, { caller, usable }: Identified): Admission {
   return !refusal || isAboutSelf(asked, caller) ? { caller, ringname, sealed } : { caller, ringname, refusal };
 }
 
-function aboutOf({ endpoint, handle, tables, raw }: Asked): About {
+function aboutOf({ endpoint, handle, tables, raw }: AdmissionRequest): About {
   const { access } = endpoint;
   const source = access.kind === 'flag' ? (access.ring ?? access.about) : undefined;
   if (access.kind !== 'flag' || !source) return aboutNoRing;
@@ -161,13 +161,17 @@ export function admitByHeaders(endpoint: Endpoint, asking: Asking, tables: Table
 }
 
 /** Whether a user asks about themselves, at an endpoint that allows this without the flag. */
-function isAboutSelf({ endpoint: { access }, tables, raw }: Asked, caller: Caller): boolean {
+function isAboutSelf({ endpoint: { access }, tables, raw }: AdmissionRequest, caller: Caller): boolean {
   if (access.kind !== 'flag' || access.orSelf === undefined) return false;
   const text = raw.params[access.orSelf] ?? '';
   return refersToSelf(tables, caller, { text, is: raw.query.email === 'true' ? 'email' : 'username' });
 }
 
-function refusalOf({ endpoint, handle }: Asked, caller: Caller, subject?: RingSubject): KmsError | undefined {
+function refusalOf(
+  { endpoint, handle }: AdmissionRequest,
+  caller: Caller,
+  subject?: RingSubject,
+): KmsError | undefined {
   const { access } = endpoint;
   if (access.kind !== 'flag') return undefined;
   if (access.operator && caller.kind !== 'local') {

@@ -14,7 +14,7 @@ import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
-import type { Served } from './respond.ts';
+import type { RequestResult } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenant-directory.ts';
 
 /** Awaited between the parts of long work, to let other requests run; undefined if it need not yield. */
@@ -89,7 +89,7 @@ export interface OpenState {
 /** Counts answers. It may only add to numbers, since it runs for each of them. */
 export interface Meter {
   /** Called once for each route; the result is called for each of its requests, with the milliseconds it took. */
-  route(action: string): (served: Served, milliseconds: number) => void;
+  route(action: string): (served: RequestResult, milliseconds: number) => void;
 }
 
 export interface Readiness {

@@ -11,8 +11,8 @@ import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import { brokenOff } from './request-log.ts';
-import { answered, type Outcome, refused, type Served, streamed, unknownPath } from './respond.ts';
-import type { Around, PathParams, ServedPath, TenantRoutes } from './route.ts';
+import { answered, type Outcome, type RequestResult, refused, streamed, unknownPath } from './respond.ts';
+import type { PathParams, RequestScope, ServedPath, TenantRoutes } from './route.ts';
 import { chainRoutes } from './routes/activity.ts';
 import { oidcAdminRoutes } from './routes/oidc.ts';
 import { linkRoutes } from './routes/people.ts';
@@ -48,11 +48,11 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
     if (handle && access.of === 'appliance') return handle;
     if (!handle || state.sealed) throw sealedError;
     const handled = localTenant(state.tenants, headerOf(request, tenantHeader));
-    const around: Around = { appliance, open: state, handle: handled };
+    const around: RequestScope = { appliance, open: state, handle: handled };
     return (input) => handle({ ...input, ...around });
   }
 
-  async function serve(request: ApiRequest, state: State, params: PathParams): Promise<Served> {
+  async function serve(request: ApiRequest, state: State, params: PathParams): Promise<RequestResult> {
     if (!request.local) return { outcome: refused(unknownPath) };
     try {
       const handle = handlerOf(state, request);

@@ -2,7 +2,7 @@
 // key that was handed out, work for after the commit. All else that is known of a request is immutable.
 import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext, Tenant, World } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Admission } from './admission.ts';
 import type { Outcome } from './respond.ts';
@@ -22,7 +22,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
-  deed: Deed | undefined = undefined;
+  deed: ActivityDetails | undefined = undefined;
   /** The key that the answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
   /**
@@ -30,7 +30,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
    */
   statuses: readonly number[] | undefined = undefined;
   /** Notes for the records of these acts, if the operation gave any. */
-  deeds: readonly Deed[] = [];
+  deeds: readonly ActivityDetails[] = [];
   /** Whether the operation itself denied the request. */
   isDenied = false;
   /** Absent if the operation identified no user. */
@@ -71,7 +71,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     return this.#admission?.sealed;
   }
 
-  note(deed: Deed): void {
+  note(deed: ActivityDetails): void {
     this.deed = deed;
   }
 
@@ -79,7 +79,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.handedOut = key;
   }
 
-  did(statuses: readonly number[], deeds: readonly Deed[] = []): void {
+  did(statuses: readonly number[], deeds: readonly ActivityDetails[] = []): void {
     this.statuses = statuses;
     this.deeds = deeds;
   }

@@ -8,7 +8,7 @@ import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import { type ApiRequest, headerOf } from './request.ts';
-import { type Outcome, refused, type Served, unknownPath } from './respond.ts';
+import { type Outcome, type RequestResult, refused, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import { resolveTenant, type TenantHandle } from './tenant-directory.ts';
 
@@ -50,7 +50,7 @@ async function guarded(
   request: ApiRequest,
   serve: (handle: TenantHandle) => Promise<Outcome>,
   toPage?: (error: KmsError, outcome: Outcome) => Promise<Outcome>,
-): Promise<Served> {
+): Promise<RequestResult> {
   try {
     if (state.sealed) throw sealedError;
     return { outcome: await serve(resolveTenant(state, request)) };

@@ -3,7 +3,7 @@
 // names the route's pattern, never the path as sent, since paths may hold secrets; no body, no query, no credential.
 import type { AppliancePort, Logger, Meter, State } from './appliance-port.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
-import { type Outcome, refused, type Served } from './respond.ts';
+import { type Outcome, type RequestResult, refused } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
 /** The answer to send. */
@@ -26,7 +26,7 @@ export function logged<Found>(
   appliance: AppliancePort,
   ids: RequestIds,
   { path: route, counted }: Pick<ServedPath, 'path' | 'counted'>,
-  serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,
+  serve: (request: ApiRequest, state: State, found: Found) => Promise<RequestResult>,
 ): Handler<Found> {
   const { logger } = appliance;
   // Asked each time: a reload may change the level.
@@ -35,7 +35,7 @@ export function logged<Found>(
   return async (request, found) => {
     const started = performance.now();
     const { state } = appliance;
-    let served: Served;
+    let served: RequestResult;
     try {
       served = await serve(request, state, found);
     } catch (error) {

@@ -8,7 +8,7 @@ import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller } from '../core/credential.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
-import type { Deed } from '../model/deed.ts';
+import type { ActivityDetails } from '../model/activity-details.ts';
 import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
@@ -32,7 +32,7 @@ import type { FairQueue } from './fair-queue.ts';
 import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
-import { failed, type Outcome, refused, type Served } from './respond.ts';
+import { failed, type Outcome, type RequestResult, refused } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
@@ -100,16 +100,26 @@ export class EndpointWay {
   }
 
   /** Answers a request that a surface decoded. */
-  readonly answerCall = (request: ApiRequest, state: State, call: EndpointCall): Promise<Served> =>
+  readonly answerCall = (request: ApiRequest, state: State, call: EndpointCall): Promise<RequestResult> =>
     this.#answer(request, state, call.params, call);
 
-  #answer(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): Promise<Served> {
+  #answer(
+    request: ApiRequest,
+    open: State,
+    params: PathParams,
+    call: EndpointCall | undefined,
+  ): Promise<RequestResult> {
     const known = this.#know(request, open, params, call);
     return 'outcome' in known ? Promise.resolve(known) : this.#run(known);
   }
 
   /** The request before its body is read, or an early refusal. */
-  #know(request: ApiRequest, open: State, params: PathParams, call: EndpointCall | undefined): KnownRequest | Served {
+  #know(
+    request: ApiRequest,
+    open: State,
+    params: PathParams,
+    call: EndpointCall | undefined,
+  ): KnownRequest | RequestResult {
     const action = this.#traits.action;
     if (open.sealed) return { outcome: refused(sealedError), action };
     let handle: TenantHandle;
@@ -135,7 +145,7 @@ export class EndpointWay {
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
-  async #run(known: KnownRequest): Promise<Served> {
+  async #run(known: KnownRequest): Promise<RequestResult> {
     const { handle, credential, request } = known;
     const endpoint = this.#endpoint;
     const route = this.#route;
@@ -165,7 +175,7 @@ export class EndpointWay {
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
     const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress);
-    let served: Served;
+    let served: RequestResult;
     try {
       if ('prepare' in route) operation ??= await this.#prepare(input, route);
       const rest = this.#appliance.requestTurn();
@@ -242,7 +252,11 @@ export class EndpointWay {
   }
 
   /** The transaction in which the request is authorized, performed and recorded. */
-  #transact(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Promise<Served> {
+  #transact(
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+  ): Promise<RequestResult> {
     const { store } = input.handle;
     const route = this.#route;
     if (this.#traits.isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
@@ -252,7 +266,12 @@ export class EndpointWay {
     return store.transaction((tx) => this.#decide(tx, input, ctx, operation));
   }
 
-  #decide(tx: Transaction, input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Served {
+  #decide(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+  ): RequestResult {
     const admission = this.#authorize(tx, input);
     if (!admission) return this.#unknown(input);
     ctx.enter(tx, admission);
@@ -261,7 +280,12 @@ export class EndpointWay {
     return this.#recordActivity(ctx, admission, outcome);
   }
 
-  *#decideInSlices(tx: Transaction, input: EndpointInput, ctx: OperationContext, route: PlainSlices): Slices<Served> {
+  *#decideInSlices(
+    tx: Transaction,
+    input: EndpointInput,
+    ctx: OperationContext,
+    route: PlainSlices,
+  ): Slices<RequestResult> {
     const admission = this.#authorize(tx, input);
     if (!admission) return this.#unknown(input);
     ctx.enter(tx, admission);
@@ -275,7 +299,7 @@ export class EndpointWay {
     input: EndpointInput,
     ctx: OperationContext,
     operation: PlainOperation | undefined,
-  ): Served {
+  ): RequestResult {
     ctx.enter(tx);
     const outcome = this.#operate(input, ctx, operation);
     const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id };
@@ -303,7 +327,7 @@ export class EndpointWay {
     return admission;
   }
 
-  #unknown({ handle }: EndpointInput): Served {
+  #unknown({ handle }: EndpointInput): RequestResult {
     const { id: tenant } = handle.tenant;
     return { outcome: refused(unknownCredential), action: this.#traits.action, tenant, granted: false };
   }
@@ -334,7 +358,7 @@ export class EndpointWay {
     }
   }
 
-  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): Served {
+  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): RequestResult {
     const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
@@ -350,7 +374,7 @@ export class EndpointWay {
   }
 
   /** Returns the record's id. */
-  #record(ctx: OperationContext, recorded: Recorded, status: number, one?: Deed): string {
+  #record(ctx: OperationContext, recorded: Recorded, status: number, one?: ActivityDetails): string {
     const { deed = one, address, identified, world } = ctx;
     const how = identified?.how;
     const props = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
@@ -360,7 +384,7 @@ export class EndpointWay {
   }
 
   /** The answer with the headers that depend on the caller. `stream` is the one that the operation began, if any. */
-  #reply(served: Served, known: KnownRequest, stream?: Outcome['stream']): Served {
+  #reply(served: RequestResult, known: KnownRequest, stream?: Outcome['stream']): RequestResult {
     const { open, handle, request, cookie, codec } = known;
     if (cookie) served.outcome = cookie.told(served.outcome, this.#endpoint.id === 'logout');
     // Authenticated callers get `Kms-State`, so that they notice a rollback.

@@ -42,7 +42,7 @@ export interface Outcome {
 }
 
 /** An outcome with what the log and the metrics say of the request. */
-export interface Served {
+export interface RequestResult {
   outcome: Outcome;
   readonly action?: string;
   readonly keyid?: string;

@@ -7,7 +7,7 @@ import type { Reader, WrittenPage } from '../core/pages.ts';
 import type { Page, PageRequest, Slices } from '../store/sql.ts';
 import type { AppliancePort, LocalAnswer, LocalInput, OpenState, State } from './appliance-port.ts';
 import type { ApiRequest } from './request.ts';
-import type { Served } from './respond.ts';
+import type { RequestResult } from './respond.ts';
 import type { TenantHandle } from './tenant-directory.ts';
 
 /** Values of a path's parameters by name. */
@@ -24,18 +24,18 @@ export interface ServedPath {
   readonly local?: true;
   /** A GET that changes something: HEAD must not, so it is not served. */
   readonly noHead?: boolean;
-  readonly serve: (request: ApiRequest, state: State, params: PathParams) => Promise<Served>;
+  readonly serve: (request: ApiRequest, state: State, params: PathParams) => Promise<RequestResult>;
 }
 
 /** Surroundings of a request, independent of its endpoint. */
-export interface Around {
+export interface RequestScope {
   readonly appliance: AppliancePort;
   readonly open: OpenState;
   readonly handle: TenantHandle;
 }
 
 /** Input of a route, beside the transaction. */
-export interface Input<E> extends Around {
+export interface Input<E> extends RequestScope {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: BodyOf<E>;
@@ -97,7 +97,7 @@ export type RoutesOf<Id extends EndpointId> = {
  */
 export type TenantRoutes = {
   readonly [Id in LocalId as LocalOf<Id>['access']['of'] extends 'tenant' ? Id : never]: (
-    input: LocalInput<LocalOf<Id>> & Around,
+    input: LocalInput<LocalOf<Id>> & RequestScope,
   ) => Promise<LocalAnswer<LocalOf<Id>>>;
 };
 
@@ -112,12 +112,12 @@ export function beside<I, R>(read: (input: I) => Promise<R>): { prepare(input: I
 }
 
 /** A `beside` route for a list, which is read part by part, so that other requests need not wait. */
-export function listed<I extends Around, R>(
+export function listed<I extends RequestScope, R>(
   read: (reader: Reader, input: I) => Promise<R>,
 ): { prepare(input: I): Promise<() => R> } {
   return beside((input) => read(readerOf(input), input));
 }
 
-export function readerOf({ handle: { store }, appliance: { world } }: Around): Reader {
+export function readerOf({ handle: { store }, appliance: { world } }: RequestScope): Reader {
   return { store, world };
 }

@@ -6,7 +6,7 @@ import type { Codec } from './codec.ts';
 import type { FairQueue } from './fair-queue.ts';
 import type { ApiRequest, Credential } from './request.ts';
 import type { Answer, Handler } from './request-log.ts';
-import type { Served } from './respond.ts';
+import type { RequestResult } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 
 /** Surfaces by name, each made for an appliance. */
@@ -21,7 +21,7 @@ export interface Ways {
   /** To anything but an endpoint: logged, and counted if wanted. */
   logged<Found>(
     path: Pick<ServedPath, 'path' | 'counted'>,
-    serve: (request: ApiRequest, state: State, found: Found) => Promise<Served>,
+    serve: (request: ApiRequest, state: State, found: Found) => Promise<RequestResult>,
   ): Handler<Found>;
 }
 

@@ -10,6 +10,25 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value of a JSON text; undefined if it is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A whole number from 0 on that JavaScript holds exactly. */
+export function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
+/** Exactly so many hexadecimal digits, in lower case. */
+export function isHex(value: unknown, digits: number): value is string {
+  return typeof value === 'string' && value.length === digits && /^[0-9a-f]+$/.test(value);
+}
+
 /** `base` with the entries of `change` set; nested objects are merged the same way. */
 function mergeDeep(base: JsonObject, change: JsonObject): JsonObject {
   const merged = new Map(Object.entries(base));

@@ -2,8 +2,10 @@
 // which must be the owner alone. Opens no store.
 import { type Dirent, existsSync, type Stats } from 'node:fs';
 import { chmod, lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
+import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
+import { parseTimestamp } from '../model/timestamp.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { groupIds, userId } from './environment.ts';
@@ -124,7 +126,7 @@ async function needNoLinks(data: string, name: string): Promise<void> {
   if (link) throw isLinked(join(link.parentPath, link.name));
 }
 
-function isLinked(path: string): KmsError {
+export function isLinked(path: string): KmsError {
   return new KmsError('refused', `${path}: is a symbolic link, and a data directory has none`, {
     hint: 'nothing was changed; put what it leads to in its place, or move the whole data directory and name it with --data',
   });
@@ -326,6 +328,12 @@ export function modeText(mode: number): string {
   return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
 }
 
+/** Whether neither this process's user nor root owns the file or directory; false if it does not exist. */
+export async function isOfAnother(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => undefined);
+  return found !== undefined && found.uid !== 0 && found.uid !== userId();
+}
+
 /** Throws `refused` for a data directory that others can read or write. */
 export async function needPrivateDirectory(path: string): Promise<void> {
   const info = await look(path);
@@ -422,23 +430,51 @@ export interface Epoch {
 
 const first: Epoch = { number: 1 };
 
+/** Highest number of an epoch: directories that are shipped to have at most 15 digits of it in their names. */
+export const latestEpoch = 999_999_999_999_999;
+
 export function currentEpoch(settings: Pick<SettingTable, 'get'>): Epoch {
   const text = settings.get('epoch');
-  // Cast: written only by `nextEpoch`.
-  return text === undefined ? first : (JSON.parse(text) as Epoch);
+  return text === undefined ? first : readEpoch(text);
 }
 
 /** The epoch in a store that was read but is not open. */
 export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
   const text = settingIn(system, 'epoch');
-  // Cast: written only by `nextEpoch`.
-  return text === undefined ? first.number : (JSON.parse(text) as Epoch).number;
+  return (text === undefined ? first : readEpoch(text)).number;
 }
 
-export function settingIn(
-  system: Pick<ReadStore<SystemTables>, 'rows'>,
-  name: 'epoch' | 'ship-to',
-): string | undefined {
+/** Throws `corrupt` for anything but an epoch: its number becomes part of a directory's name. */
+function readEpoch(text: string): Epoch {
+  const value = jsonOf(text);
+  const { number, restoredAt, madeAt } = isJsonObject(value) ? value : {};
+  const isTime = (time: unknown): boolean =>
+    time === undefined || (typeof time === 'string' && parseTimestamp(time) !== undefined);
+  if (!isCount(number) || number < 1 || number > latestEpoch || !isTime(restoredAt) || !isTime(madeAt)) {
+    throw notSetting('epoch');
+  }
+  return {
+    number,
+    ...(restoredAt === undefined ? {} : { restoredAt: String(restoredAt) }),
+    ...(madeAt === undefined ? {} : { madeAt: String(madeAt) }),
+  };
+}
+
+/** The error for a setting of the appliance's own store that no appliance writes like that. */
+export function notSetting(name: string): KmsError {
+  return new KmsError('corrupt', `${systemDir}: the setting ${name} is none that kms writes`, {
+    hint: 'nothing was changed; find out who made this directory, or restore from a backup',
+  });
+}
+
+/** The directory that the appliance last shipped to, empty if none. Throws `corrupt` for anything but a whole path. */
+export function shipToIn(system: Pick<ReadStore<SystemTables>, 'rows'>): string {
+  const path = settingIn(system, 'ship-to') ?? '';
+  if (path === '' || (isAbsolute(path) && !path.includes('\0'))) return path;
+  throw notSetting('ship-to');
+}
+
+function settingIn(system: Pick<ReadStore<SystemTables>, 'rows'>, name: 'epoch' | 'ship-to'): string | undefined {
   const [row] = system.rows<{ value: string }>((schema) =>
     schema === 0 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
   );
@@ -449,6 +485,11 @@ export function settingIn(
 export function nextEpoch(settings: SettingTable, now: number, origin?: { readonly madeAt: string }): Epoch {
   const before = currentEpoch(settings);
   const number = Math.max(before.number + 1, Math.floor(now));
+  if (number > latestEpoch) {
+    throw new KmsError('refused', `the next epoch would be ${number}, expected at most ${latestEpoch}`, {
+      hint: 'nothing was changed; no clock leads there: set the clock right, or restore a backup from before it',
+    });
+  }
   const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
   settings.set('epoch', JSON.stringify(epoch));
   return epoch;

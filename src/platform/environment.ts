@@ -1,6 +1,6 @@
 // The appliance's surroundings on its machine: environment variables, user, clock and randomness. Options of commands
 // come through the CLI, never from here.
-import { drawnTogether, systemRandom } from '../crypto/random.ts';
+import { pooledRandom, systemRandom } from '../crypto/random.ts';
 import { formatUlid, ulidGenerator } from '../crypto/ulid.ts';
 
 export function environment(name: string): string | undefined {
@@ -45,7 +45,7 @@ export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): P
 
 /** The system's clocks and secure generator, and monotonic ids. */
 export function systemWorld() {
-  const random = drawnTogether(systemRandom, setImmediate);
+  const random = pooledRandom(systemRandom, setImmediate);
   const nextUlid = ulidGenerator({ now: Date.now, random });
   return {
     now: Date.now,

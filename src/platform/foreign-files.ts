@@ -11,7 +11,7 @@ import type { AppendFile, Files } from '../store/files.ts';
 import { NodeAppendFile } from './append-file.ts';
 import { enterMade, type ForeignPlace, ForeignRoot } from './foreign-root.ts';
 import { identityOf } from './lock.ts';
-import { readBounded, readFully, writeAll } from './node-files.ts';
+import { nameWithin, readBounded, readFully, writeAll } from './node-files.ts';
 import { isLink, type OpenDirectory } from './open-directory.ts';
 
 const { O_RDONLY, O_RDWR, O_DSYNC } = constants;
@@ -66,7 +66,7 @@ class FilesBeneath implements ForeignFiles {
   }
 
   beneath(dir: string): ForeignFiles {
-    return new FilesBeneath(this.#root, join(this.#prefix, dir));
+    return new FilesBeneath(this.#root, join(this.#prefix, nameWithin(dir)));
   }
 
   async place(): Promise<ForeignPlace> {
@@ -247,7 +247,7 @@ class FilesBeneath implements ForeignFiles {
   }
 
   #partsOf(dir: string): string[] {
-    return normalize(join(this.#prefix, dir))
+    return normalize(join(this.#prefix, nameWithin(dir)))
       .split('/')
       .filter((name) => name !== '' && name !== '.');
   }

@@ -8,6 +8,7 @@ import {
   existsSync,
   lstatSync,
   openSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -63,6 +64,7 @@ export function lockDirectory(
   // Created here for its mode. An existing one is not opened: closing it would end this process's own lock (POSIX).
   needNoLink(path);
   if (!existsSync(path)) makeLock(path);
+  needOwnLock(root, name);
   let database: DatabaseSync;
   try {
     database = open(path);
@@ -113,6 +115,21 @@ function makeLock(path: string): void {
 function needNoLink(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found && !found.isFile()) throw notFile(path, found);
+}
+
+/**
+ * Throws `corrupt` unless the lock is as SQLite leaves it here: empty, and alone. A planted journal would be played
+ * back into it, and name other files to be deleted; SQLite only discards one beside an empty file.
+ */
+function needOwnLock(root: string, name: string): void {
+  const path = join(root, name);
+  const beside = readdirSync(root).find((each) => each.startsWith(`${name}-`));
+  const size = lstatSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  if (beside === undefined && size === 0) return;
+  const [odd, what] = beside === undefined ? [path, `${size} bytes`] : [join(root, beside), 'a file beside the lock'];
+  throw new KmsError('corrupt', `${odd}: expected an empty lock and nothing beside it, found ${what}`, {
+    hint: 'kms writes no such file: find out who did; where no kms runs, remove it: nothing is kept in it',
+  });
 }
 
 /** Replaces the file of a killed process, and never writes through a link. */

@@ -10,11 +10,23 @@ import { NodeAppendFile } from './append-file.ts';
 const { O_RDONLY, O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_TRUNC, O_DSYNC, O_NONBLOCK, O_NOFOLLOW } = constants;
 
 /**
- * The files below `root`. `ofItsOwner`: files that root creates there belong to the directory's owner, who could not
- * open them otherwise, as after a command typed while the service was stopped.
+ * The name itself if it leads to an entry of the directory: none that is absolute, climbs by `..` or has an empty
+ * component. `.` is the directory itself. Throws `corrupt`: such a name came from a file that somebody else wrote.
+ */
+export function nameWithin(name: string): string {
+  const isWithin = name === '.' || name.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
+  if (isWithin && !name.includes('\0')) return name;
+  throw new KmsError('corrupt', `${JSON.stringify(name)}: expected the name of a file within the directory`, {
+    hint: 'nothing was changed; no kms writes such a name: find out who made what names it',
+  });
+}
+
+/**
+ * The files below `root`. No name leads out of it. `ofItsOwner`: files that root creates there belong to the
+ * directory's owner, who could not open them otherwise, as after a command typed while the service was stopped.
  */
 export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
-  const path = (name: string) => join(root, name);
+  const path = (name: string) => join(root, nameWithin(name));
 
   async function give(change: (uid: number, gid: number) => Promise<void>): Promise<void> {
     if (!ofItsOwner || process.geteuid?.() !== 0) return;
@@ -94,7 +106,9 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       }
       await syncDir(dirname(name));
     },
-    remove: (name) => unlink(path(name)),
+    async remove(name) {
+      await unlink(path(name));
+    },
     async makeDir(dir) {
       const whole = resolve(path(dir));
       const first = await makeDirs(whole);

@@ -100,7 +100,13 @@ function readFields(fields: Record<string, unknown>): SealHeader | undefined {
   const readFormer = new Map(former.map(readChainKey).filter((entry) => entry !== undefined));
   const readSlots = slots.map(readSlot).filter((slot) => slot !== undefined);
   const readKeys = new Map(keys.map(readStoreKeys).filter((entry) => entry !== undefined));
-  if (readSlots.length !== slots.length || readSlots.length === 0 || readKeys.size !== keys.length) return;
+  if (
+    readSlots.length !== slots.length ||
+    readSlots.length === 0 ||
+    new Set(readSlots.map(({ id }) => id)).size !== slots.length ||
+    readKeys.size !== keys.length
+  )
+    return;
   if (readFormer.size !== former.length) return;
   return { applianceId: appliance, master, former: readFormer, slots: readSlots, keys: readKeys };
 }

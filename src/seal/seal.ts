@@ -7,6 +7,7 @@ import { formatHeader, headerText, parseHeader, type SealHeader } from './header
 import { chainKeyOf, commitmentTo, fingerprintOf, sealMac, wrapKeyOf } from './master-key.ts';
 import {
   type Custodian,
+  mostOfKind,
   proofKeyOf,
   proofOf,
   type Random,
@@ -47,8 +48,8 @@ export interface Seal {
   /** This seal with only the reading keys of that epoch, which must not be the newest. */
   withRetiredEpoch(dir: string, epoch: number): Seal;
   /**
-   * This seal with another custodian. Throws `conflict` if it already has that custodian, or if the slot is of an
-   * earlier master key.
+   * This seal with another custodian. Throws `conflict` if it already has that custodian or as many of its kind as are
+   * tried, or if the slot is of an earlier master key.
    */
   withSlot(slot: Slot): Seal;
   /** This seal without that custodian. Throws `not-found`, and `conflict` for the last one. */
@@ -226,6 +227,16 @@ function sealOf(state: State, random: Random): Seal {
     withSlot(slot) {
       if (slots.some(({ id }) => id === slot.id)) {
         throw new KmsError('conflict', `the custodian ${slot.id} holds the master key already`);
+      }
+      const isCostly = slot.kind === 'passphrase' || slot.kind === 'exec';
+      if (isCostly && slots.filter(({ kind }) => kind === slot.kind).length >= mostOfKind) {
+        throw new KmsError(
+          'conflict',
+          `there are ${mostOfKind} custodians of the kind ${slot.kind}, and no more are tried`,
+          {
+            hint: 'remove one first with `kms master remove-custodian`',
+          },
+        );
       }
       if (slot.master !== master) {
         throw new KmsError('conflict', 'the master key was rotated meanwhile; no custodian was added', {

@@ -35,6 +35,9 @@ export interface Slot extends Holder {
   readonly proof: Uint8Array;
 }
 
+/** Maximum of custodians of a kind whose trial takes time: the writer of a seal decides how many there are. */
+export const mostOfKind = 8;
+
 const info = utf8('kms/slot/v1');
 /** Length of the result of `wrapForSlot`: HPKE's encapsulated key, the master key and a tag. */
 export const wrappedLength = xWingEncLength + 32 + 16;

@@ -6,6 +6,8 @@
 import type { OpenStatus } from '../api/local/status.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';
+import { isJsonObject, jsonOf } from '../model/json.ts';
+import { notSetting } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
@@ -28,6 +30,14 @@ interface Age {
   readonly time: number;
   /** Running time of programs while the machine's clock was ahead of that. */
   readonly ahead: number;
+}
+
+/** Throws `corrupt` for anything that `now` does not write. */
+function readAge(text: string): Age {
+  const value = jsonOf(text);
+  const { version, time, ahead } = isJsonObject(value) ? value : {};
+  if (version !== 1 || !Number.isFinite(time) || !Number.isFinite(ahead)) throw notSetting(setting);
+  return { version, time: Number(time), ahead: Number(ahead) };
 }
 
 const minute = 60_000;
@@ -134,8 +144,7 @@ export class Aging {
 
   async #load(): Promise<Age> {
     const known = await this.#deps.system.transaction(({ settings }) => settings.get(setting));
-    // Cast: only `now` writes it.
-    if (known !== undefined) this.#saved = JSON.parse(known) as Age;
+    if (known !== undefined) this.#saved = readAge(known);
     if (this.#saved) return this.#saved;
     return { version: 1, time: await this.#lastSeen(), ahead: 0 };
   }

@@ -4,7 +4,7 @@
 //
 //   setting "activity-to <name of the target>" = {"version":1,"places":{"<id of a tenant>":<sequence number>}}
 import { KmsError } from '../errors.ts';
-import { isJsonObject } from '../model/json.ts';
+import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
 import type { TargetPlacesName } from '../store/tables/databases.ts';
 import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
@@ -109,14 +109,12 @@ function write(places: ReadonlyMap<string, number>): string {
 }
 
 function parse(text: string): Map<string, number> {
-  const value: unknown = JSON.parse(text);
+  const value = jsonOf(text);
   const found = isJsonObject(value) && value.version === version ? value.places : undefined;
   if (!isJsonObject(found)) {
     throw new KmsError('refused', 'a newer program noted how far activity was streamed', {
       hint: 'use that program',
     });
   }
-  return new Map(
-    Object.entries(found).flatMap(([id, seq]): [string, number][] => (typeof seq === 'number' ? [[id, seq]] : [])),
-  );
+  return new Map(Object.entries(found).flatMap(([id, seq]): [string, number][] => (isCount(seq) ? [[id, seq]] : [])));
 }

@@ -6,7 +6,7 @@ import { byOperator } from '../core/authorization.ts';
 import type { Limits, Tenant, World } from '../core/context.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { TenantDirectory, TenantHandle } from '../http/tenant-directory.ts';
-import type { Deed, Thing } from '../model/deed.ts';
+import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
 import { isKnownFlag } from '../model/flags.ts';
 import { canonicalHost } from '../model/hosts.ts';
 import { checkTenantName } from '../model/names.ts';
@@ -223,7 +223,7 @@ export function limitsAfter(limits: Limits, changes: LimitChanges): Limits {
   return after;
 }
 
-export function tenantThing({ id, name }: Pick<TenantRecord, 'id' | 'name'>): Thing {
+export function tenantThing({ id, name }: Pick<TenantRecord, 'id' | 'name'>): ResourceRef {
   return { type: 'tenant', id, name };
 }
 
@@ -236,7 +236,7 @@ export interface ApplianceActivity {
    */
   readonly keyid: string;
   readonly props: Readonly<Record<string, unknown>>;
-  readonly deed?: Deed;
+  readonly deed?: ActivityDetails;
   /** The address of a remote unsealing. */
   readonly address?: string | undefined;
 }

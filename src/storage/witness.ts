@@ -9,12 +9,14 @@ import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError, reasonOf } from '../errors.ts';
+import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
 import { formatMark, isFork, type Mark } from '../model/store-mark.ts';
 import { systemDir, witnessFile } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
+import { isRuns } from '../store/snapshot-manifest.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
 import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';
@@ -55,9 +57,16 @@ function openWitness(keys: TenantKeys, bytes: Uint8Array): Noted {
   const plain = sealed.length < 16 ? undefined : openXChaCha(key, nonce, sealed, concatBytes(label, head));
   const text = plain && fromUtf8(plain);
   if (text === undefined) throw damaged('it does not verify');
-  // Cast: it was sealed by `sealWitness`.
-  const { stores } = JSON.parse(text) as { readonly stores: Readonly<Record<string, NotedMark>> };
-  return new Map(Object.entries(stores));
+  const value = jsonOf(text);
+  const stores = isJsonObject(value) ? value.stores : undefined;
+  if (!isJsonObject(stores)) throw damaged('it holds no notes');
+  return new Map(Object.entries(stores).map(([name, mark]) => [name, notedMark(mark, name)]));
+}
+
+function notedMark(value: unknown, name: string): NotedMark {
+  const { sequence, runs, at } = isJsonObject(value) ? value : {};
+  if (!isCount(sequence) || !isRuns(runs) || !Number.isSafeInteger(at)) throw damaged(`it holds no note of ${name}`);
+  return { sequence, runs, at: Number(at) };
 }
 
 /** Undefined if there is no file: nothing was noted yet, or the file was removed. */

@@ -22,7 +22,7 @@ interface Payload {
 }
 
 /** The store that serves from the state during the replay, and caches parts of it. */
-export interface ReplayWitness {
+export interface ReplayObserver {
   /** A statement from another node was run. */
   ran(statement: Statement): void;
   /** Another node counted: keeps the tally and runs it later. */
@@ -40,12 +40,12 @@ export interface ReplayedActivity {
 export class GroupReplayer {
   readonly #state: State;
   readonly #activity: ReplayedActivity;
-  readonly #witness: ReplayWitness | undefined;
+  readonly #witness: ReplayObserver | undefined;
   #texts: string[] = [];
   /** The counts since the last statement of another kind, summed and then run once. */
   readonly #counts = new Map<Statement, Map<string, Tally>>();
 
-  constructor(state: State, activity: ReplayedActivity, witness?: ReplayWitness) {
+  constructor(state: State, activity: ReplayedActivity, witness?: ReplayObserver) {
     this.#state = state;
     this.#activity = activity;
     this.#witness = witness;

@@ -9,9 +9,8 @@
 import { openXChaCha, sealXChaCha } from '../crypto/aead.ts';
 import { concatBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import type { KmsError } from '../errors.ts';
-import type { Run } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
-import type { ChainHead, DroppedActivity, SegmentSummary } from './port.ts';
+import { readManifest, type SnapshotManifest } from './snapshot-manifest.ts';
 import {
   corrupt,
   decodeFileHeader,
@@ -28,24 +27,6 @@ import {
 const chunkLength = 256 * 1024;
 const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
-
-interface SnapshotManifest {
-  readonly version: 1;
-  /** Number of migrations done. */
-  readonly schema: number;
-  /** Epoch milliseconds. */
-  readonly savedAt: number;
-  /** The newest runs up to the snapshot's end. */
-  readonly runs: readonly Run[];
-  readonly activity: {
-    readonly segments: readonly SegmentSummary[];
-    readonly head: ChainHead;
-    /** Activity before the segments that retention dropped, if any. */
-    readonly dropped?: DroppedActivity | undefined;
-  };
-  readonly tailBytes: number;
-  readonly imageBytes: number;
-}
 
 /** The dependencies for writing a snapshot. */
 export interface SnapshotContext {
@@ -203,10 +184,9 @@ function parseManifest(name: string, text: Uint8Array, length: number): Snapshot
   const end = manifestEnd(text);
   const json = fromUtf8(text.subarray(4, end));
   if (!json) throw corrupt(name, headerLength, 'no manifest');
-  // Cast: the text was sealed by `writeSnapshot`.
-  const manifest = JSON.parse(json) as SnapshotManifest;
-  const { version, tailBytes, imageBytes } = manifest;
-  if (version !== 1 || end + tailBytes + imageBytes !== length) throw misfit(name);
+  const manifest = readManifest(json);
+  if (!manifest) throw corrupt(name, headerLength, 'the manifest is none that kms writes');
+  if (end + manifest.tailBytes + manifest.imageBytes !== length) throw misfit(name);
   return manifest;
 }
 

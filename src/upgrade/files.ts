@@ -367,8 +367,15 @@ async function syncDir(path: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** The process that holds the data directory, by its own note; undefined if there is none. */
+/**
+ * The process that holds the data directory, by its own note; undefined if there is none, and for a process of another
+ * user than the directory's owner, who may have noted a process of anybody, which an upgrade would end.
+ */
 export async function holderOf(data: string): Promise<number | undefined> {
   const text = await readFile(inDir(data, pidFile), 'utf8').catch(() => '');
-  return /^[0-9]+\s*$/.test(text) ? Number(text) : undefined;
+  if (!/^[0-9]+\s*$/.test(text)) return undefined;
+  const pid = Number(text);
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  const [, uid] = /^Uid:\t([0-9]+)\t/m.exec(status) ?? [];
+  return uid === String((await stat(data)).uid) ? pid : undefined;
 }

@@ -170,7 +170,7 @@ test('upgrade node by node: the schema is brought up when the last older node en
 
 test('a node that is to stop while it waits does not go on', async () => {
   const { join } = network();
-  const old = await join('old', { schemas: { system: 1, tenant: 1 } });
+  const old = await join('old', { schemas: { system: 1, tenant: 0 } });
   const newer = await join('newer');
   const stopping = new AbortController();
   const ready = newer.allKnowSchemas({ retry: 5, stopping: stopping.signal });
@@ -186,7 +186,7 @@ test('a command that is no node leaves the schema as it is while nodes run that 
   const { database, join } = network();
   const engine = new SimEngine(database);
   await needSchemasKnown(engine);
-  const old = await join('old', { build: '1.0.0', schemas: { system: 1, tenant: 1 } });
+  const old = await join('old', { build: '1.0.0', schemas: { system: 1, tenant: 0 } });
   await assert.rejects(needSchemasKnown(engine), {
     code: 'refused',
     message: /while older nodes run: https:\/\/old\.example\.org \(1\.0\.0\)$/,

@@ -20,7 +20,7 @@ import { Client } from 'pg';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
 import { sentSlot } from '../../src/appliance/master-handlers.ts';
-import { unixFetch } from '../../src/cli/fetch.ts';
+import { socketFetch } from '../../src/cli/local-socket.ts';
 import { newCustodian } from '../../src/custody/new-custodian.ts';
 import { postgresConfig, type StoreSource } from '../../src/platform/store-url.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
@@ -124,7 +124,7 @@ async function nodes(): Promise<Nodes> {
 
 /** The status as `kms status` reads it, also from a sealed node. */
 async function statusAt(data: string): Promise<AnyJson> {
-  const fetch = unixFetch(join(data, 'kms.sock'));
+  const fetch = socketFetch(data);
   return (await answerOf(await fetch(new Request('http://kms.local/local/status')))).body;
 }
 

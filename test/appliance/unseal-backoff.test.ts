@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { unixFetch } from '../../src/cli/fetch.ts';
+import { socketFetch } from '../../src/cli/local-socket.ts';
 import { UnsealBackoff } from '../../src/custody/unsealer.ts';
 import { KmsError } from '../../src/errors.ts';
 import { serve } from '../../src/server/serve.ts';
@@ -89,7 +89,7 @@ test('whoever is at the machine overtakes passphrases from the network', async (
   while ((await send({ passphrase: 'another' }, '192.0.2.0')).status !== 429);
   const headers = { 'content-type': 'application/json' };
   const init = { method: 'POST', headers, body: JSON.stringify({ passphrase }) };
-  const opened = await unixFetch(join(data, 'kms.sock'))(new Request('http://kms.local/system/unseal', init));
+  const opened = await socketFetch(data)(new Request('http://kms.local/system/unseal', init));
   assert.deepEqual([opened.status, await opened.json()], [200, { sealed: false, kinds: ['passphrase'] }]);
   assert.ok(answered < guesses.length, 'it did not wait for all of them');
   const statuses = (await Promise.all(guesses)).map(({ status }) => status);

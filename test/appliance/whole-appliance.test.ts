@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
-import { unixFetch } from '../../src/cli/fetch.ts';
+import { socketFetch } from '../../src/cli/local-socket.ts';
 import { sealMark } from '../../src/platform/data-dir.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
 
@@ -26,7 +26,7 @@ interface Answer {
 
 async function start(): Promise<void> {
   serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
-  socket = unixFetch(join(data, 'kms.sock'));
+  socket = socketFetch(data);
 }
 
 async function answerOf(pending: Promise<Response>): Promise<Answer> {

@@ -45,6 +45,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@noble/curves': ['crypto'],
   '@noble/hashes': ['crypto'],
   '@noble/post-quantum': ['crypto'],
+  '@scure/base': ['crypto'],
   'sql.js': ['store'],
   // Loaded if a shared database is configured.
   pg: ['store'],

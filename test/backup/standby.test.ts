@@ -20,7 +20,7 @@ import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { Standby } from '../../src/backup/standby.ts';
-import { unixFetch } from '../../src/cli/fetch.ts';
+import { socketFetch } from '../../src/cli/local-socket.ts';
 import type { KmsError } from '../../src/errors.ts';
 import type { ApplianceEvent } from '../../src/platform/events.ts';
 import { type ServeOptions, type Serving, serve, standBy } from '../../src/server/serve.ts';
@@ -104,7 +104,7 @@ type Answer = { status: number; body: Record<string, never> };
 
 async function locally(data: string, method: string, path: string, body?: object): Promise<Answer> {
   const init = body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {};
-  const answer = await unixFetch(join(data, 'kms.sock'))(new Request(`http://kms.local${path}`, { method, ...init }));
+  const answer = await socketFetch(data)(new Request(`http://kms.local${path}`, { method, ...init }));
   return { status: answer.status, body: (await answer.json()) as Answer['body'] };
 }
 

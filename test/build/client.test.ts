@@ -62,10 +62,10 @@ test('the file holds what npm would pack, and is itself always the same', () => 
 });
 
 test('it is one module under the limit, without an import and without the schemas', async () => {
-  assert.equal(sizeLimit, 83_000);
+  assert.equal(sizeLimit, 88_000);
   const { size } = statSync(join(package_, 'index.js'));
   assert.ok(size < sizeLimit, `${size} bytes`);
-  assert.ok(statSync(archive).size < 63_000, `${statSync(archive).size} bytes`);
+  assert.ok(statSync(archive).size < 65_000, `${statSync(archive).size} bytes`);
   assert.doesNotMatch(bundle, /\bimport\b|\brequire\(|\bzod\b|_zod|node:/i);
   const kms = await import(pathToFileURL(join(package_, 'index.js')).href);
   assert.deepEqual(Object.keys(kms).sort(), [
@@ -109,8 +109,8 @@ test('it has a name of its own, the version of the project, and depends on nothi
 
 test('the licences of what is in it are there', () => {
   const texts = readFileSync(join(package_, 'THIRD-PARTY-LICENSES'), 'utf8');
-  for (const name of ['ciphers', 'curves', 'hashes'])
-    assert.match(texts, new RegExp(`^@noble/${name} .*\\(MIT\\)$`, 'm'));
+  for (const name of ['noble/ciphers', 'noble/curves', 'noble/hashes', 'scure/base'])
+    assert.match(texts, new RegExp(`^@${name} .*\\(MIT\\)$`, 'm'));
   assert.match(readFileSync(join(package_, 'LICENSE'), 'utf8'), /Apache License/);
 });
 

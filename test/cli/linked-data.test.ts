@@ -1,10 +1,12 @@
 // A data directory made by another user, with links in it: each of its files and folders × commands that open it. The
-// command refuses, and the link's target stays as it was.
+// command refuses, and the link's target stays as it was. Likewise where the socket in it is another appliance's.
 import assert from 'node:assert/strict';
-import { cp, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { chown, cp, link, lstat, mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import test from 'node:test';
 import { type Desk, desk } from './kms.ts';
+import { serving } from './serving.ts';
 
 const lines = [
   'status',
@@ -97,4 +99,78 @@ test('the data directory itself may be reached by a link', async () => {
   await symlink(d.path('elsewhere'), d.path('kms-data'));
   const { code, stderr } = await d.kms(`keyring list --data kms-data --key-file elsewhere.master.key`);
   assert.equal(code, 0, stderr);
+  for (const line of [...lines, ...asking]) {
+    if (line.includes('--data')) continue;
+    const unnamed = await d.kms(line, { signal: AbortSignal.timeout(20_000) });
+    assert.notEqual(unnamed.code, 0, line);
+    assert.match(unnamed.stderr, /kms-data is a symbolic link, and it was not named/, line);
+  }
+});
+
+/** Commands that a running server would do. */
+const asking = [
+  ...['account create planted', 'account list', 'keyring create planted', 'tenant create planted --host p.example'],
+  ...['seal', 'unseal', 'backup create out.kms-backup', 'drill', 'master list', 'activity search', 'metrics'],
+  ...['tenant list', 'user list', 'asset search', 'status', 'standby promote --data kms-data', 'recovery-kit'],
+];
+
+/** Runs every command on `kms-data`; none may reach the live appliance. */
+async function refusedByAll(d: Desk, expected: RegExp): Promise<void> {
+  const recorded = async (): Promise<number> => {
+    const { data } = await d.json<{ data: unknown[] }>('activity search --limit 1000 --json --data live');
+    return data.length;
+  };
+  const before = await recorded();
+  for (const line of [...asking, ...asking.map((each) => `${each.replace(' --data kms-data', '')} --data kms-data`)]) {
+    const { code, stderr, stdout } = await d.kms(line, { signal: AbortSignal.timeout(20_000) });
+    assert.deepEqual([code === 0, stdout], [false, ''], `${line}: ${stderr}`);
+    assert.match(stderr, expected, line);
+  }
+  // The first look itself.
+  assert.equal(await recorded(), before + 1);
+  const { sealed } = await d.json<{ sealed: boolean }>('status --json --data live');
+  assert.equal(sealed, false);
+}
+
+test('the socket of a live appliance, linked into a directory, is asked by no command', async () => {
+  await using d = await desk();
+  await d.json('init --json --data live');
+  const server = await serving(d, ['--data', 'live']);
+  await made(d);
+  try {
+    await symlink(d.path('live', 'kms.sock'), d.path('kms-data', 'kms.sock'));
+    await refusedByAll(d, /kms-data\/kms\.sock: is a symbolic link/);
+    await rm(d.path('kms-data', 'kms.sock'));
+    await link(d.path('live', 'kms.sock'), d.path('kms-data', 'kms.sock'));
+    const { code, stderr } = await d.kms('account create planted');
+    assert.equal(code, 1);
+    assert.match(stderr, /kms-data\/kms\.sock: this socket has another name elsewhere/);
+    await rm(d.path('kms-data'), { recursive: true });
+    await mkdir(d.path('kms-data'));
+    await symlink(d.path('live', 'kms.sock'), d.path('kms-data', 'kms.sock'));
+    await refusedByAll(d, /kms-data\/kms\.sock: is a symbolic link/);
+  } finally {
+    await server.stop();
+  }
+});
+
+test('a socket of neither the owner nor the caller is asked by no command', {
+  skip: process.geteuid?.() !== 0,
+}, async () => {
+  await using d = await desk();
+  await made(d);
+  await d.json('init --json --data live');
+  const asked: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    asked.push(url);
+    response.end('{}');
+  });
+  await new Promise<void>((resolve) => server.listen(d.path('kms-data', 'kms.sock'), resolve));
+  await chown(d.path('kms-data', 'kms.sock'), 65_531, 65_531);
+  try {
+    await refusedByAll(d, /kms\.sock: this socket belongs to another user than the data directory/);
+    assert.deepEqual(asked, []);
+  } finally {
+    server.close();
+  }
 });

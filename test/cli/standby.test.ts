@@ -1,7 +1,7 @@
 // `kms standby` as typed: option combinations that are refused, its output, and that no recovery kit is left beside the
 // data.
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { until } from '../support/until.ts';
 import { desk } from './kms.ts';
@@ -40,7 +40,11 @@ test('what makes no sense is said, and nothing is made', async () => {
     ],
     ['standby promote --from nowhere --data x --key-file kms-data.master.key', 'what is shipped to: there is no such'],
     ['standby promote --from kms-data --data y', 'is a data directory, not shipped to; give the directory of'],
-    ['standby promote --from shipped', 'holds an appliance, not a standby; if it was one, it took over; serve it with'],
+    ['standby promote --from shipped', 'kms-data decides which appliance is fenced off, and it was not named'],
+    [
+      'standby promote --from shipped --data kms-data',
+      'holds an appliance, not a standby; if it was one, it took over; serve it with',
+    ],
   ] as const) {
     const { code, stderr } = await d.kms(line);
     assert.equal(code, 1, line);
@@ -126,4 +130,43 @@ test('promoted without running, with a recovery kit', async () => {
   const served = await d.kms('serve --listen 127.0.0.1:0 --log-level silent');
   assert.equal(served.code, 1);
   assert.match(served.stderr, /no longer serves/);
+});
+
+test('a directory of another, with a mark in it, stops no appliance and gets no key', async () => {
+  await using d = await desk();
+  await d.kms('init --data live');
+  const server = await serving(d, ['--data', 'live', '--ship-to', 'shipped']);
+  try {
+    const shipped = () => existsSync(d.path('shipped')) && readdirSync(d.path('shipped')).length > 0;
+    await until('it ships', async () => shipped());
+    const isFenced = (): boolean =>
+      readdirSync(d.path('shipped'), { recursive: true }).some((name) => /kms\.fence$/.test(String(name)));
+    const mark = { format: 1, id: '0011'.repeat(8), from: d.path('shipped') };
+    const plant = (...place: string[]): void => {
+      mkdirSync(d.path(...place), { mode: 0o700, recursive: true });
+      writeFileSync(d.path(...place, 'kms.standby'), `${JSON.stringify(mark)}\n`, { mode: 0o600 });
+    };
+    plant('kms-data');
+    const how = '--wait 1s --key-file live.master.key';
+    for (const line of ['standby promote', 'standby promote --unfenced', 'standby promote --from shipped']) {
+      const { code, stderr } = await d.kms(`${line} ${how}`);
+      assert.equal(code, 1, line);
+      assert.match(stderr, /kms-data decides which appliance is fenced off, and it was not named/, line);
+    }
+    assert.ok(!isFenced());
+    if (process.geteuid?.() !== 0) return;
+    plant('theirs', 'kms-data');
+    for (const name of ['', 'kms-data', 'kms-data/kms.standby']) chownSync(d.path('theirs', name), 65_532, 65_532);
+    const refused = await d.kms(`standby promote --data theirs/kms-data ${how}`);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /theirs\/kms-data: belongs to another user, and it alone says what is followed/);
+    assert.ok(!isFenced());
+    const taken = await d.kms(`standby promote --data theirs/kms-data --from shipped ${how}`);
+    assert.equal(taken.code, 0, taken.stderr);
+    assert.ok(isFenced());
+    assert.deepEqual(readdirSync(d.path('theirs')), ['kms-data']);
+    assert.match(taken.stderr, /next: kms serve --data \S+theirs\/kms-data --key-file \S+live\.master\.key$/m);
+  } finally {
+    await server.stop();
+  }
 });

@@ -29,6 +29,12 @@ const invalid = [
   'a12UEL5L',
   '',
   '1',
+  // Padding of a whole group, and of bits that are set.
+  'a1q3g6mn3',
+  'a1ppjxu3w5',
+  'a1qqqd87cpp',
+  // A Kelvin sign, which is a K in lower case.
+  'A1\u212aJQ',
 ];
 
 test('the texts of BIP 173 are read, and made again from what they say', () => {

@@ -1,24 +1,23 @@
 // Encodings: RFC 4648 §10 vectors, agreement with Buffer, and exactly one text for each byte string.
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
-  base64ByText,
-  base64UrlByText,
-  bytesByHex,
-  bytesByText,
   fromBase64,
   fromBase64Url,
   fromHex,
   fromUtf8,
-  hexByText,
   readBase64Url,
-  readByText,
   toBase64,
   toBase64Url,
   toHex,
   utf8,
 } from '../../src/crypto/bytes.ts';
+
+/** This file runs once more on an older engine, in a process of its own. */
+const isOlder = !('fromBase64' in Uint8Array);
 
 test('RFC 4648 vectors', () => {
   const vectors = {
@@ -106,28 +105,10 @@ test('UTF-8 is decoded strictly', () => {
   }
 });
 
-test('platforms without the built-in base64 and hex make and take the same texts', () => {
-  const alphabet = fc.constantFrom(...'AQgwZ09+/-_= \n\0é');
-  const texts = fc.oneof(fc.base64String({ maxLength: 60 }), fc.string({ unit: alphabet, maxLength: 9 }));
-  fc.assert(
-    fc.property(fc.uint8Array(), (bytes) => {
-      assert.equal(base64ByText(bytes), toBase64(bytes));
-      assert.equal(base64UrlByText(bytes), toBase64Url(bytes));
-      assert.equal(hexByText(bytes), toHex(bytes));
-      assert.deepEqual(bytesByHex(toHex(bytes)), bytes);
-      assert.deepEqual(readUrl(toBase64Url(bytes)), bytes);
-    }),
-  );
-  const same = (text: string): void => {
-    assert.deepEqual(bytesByText(text), fromBase64(text), text);
-    assert.deepEqual(readUrl(text), fromBase64Url(text), text);
-  };
-  fc.assert(fc.property(texts, same), { numRuns: 2000 });
-  for (const text of ['Zg==', 'Zh==', 'Zg=', 'Zg', 'Zh', 'Z', '', 'Zm9v', 'Zm 9v', '====', '-_-_', '-_8', '-_9'])
-    same(text);
+test('platforms without the built-in base64 and hex make and take the same texts', { skip: isOlder }, () => {
+  const engine = join(import.meta.dirname, '../docs/older-engine.mjs');
+  const program = ['--import', engine, import.meta.filename];
+  const { status, stdout } = spawnSync(process.execPath, program, { env: {}, encoding: 'utf8' });
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /pass 6\b/);
 });
-
-function readUrl(text: string): Uint8Array | undefined {
-  const bytes = new Uint8Array((text.length * 3) >>> 2);
-  return readByText(text, bytes) ? bytes : undefined;
-}

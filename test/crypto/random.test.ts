@@ -2,7 +2,7 @@
 // event loop.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { drawnTogether } from '../../src/crypto/random.ts';
+import { pooledRandom } from '../../src/crypto/random.ts';
 
 /** A generator that counts, so that every byte shows where it came from. */
 function counting() {
@@ -14,7 +14,7 @@ function counting() {
     return bytes;
   };
   const ends: (() => void)[] = [];
-  const take = drawnTogether(random, (run) => ends.push(run));
+  const take = pooledRandom(random, (run) => ends.push(run));
   return { draws, take, endTurn: () => ends.splice(0).forEach((run) => void run()) };
 }
 

@@ -2,7 +2,7 @@
 // caller's address. Also what no record contains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { deedProps, mostNamed } from '../../src/model/deed.ts';
+import { detailsProps, mostNamed } from '../../src/model/activity-details.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { goodPassword, inviteToken, makeUser, resetToken, setUpToken } from './samples.ts';
@@ -352,9 +352,11 @@ test('a request from the machine itself has no address, nor has what others repo
 
 test('the names of things are bounded', () => {
   const name = 'n'.repeat(10_000);
-  const { object } = deedProps({ object: { type: 'account', id: 'acct_1', name } }) as AnyJson;
+  const { object } = detailsProps({ object: { type: 'account', id: 'acct_1', name } }) as AnyJson;
   assert.equal(object.name.length, 256);
-  assert.deepEqual(deedProps({}), {});
-  const split = deedProps({ object: { type: 'account', id: 'a', name: `${'n'.repeat(254)}😀 and more` } }) as AnyJson;
+  assert.deepEqual(detailsProps({}), {});
+  const split = detailsProps({
+    object: { type: 'account', id: 'a', name: `${'n'.repeat(254)}😀 and more` },
+  }) as AnyJson;
   assert.ok(split.object.name.isWellFormed());
 });

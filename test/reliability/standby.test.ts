@@ -93,6 +93,7 @@ function followerOf(
       openSeal: (bytes) => open(bytes, generator),
       wasm: sqlWasm,
       uptime: () => 0,
+      now: () => 3000,
       room: async () => Number.MAX_SAFE_INTEGER,
       onProven: async () => {},
     },

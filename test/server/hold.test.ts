@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { initAppliance } from '../../src/appliance/init.ts';
-import { unixFetch } from '../../src/cli/fetch.ts';
+import { socketFetch } from '../../src/cli/local-socket.ts';
 import { lockDirectory } from '../../src/platform/lock.ts';
 import { serve } from '../../src/server/serve.ts';
 import { alone } from '../../src/upgrade/upgrade.ts';
@@ -59,7 +59,7 @@ test('held, then free', async () => {
   assert.match(serving.held?.message ?? '', /^an upgrade is under way \(trying\)/);
 
   const status = async (path: string): Promise<number> => (await fetch(serving.url + path)).status;
-  const socket = unixFetch(join(data, 'kms.sock'));
+  const socket = socketFetch(data);
   const locally = async (path: string, headers: Record<string, string> = {}): Promise<number> =>
     (await socket(new Request(`http://kms.local${path}`, { headers }))).status;
 

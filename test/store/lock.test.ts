@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -39,6 +49,27 @@ test('a second hold in the same process is refused, and does not end the first',
   assert.deepEqual(readdirSync(root), ['kms.lock']);
   lockDirectory(root).release();
   rmSync(root, { recursive: true });
+});
+
+test('a lock with contents, or with a file of SQLite beside it, is not opened', () => {
+  for (const name of ['kms.lock', 'kms.upgrade.lock']) {
+    for (const planted of [name, `${name}-journal`, `${name}-wal`, `${name}-shm`, `${name}-mj0123456789`]) {
+      const root = temporary();
+      lockDirectory(root, { name }).release();
+      writeFileSync(join(root, planted), 'SQLite format 3\0');
+      for (const onlyLooks of [false, true]) {
+        const opened = () => assert.fail(`${planted} was opened`);
+        assert.throws(() => lockDirectory(root, { name, onlyLooks, open: opened }), {
+          code: 'corrupt',
+          message: new RegExp(`${planted}: expected an empty lock and nothing beside it, found `),
+        });
+      }
+      assert.equal(readFileSync(join(root, planted), 'utf8'), 'SQLite format 3\0');
+      rmSync(join(root, planted));
+      lockDirectory(root, { name }).release();
+      rmSync(root, { recursive: true });
+    }
+  }
 });
 
 test('a hold ends where its number cannot be removed, as on a disk that has become read-only', () => {

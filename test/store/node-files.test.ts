@@ -74,6 +74,51 @@ test('a file is not written through a link in the place of its draft', async () 
   remove();
 });
 
+test('no name leads out of the directory, whatever is to be done', async () => {
+  const { root, remove } = temporary();
+  const files = nodeFiles(join(root, 'own'));
+  await files.makeDir('d');
+  writeFileSync(join(root, 'victim'), 'kept');
+  const operations = {
+    list: (name: string) => files.list(name),
+    exists: (name: string) => files.exists(name),
+    size: (name: string) => files.size(name),
+    read: (name: string) => files.read(name),
+    readAt: (name: string) => files.readAt(name, 0, 1),
+    append: (name: string) => files.openAppend(name, false),
+    create: (name: string) => files.openAppend(name, true),
+    replace: (name: string) => files.replace(name, Uint8Array.of(1)),
+    remove: (name: string) => files.remove(name),
+    makeDir: (name: string) => files.makeDir(name),
+    removeDir: (name: string) => files.removeDir(name),
+    syncDir: (name: string) => files.syncDir(name),
+  };
+  const names = [
+    '..',
+    '../victim',
+    'd/../../victim',
+    './../victim',
+    join(root, 'victim'),
+    '/',
+    '',
+    'd//x',
+    'd/./x',
+    'd/',
+  ];
+  for (const [operation, run] of Object.entries(operations)) {
+    for (const name of names) {
+      await assert.rejects(
+        run(name),
+        { code: 'corrupt', message: /expected the name of a file/ },
+        `${operation} ${name}`,
+      );
+    }
+  }
+  assert.deepEqual([readdirSync(root).sort(), readdirSync(join(root, 'own'))], [['own', 'victim'], ['d']]);
+  assert.equal(readFileSync(join(root, 'victim'), 'utf8'), 'kept');
+  remove();
+});
+
 test('a pipe in the place of a file keeps no reader waiting', { timeout: 20_000 }, async () => {
   const { root, remove } = temporary();
   const files = nodeFiles(root);

@@ -157,7 +157,7 @@ test('a node that stood still while the log was trimmed recovers, and acknowledg
   const late = a.transaction((tx) => tx.notes.add('late'));
   const refused = assert.rejects(late, { code: 'unavailable' });
   for (let turns = 0; turns < 50; turns++) await turn();
-  for (const lane of engine.lanes) lane.expire();
+  for (const connection of engine.connections) connection.expire();
   for (let i = 0; i < 5; i++) await b.transaction((tx) => tx.notes.add(`b${i}`));
   database.now += 1000;
   await b.checkpoint();
@@ -484,7 +484,7 @@ test('a node that is far behind catches up without a turn, and a turn never show
   const resume = engine.stall();
   const late = b.transaction((tx) => tx.notes.add('late'));
   for (let turns = 0; turns < 20; turns++) await turn();
-  for (const lane of engine.lanes) lane.expire();
+  for (const connection of engine.connections) connection.expire();
   for (let i = 0; i < 40; i++) await a.transaction((tx) => tx.notes.add(`a${i}`));
   let most = 0;
   let messages: string[] = [];

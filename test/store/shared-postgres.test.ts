@@ -92,7 +92,7 @@ if (!programs) {
   test('a turn tells of the clock as it is when the turn is there, not when it was asked for', async () => {
     const uid = await createStore(engine);
     const id = Buffer.from(uid).toString('hex');
-    const [first, second] = [engine.lane(id), engine.lane(id)];
+    const [first, second] = [engine.logConnection(id), engine.logConnection(id)];
     await first.begin(1);
     const waiting = second.begin(1);
     await wait(400);
@@ -101,7 +101,7 @@ if (!programs) {
     const { now = 0 } = await waiting;
     assert.ok(now >= ended - 5 && now <= Date.now() + 5, `${now - ended}`);
     await second.abandon();
-    for (const lane of [first, second]) await lane.close();
+    for (const connection of [first, second]) await connection.close();
   });
 
   test('of many checkpoints that are asked for at once few hold a lock, and a connection', async () => {
@@ -172,12 +172,12 @@ if (!programs) {
   test('a node that stands still in its turn does not hold up the others', async () => {
     const uid = await createStore(engine);
     const store = await openShared(storeOptions(engine, uid));
-    const lane = engine.lane(Buffer.from(uid).toString('hex'));
-    await lane.begin(1);
+    const connection = engine.logConnection(Buffer.from(uid).toString('hex'));
+    await connection.begin(1);
     const began = performance.now();
     await store.transaction((tx) => tx.notes.add('x'));
     assert.ok(performance.now() - began > 500, 'it waited for the turn');
-    await lane.close();
+    await connection.close();
     await store.close();
   });
 }

@@ -43,16 +43,16 @@ async function twoNodes(more: { onEvent?: (event: StoreEvent) => void } = {}) {
   const node = async () => {
     const keys = new ChangingKeys();
     const engine = new SimEngine(sim.database);
-    const heed = ({ sealVersion }: { sealVersion: number }): undefined => {
+    const onTurnStart = ({ sealVersion }: { sealVersion: number }): undefined => {
       keys.epoch = Math.max(keys.epoch, sealVersion);
     };
     const beforeRecovery = async () => {
-      heed({ sealVersion: (await engine.readSeal())?.version ?? 0 });
+      onTurnStart({ sealVersion: (await engine.readSeal())?.version ?? 0 });
     };
     // Runs timers, such as the end of a hold.
     const later = (_milliseconds: number, run: () => void) => void setTimeout(run, 1).unref();
     await beforeRecovery();
-    const options = { ...more, keys, heed, beforeRecovery, limits, later };
+    const options = { ...more, keys, onTurnStart, beforeRecovery, limits, later };
     return { keys, engine, store: await openShared(sharedOptions(engine, sim.generator, options)) };
   };
   const [a, b] = [await node(), await node()];

@@ -30,29 +30,29 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     const engine = await open();
     const store = newStore();
     await engine.create(store, 7, rowOf(1));
-    const lane = engine.lane(store);
-    const first = await lane.begin(1);
+    const connection = engine.logConnection(store);
+    const first = await connection.begin(1);
     assert.deepEqual([first.protocol, first.behind.length], [7, 0]);
     assert.deepEqual(new Uint8Array(first.tag ?? []), rowOf(1).tag);
-    const { committed, next } = lane.end(rowOf(2), 2);
+    const { committed, next } = connection.end(rowOf(2), 2);
     await committed;
     const second = await next;
     assert.deepEqual(new Uint8Array(second?.tag ?? []), rowOf(2).tag);
-    await lane.end(undefined, undefined).committed;
-    const third = await lane.begin(0);
+    await connection.end(undefined, undefined).committed;
+    const third = await connection.begin(0);
     assert.equal(third.tag, undefined);
     assert.deepEqual(seqs(third.behind), [1, 2]);
-    await lane.abandon();
+    await connection.abandon();
     assert.deepEqual(seqs(await engine.rows(store, 2, 10)), [2]);
     assert.deepEqual(seqs(await engine.rows(store, 1, 1)), [1]);
-    await lane.close();
+    await connection.close();
   });
 
   test(`${name}: one node has the turn of a store; another waits for it, and sees what that appended`, async () => {
     const [a, b] = [await open(), await open()];
     const [store, other] = [newStore(), newStore()];
     for (const each of [store, other]) await a.create(each, 1, rowOf(1));
-    const [mine, theirs, elsewhere] = [a.lane(store), b.lane(store), b.lane(other)];
+    const [mine, theirs, elsewhere] = [a.logConnection(store), b.logConnection(store), b.logConnection(other)];
     await mine.begin(1);
     let isTheirs = false;
     const waiting = theirs.begin(1).then((start) => {
@@ -65,22 +65,22 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     await mine.end(rowOf(2), undefined).committed;
     assert.deepEqual(seqs((await waiting).behind), [2]);
     await theirs.abandon();
-    for (const lane of [mine, theirs, elsewhere]) await lane.close();
+    for (const connection of [mine, theirs, elsewhere]) await connection.close();
   });
 
   test(`${name}: a turn shows so many rows at most, and says that there are more`, async () => {
     const engine = await open();
     const store = newStore();
     await engine.create(store, 1, rowOf(1));
-    const lane = engine.lane(store, true);
+    const connection = engine.logConnection(store, true);
     for (let seq = 1; seq <= rowsInTurn + 1; seq++) {
-      const { behind, hasMore } = await lane.begin(1);
+      const { behind, hasMore } = await connection.begin(1);
       assert.deepEqual([behind.length, hasMore], [seq - 1, false]);
-      await lane.end(rowOf(seq + 1), undefined).committed;
+      await connection.end(rowOf(seq + 1), undefined).committed;
     }
-    const { behind, hasMore } = await lane.begin(1);
+    const { behind, hasMore } = await connection.begin(1);
     assert.deepEqual([seqs(behind).at(-1), behind.length, hasMore], [rowsInTurn + 1, rowsInTurn, true]);
-    await lane.close();
+    await connection.close();
   });
 
   test(`${name}: more stores than connections have their turns, and one with its own never waits for theirs`, async () => {
@@ -88,31 +88,31 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     const stores = Array.from({ length: 12 }, newStore);
     for (const store of stores) await engine.create(store, 1, rowOf(1));
     const [first = '', ...others] = stores;
-    const own = engine.lane(first, true);
-    const lanes = others.map((store) => engine.lane(store));
-    const turns = lanes.map((lane) => lane.begin(1));
+    const own = engine.logConnection(first, true);
+    const connections = others.map((store) => engine.logConnection(store));
+    const turns = connections.map((connection) => connection.begin(1));
     await Promise.all(turns.slice(0, 8));
     await own.begin(1);
     await own.abandon();
-    for (const [i, lane] of lanes.entries()) {
+    for (const [i, connection] of connections.entries()) {
       assert.equal((await turns[i])?.behind.length, 0);
-      await lane.end(rowOf(2), undefined).committed;
+      await connection.end(rowOf(2), undefined).committed;
     }
-    for (const lane of [own, ...lanes]) await lane.close();
+    for (const connection of [own, ...connections]) await connection.close();
   });
 
   test(`${name}: a turn that is abandoned leaves nothing, and so does one whose connection is closed`, async () => {
     const engine = await open();
     const store = newStore();
     await engine.create(store, 1, rowOf(1));
-    const [lane, next] = [engine.lane(store), engine.lane(store)];
-    await lane.begin(1);
-    await lane.abandon();
-    await lane.begin(1);
-    await lane.close();
+    const [connection, next] = [engine.logConnection(store), engine.logConnection(store)];
+    await connection.begin(1);
+    await connection.abandon();
+    await connection.begin(1);
+    await connection.close();
     assert.deepEqual((await next.begin(1)).behind, []);
     await next.close();
-    await lane.abandon();
+    await connection.abandon();
   });
 
   test(`${name}: nodes say that they are there, and are listed until they end`, async () => {
@@ -185,12 +185,12 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     const engine = await open();
     const store = newStore();
     await engine.create(store, 1, rowOf(1));
-    const lane = engine.lane(store);
+    const connection = engine.logConnection(store);
     for (let seq = 2; seq <= 4; seq++) {
-      await lane.begin(seq - 1);
-      await lane.end(rowOf(seq), undefined).committed;
+      await connection.begin(seq - 1);
+      await connection.end(rowOf(seq), undefined).committed;
     }
-    await lane.close();
+    await connection.close();
     const [kept, old] = [`${store}/kept`, `${store}/old`];
     for (const name of [kept, old]) await engine.files.replace(name, new Uint8Array([1]));
     const { seq, tag } = rowOf(3);
@@ -233,10 +233,10 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     const [a, b] = [await open(), await open()];
     const [store, system] = [newStore(), newStore()];
     await a.create(store, 1, rowOf(1));
-    const lane = b.lane(store);
+    const connection = b.logConnection(store);
     const control = async () => {
-      const start = await lane.begin(1);
-      await lane.abandon();
+      const start = await connection.begin(1);
+      await connection.abandon();
       return start.control;
     };
     assert.deepEqual(await control(), { sealVersion: 0, isSealed: false, systemSeq: 0 });
@@ -250,14 +250,14 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     assert.equal(await b.replaceSeal(1, new Uint8Array([2])), true);
     assert.equal(await a.replaceSeal(1, new Uint8Array([3])), false);
     assert.deepEqual(await a.readSeal(), { version: 2, bytes: new Uint8Array([2]), isSealed: true });
-    const systemLane = a.lane(system);
+    const systemLane = a.logConnection(system);
     await systemLane.begin(1);
     await systemLane.end(rowOf(2), undefined).committed;
     await systemLane.close();
     assert.deepEqual(await control(), { sealVersion: 2, isSealed: true, systemSeq: 2 });
     await b.markSealed(false);
     assert.equal((await control()).isSealed, false);
-    await lane.close();
+    await connection.close();
   });
 
   test(`${name}: files that somebody holds stay; a hold runs out by itself, and is not begun twice`, async () => {

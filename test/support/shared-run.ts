@@ -197,7 +197,7 @@ class SharedRun {
       this.#bad = [from, from + 1 + this.#prng.int(8), kinds];
     } else if (dice < 0.07) this.#die();
     else if (dice < 0.08) this.#stall();
-    else if (dice < 0.09) for (const lane of this.#prng.pick(this.#nodes).engine.lanes) lane.expire();
+    else if (dice < 0.09) for (const connection of this.#prng.pick(this.#nodes).engine.connections) connection.expire();
     else if (dice < 0.095) this.#failover();
     else this.#start();
   }
@@ -279,7 +279,7 @@ class SharedRun {
     this.#work(
       (async () => {
         for (let turns = 5 + this.#prng.int(60); turns > 0; turns--) await turn();
-        for (const lane of engine.lanes) lane.expire();
+        for (const connection of engine.connections) connection.expire();
         this.#sim.database.now += this.#prng.pick([0, 100]);
         for (let turns = this.#prng.int(60); turns > 0; turns--) await turn();
         resume();

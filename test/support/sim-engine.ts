@@ -10,9 +10,9 @@ import {
   type EngineFacts,
   type EngineFault,
   type KnownRow,
-  type Lane,
   type ListedNode,
   type ListedStore,
+  type LogConnection,
   type LogRow,
   type NodeEntry,
   nodeForgotten,
@@ -145,7 +145,7 @@ export class SimEngine implements SharedEngine {
   messages = 0;
   /** The node is dead: nothing reaches it any more. */
   dead = false;
-  readonly lanes: SimLane[] = [];
+  readonly connections: SimLogConnection[] = [];
   #stalled: Promise<void> | undefined;
 
   constructor(database: SimDatabase, { fault }: SimEngineOptions = {}) {
@@ -167,7 +167,7 @@ export class SimEngine implements SharedEngine {
   /** Kills the node. Messages it has sent may still arrive. */
   kill(): void {
     this.dead = true;
-    for (const lane of this.lanes) lane.drop();
+    for (const connection of this.connections) connection.drop();
   }
 
   async wait(most: number): Promise<void> {
@@ -299,10 +299,10 @@ export class SimEngine implements SharedEngine {
     });
   }
 
-  lane(store: string): SimLane {
-    const lane = new SimLane(this, store);
-    this.lanes.push(lane);
-    return lane;
+  logConnection(store: string): SimLogConnection {
+    const connection = new SimLogConnection(this, store);
+    this.connections.push(connection);
+    return connection;
   }
 
   rows(store: string, from: number, limit: number): Promise<readonly LogRow[]> {
@@ -433,7 +433,7 @@ interface SimTransaction {
   readonly era: number;
 }
 
-export class SimLane implements Lane {
+export class SimLogConnection implements LogConnection {
   readonly #engine: SimEngine;
   readonly #store: string;
   #transaction: SimTransaction | undefined;

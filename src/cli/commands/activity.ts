@@ -4,7 +4,7 @@
 import type { Activity } from '../../api/activity.ts';
 import { paths } from '../../api/paths.ts';
 import { KmsError } from '../../errors.ts';
-import { deedOf, type Thing } from '../../model/deed.ts';
+import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { type Connection, localHeaders, localOf, send, withClient } from '../connect.ts';
@@ -84,7 +84,7 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
     fromKeyVersion,
     granted = [],
     revoked = [],
-  } = deedOf(props);
+  } = detailsIn(props);
   const more = objectCount - objects.length;
   return [
     ['about', object && thingText(object)],
@@ -98,13 +98,13 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
   ];
 }
 
-function thingText({ type, id, name }: Thing): string {
+function thingText({ type, id, name }: ResourceRef): string {
   return name === undefined ? `${type} ${id}` : `${type} ${name} (${id})`;
 }
 
 /** The object in one word: its name, or its id. */
 function about({ props, reporter }: Activity): string {
-  const { object, objects = [] } = reporter === undefined ? deedOf(props) : {};
+  const { object, objects = [] } = reporter === undefined ? detailsIn(props) : {};
   const first = object ?? objects[0];
   return first ? `${first.type} ${first.name ?? first.id}` : '';
 }

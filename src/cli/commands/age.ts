@@ -20,10 +20,10 @@ import { KmsError, systemCode } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { asTyped, type Connection, inTime, openConnection, withClient } from '../connect.ts';
 import { sentenceOf } from '../exit.ts';
-import { answers } from '../fetch.ts';
 import { fileError } from '../files.ts';
 import type { age, agePlugin, plugged } from '../grammar/other-software.ts';
 import { pathFrom, say, write } from '../io.ts';
+import { isServing } from '../local-socket.ts';
 import { printJson, printLine } from '../output.ts';
 import { readProfile } from '../profiles.ts';
 import { isOfFile, keptRingKey, namedRingKey, type RingPrivateKeys, readRingKey } from '../ring-key-file.ts';
@@ -132,7 +132,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     });
   }
   const connections = new Map<string, Connection>();
-  // Read before `posing` replaces the options.
+  // Read before `withOptions` replaces the options.
   const given = {
     server: cli.globals.get('--server'),
     profile: cli.globals.get('--profile'),
@@ -143,8 +143,12 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     const name = `${place.kind} ${place.name}`;
     const known = connections.get(name);
     if (known !== undefined) return known;
-    const isServerAlone = place.kind === 'data' && !(await mayOpen(place.name, given.data));
-    const connection = await openConnection(cli.posing(cli.io, await optionsTo(cli, place, given)), isServerAlone);
+    const server = place.kind === 'data' ? await serverAlone(place.name, given.data) : undefined;
+    const meant = server === undefined ? place : { ...place, name: server };
+    const connection = await openConnection(
+      cli.withOptions(cli.io, await optionsTo(cli, meant, given)),
+      server !== undefined,
+    );
     connections.set(name, connection);
     return connection;
   }
@@ -162,20 +166,20 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
 }
 
 /**
- * Whether the data directory that a recipient names may be opened here: only if this user named it too. Otherwise only
- * its server may be asked. Throws `refused` if no server of this user runs there: the author of the recipient may have
- * made the directory too.
+ * The data directory that a recipient names, without links, if this user did not name it too: then only its server may
+ * be asked. Undefined if it may be opened here. Throws `refused` if no server of this user runs there: the author of
+ * the recipient may have made the directory too.
  */
-async function mayOpen(directory: string, named: string | undefined): Promise<boolean> {
+async function serverAlone(directory: string, named: string | undefined): Promise<string | undefined> {
   const real = (path: string): Promise<string> => realpath(path).catch(() => path);
-  if (named !== undefined && (await real(named)) === (await real(directory))) return true;
+  // A link could lead elsewhere once this was looked at.
+  const place = await real(directory);
+  if (named !== undefined && (await real(named)) === place) return undefined;
   const { userId } = await import('../../platform/environment.ts');
-  const socket = join(directory, 'kms.sock');
-  const owners = await Promise.all([directory, socket].map((path) => stat(path).then(({ uid }) => uid))).catch(
-    () => [],
-  );
-  const isOurs = owners.length > 0 && owners.every((uid) => uid === 0 || uid === userId());
-  if (isOurs && (await answers(socket).catch(() => false))) return false;
+  const owner = await stat(place).catch(() => undefined);
+  // The socket is then this user's or root's too.
+  const isOurs = owner !== undefined && (owner.uid === 0 || owner.uid === userId());
+  if (isOurs && (await isServing(place).catch(() => false))) return place;
   throw new KmsError(
     'refused',
     `no server runs on ${directory}, and a directory that a recipient or an identity names is not opened`,

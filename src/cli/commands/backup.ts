@@ -1,5 +1,6 @@
 // Backup commands for the whole appliance: create in constant memory, verify, restore, and drill, which does all three.
 
+import { lstat } from 'node:fs/promises';
 import { createInterface, type Interface } from 'node:readline';
 import type { RestoreResult } from '../../backup/restore-command.ts';
 import { unless } from '../../client/unless.ts';
@@ -7,7 +8,7 @@ import type { Moved, MoveOptions } from '../../cluster/move.ts';
 import type { KeyOptions } from '../../custody/unsealer.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { type Connection, localOf, openConnection, send, withLocal } from '../connect.ts';
+import { type Connection, localOf, send, withClient, withLocal } from '../connect.ts';
 import { isNoDirectory } from '../files.ts';
 import { standbyWait } from '../grammar/appliance.ts';
 import type { backup, copies } from '../grammar/backup.ts';
@@ -20,13 +21,10 @@ import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof backup.create>): Promise<void> {
   const out = cli.get('<OUT>');
-  const connection = await openConnection(cli);
-  try {
+  await withClient(cli, async (_client, connection) => {
     if (out === '-') await toStdout(cli, await copyOf(cli, connection));
     else await inFile(cli, connection, pathFrom(cli.io, out));
-  } finally {
-    await connection.close();
-  }
+  });
 }
 
 async function copyOf(cli: Cli, connection: Connection): Promise<AsyncIterable<Uint8Array>> {
@@ -232,7 +230,11 @@ async function sayKeyFile(
   const place = defaultKeyFile(await dataDirectory(cli));
   if (keyFileMade) await say(cli.io, visible(`the key file was copied to ${keyFile}`));
   else if (keyFile !== place) {
-    await say(cli.io, visible(`${place} is another key and was left there: serve this with --key-file ${keyFile}`));
+    const isThere = await lstat(place).catch(() => undefined);
+    const why = isThere
+      ? `${place} is another key and was left there`
+      : `the key was not copied to ${place}, since another user owns that directory`;
+    await say(cli.io, visible(`${why}: serve this with --key-file ${keyFile}`));
   }
 }
 
@@ -249,17 +251,19 @@ async function showMoved(cli: MoveCli, moved: Moved): Promise<void> {
 
 export async function drill(cli: CliOf<typeof copies.drill>): Promise<void> {
   const began = performance.now();
-  const tried = await withLocal(cli, ({ ask }) => unless(cli.io.signal, () => ask('drillBackup')));
-  const seconds = Math.round((performance.now() - began) / 100) / 10;
-  await printThing(cli, { restores: true, ...tried, seconds }, [
-    ['backup', 'restores'],
-    ['size', byteCount(tried.bytes)],
-    ['stores', tried.stores],
-    ['transactions', tried.transactions],
-    ['activities', tried.activities],
-    ['rows', tried.rows],
-    ['took', `${seconds} s`],
-  ]);
+  await withLocal(cli, async ({ ask }) => {
+    const tried = await unless(cli.io.signal, () => ask('drillBackup'));
+    const seconds = Math.round((performance.now() - began) / 100) / 10;
+    await printThing(cli, { restores: true, ...tried, seconds }, [
+      ['backup', 'restores'],
+      ['size', byteCount(tried.bytes)],
+      ['stores', tried.stores],
+      ['transactions', tried.transactions],
+      ['activities', tried.activities],
+      ['rows', tried.rows],
+      ['took', `${seconds} s`],
+    ]);
+  });
 }
 
 /** Sources of the master key when no appliance is open: as for `serve`, and from people, if they hold it. */
@@ -275,6 +279,7 @@ export async function copyKeys(cli: Cli): Promise<KeyOptions> {
       ...(keyFile === undefined ? {} : { keyFile }),
       appliance: cli.globals.get('--expect-appliance'),
       env: (name) => env[name],
+      signal: io.signal,
       passphrase: () => givenPassphrase(cli),
       ...(isTerminal && { askPassphrase: () => readSecret(cli, 'passphrase') }),
     },

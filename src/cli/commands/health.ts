@@ -1,7 +1,6 @@
 // State of an appliance: `status` shows its own report, `doctor` finds problems on this machine, `metrics` prints the
 // text for Prometheus.
 
-import { join } from 'node:path';
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
 import type { Readiness, SealStatus } from '../../api/system.ts';
@@ -11,11 +10,21 @@ import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import type { Examination, Finding } from '../../platform/finding.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { ask, type Connection, localHeaders, localOf, sealStatus, send, withClient, withLocal } from '../connect.ts';
+import {
+  ask,
+  type Connection,
+  localHeaders,
+  localOf,
+  readingServed,
+  sealStatus,
+  send,
+  withClient,
+  withLocal,
+} from '../connect.ts';
 import { exitCodes } from '../exit.ts';
-import { answers } from '../fetch.ts';
 import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
+import { isServing } from '../local-socket.ts';
 import { keySources } from '../master-key.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { byteCount } from '../streams.ts';
@@ -242,7 +251,7 @@ function faultLine(count: number, [first = '']: readonly string[]): string {
 export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> {
   refuseRemote(cli, 'doctor works on the machine of the appliance only');
   const data = await dataDirectory(cli);
-  const isServed = await answers(join(data, 'kms.sock')).catch(() => false);
+  const isServed = await isServing(data).catch(() => false);
   const served = (): Promise<Examination> => withLocal(cli, ({ ask }) => ask('examineAppliance'));
   const standby = (): Promise<StandbyAnswer['standby'] | undefined> =>
     withLocal(cli, async ({ ask }) => {
@@ -262,11 +271,14 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
     standby: isServed ? standby : undefined,
     store: sharedStore(cli),
   };
-  const examination = await unless(cli.io.signal, () => examine(options));
-  const isWell = examination.findings.every(({ severity }) => severity === 'advice');
-  if (cli.json) await printJson(cli, { ok: isWell, ...examination });
-  else await show(cli, examination);
-  return isWell ? exitCodes.done : exitCodes.failed;
+  const examineAndShow = async (): Promise<number> => {
+    const examination = await unless(cli.io.signal, () => examine(options));
+    const isWell = examination.findings.every(({ severity }) => severity === 'advice');
+    if (cli.json) await printJson(cli, { ok: isWell, ...examination });
+    else await show(cli, examination);
+    return isWell ? exitCodes.done : exitCodes.failed;
+  };
+  return isServed ? readingServed(examineAndShow) : examineAndShow();
 }
 
 const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };

@@ -61,7 +61,7 @@ async function namesAt(cli: Cli, { kind, given, word }: Place): Promise<readonly
   // No warnings during completion.
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const quiet: Io = Object.create(cli.io, { stderr: { value: nowhere } });
-  return namesOf(cli.posing(quiet, given), kind, word);
+  return namesOf(cli.withOptions(quiet, given), kind, word);
 }
 
 export async function man(cli: CliOf<typeof helping.man>): Promise<void> {

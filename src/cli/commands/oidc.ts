@@ -54,7 +54,7 @@ export async function unlink(cli: CliOf<typeof oidc.unlink>): Promise<void> {
 /** Accepts the tenant's name as an argument, like other tenant commands. */
 function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local) => Promise<void>): Promise<void> {
   const name = cli.get('[NAME]');
-  return withLocal(name === undefined ? cli : cli.posing(cli.io, new Map([['--tenant', name]])), use);
+  return withLocal(name === undefined ? cli : cli.withOptions(cli.io, new Map([['--tenant', name]])), use);
 }
 
 function claimFlags(cli: CliOf<typeof oidc.set>): Readonly<Record<string, readonly string[]>> | undefined {

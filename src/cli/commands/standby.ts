@@ -1,18 +1,17 @@
 // Standby commands. A standby follows the shipped log of an appliance and takes over on command, whether the standby
 // process runs or not.
-import { join } from 'node:path';
 import type { TakenOverAnswer } from '../../api/local/copies.ts';
 import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withLocal } from '../connect.ts';
-import { answers } from '../fetch.ts';
 import { isNoDirectory, isWithin } from '../files.ts';
 import { standbyWait, type standing } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
+import { isServing } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing } from '../output.ts';
 import { standbyConfig } from '../serve-config.ts';
-import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
+import { dataDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
 import { aborted } from './appliance.ts';
 import { copyKeys } from './backup.ts';
@@ -62,19 +61,22 @@ async function checkFrom(cli: StandbyCli, from: string): Promise<void> {
 
 async function promote(cli: StandbyCli): Promise<void> {
   const data = await dataDirectory(cli);
+  // Its mark names the appliance that is stopped, and the seal there the key that is read.
+  needNamedDirectory(cli, 'decides which appliance is fenced off');
   const how = {
     wait: cli.get('--wait') ?? standbyWait,
     fence: !cli.get('--unfenced'),
     acceptOlder: cli.get('--accept-older'),
   };
-  const isRunning = await answers(join(data, 'kms.sock')).catch(() => false);
+  const isRunning = await isServing(data);
   if (isRunning && cli.isTyped('--from')) {
     throw cli.wrong('--from: the running standby follows what it was started with; stop it first, or leave out --from');
   }
-  const taken = isRunning
-    ? await withLocal(cli, ({ ask }) => ask('promoteStandby', { body: how })).catch(withoutKey)
-    : await promoteHere(cli, how);
-  await showTaken(cli, taken, how, isRunning);
+  if (!isRunning) return showTaken(cli, await promoteHere(cli, how), how, false);
+  await withLocal(cli, async ({ ask }) => {
+    const taken = await ask('promoteStandby', { body: how }).catch(withoutKey);
+    await showTaken(cli, taken, how, true);
+  });
 }
 
 function withoutKey(error: unknown): never {
@@ -123,5 +125,9 @@ async function showTaken(
     const what = fence ? 'the one before did not say that it stopped' : 'the one before was told nothing';
     await say(cli.io, `warning: ${what}: what it answered after ${madeAt} is missing; see that it stays stopped`);
   }
-  if (!isServed) await say(cli.io, visible(`next: kms serve --data ${data}`));
+  if (isServed) return;
+  const { defaultKeyFile } = await import('../../custody/key-file.ts');
+  const { keyFile } = taken;
+  const isElsewhere = keyFile !== undefined && keyFile !== defaultKeyFile(data);
+  await say(cli.io, visible(`next: kms serve --data ${data}${isElsewhere ? ` --key-file ${keyFile}` : ''}`));
 }

@@ -5,6 +5,7 @@ import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus, SealedStatus } from '../../api/local/status.ts';
+import { boundedText, longestAnswer } from '../../client/bounded.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { sameJson } from '../../model/json.ts';
 import { tenantHeader } from '../../model/names.ts';
@@ -12,12 +13,12 @@ import type { Journal, Probe, Service } from '../../upgrade/journal.ts';
 import type { Outcome, UpgradePorts } from '../../upgrade/upgrade.ts';
 import { version } from '../../version.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { ask, type Connection, localOf, localUrl, openConnection } from '../connect.ts';
+import { ask, type Connection, localOf, localUrl, withClient } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
-import { unixFetch } from '../fetch.ts';
 import { readSmallText } from '../files.ts';
 import { upgradeLimit, type upgrading } from '../grammar/appliance.ts';
 import { pathFrom, say } from '../io.ts';
+import { isServing, socketFetch } from '../local-socket.ts';
 import { printThing } from '../output.ts';
 import { dataDirectory, namedDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -118,10 +119,9 @@ async function ownExecutable(): Promise<string> {
 async function serviceOf(cli: UpgradeCli, data: string, executable: string): Promise<Service> {
   const { executableOf, unitOf } = await import('../../upgrade/service.ts');
   const { holderOf } = await import('../../upgrade/files.ts');
-  const { answers } = await import('../fetch.ts');
   const [stop, start] = [cli.get('--stop'), cli.get('--start')];
   if ((stop === undefined) !== (start === undefined)) throw cli.wrong('--stop and --start go together');
-  const runs = await answers(join(data, 'kms.sock'));
+  const runs = await isServing(data);
   const pid = runs ? await holderOf(data) : undefined;
   const running = pid === undefined ? undefined : await executableOf(pid);
   if (running !== undefined && running !== executable) {
@@ -185,13 +185,10 @@ const keptBackups = 2;
 
 /** Asks the appliance of this machine, before the upgrade. */
 async function here<T>(cli: Cli, use: (connection: Connection) => Promise<T>): Promise<T> {
-  const connection = await openConnection(cli);
-  try {
+  return withClient(cli, (_client, connection) => {
     if (connection.way === 'network') throw cli.wrong('an appliance is upgraded where it runs: name it with --data');
-    return await use(connection);
-  } finally {
-    await connection.close();
-  }
+    return use(connection);
+  });
 }
 
 async function backUp(cli: Cli, data: string, name: string): Promise<void> {
@@ -303,8 +300,8 @@ async function asked<T>(
     body: body ? JSON.stringify(body) : null,
     signal: signal ? AbortSignal.any([late, signal]) : late,
   });
-  const response = await unixFetch(join(data, 'kms.sock'))(request);
-  const answer: unknown = await response.json();
+  const response = await socketFetch(data)(request);
+  const answer: unknown = JSON.parse(await boundedText(response, longestAnswer, localUrl));
   if (response.status !== 200) {
     throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
   }

@@ -1,15 +1,16 @@
 // Completion of names from the running server, or from the server or profile on the line. It never opens the data
 // directory, asks the person, or writes anything, and gives up on a slow server.
-import { join } from 'node:path';
 import type { AnswerOf } from '../../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../../api/local-endpoints.ts';
 import { localPaths } from '../../api/paths.ts';
+import { boundedText, longestAnswer } from '../../client/bounded.ts';
 import { type Client, createClient } from '../../client/client.ts';
 import { flagTable } from '../../model/flags.ts';
 import type { Cli } from '../command.ts';
 import { localHeaders, localUrl } from '../connect.ts';
-import { answers, networkFetch, unixFetch } from '../fetch.ts';
+import { networkFetch } from '../fetch.ts';
 import type { NameKind } from '../grammar/declaration.ts';
+import { isServing, socketFetch } from '../local-socket.ts';
 import { profileNames, readProfile } from '../profiles.ts';
 import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
 import type { Candidate } from './line.ts';
@@ -138,7 +139,7 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
   const quick = { retries: 0, timeout: timeoutMs };
   const remote = await remoteOf(cli);
   if (remote === undefined) {
-    const fetch = await socketFetch(cli);
+    const fetch = await fetchHere(cli);
     return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: localHeaders(cli) });
   }
   const { baseUrl, apiKey, authorities } = remote;
@@ -147,14 +148,14 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
 }
 
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {
-  const fetch = namedRemote(cli) === undefined ? await socketFetch(cli) : undefined;
+  const fetch = namedRemote(cli) === undefined ? await fetchHere(cli) : undefined;
   if (!fetch) return undefined;
   const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(timeoutMs) };
   const answer = await fetch(new Request(localUrl + localPaths[id][1], init));
-  return answer.json();
+  return JSON.parse(await boundedText(answer, longestAnswer, localUrl));
 }
 
-async function socketFetch(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {
-  const socket = join(await dataDirectory(cli), 'kms.sock');
-  return (await answers(socket)) ? unixFetch(socket) : undefined;
+async function fetchHere(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {
+  const data = await dataDirectory(cli);
+  return (await isServing(data)) ? socketFetch(data) : undefined;
 }

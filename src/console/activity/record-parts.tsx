@@ -1,6 +1,6 @@
 // Parts of an activity record as text: who did what, to what, from where, and with which result. Names replace ids if
 // they are known.
-import type { Thing } from '../../model/deed.ts';
+import type { ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
@@ -43,7 +43,7 @@ export function Actor({ keyid, names }: { readonly keyid: string; readonly names
 }
 
 /** The thing that something was done to. */
-export function ThingLink({ thing, names }: { readonly thing: Thing; readonly names: Names }) {
+export function ThingLink({ thing, names }: { readonly thing: ResourceRef; readonly names: Names }) {
   const { type, id, name = names.get(id) } = thing;
   const shown =
     name === undefined ? (
@@ -70,7 +70,7 @@ export const typeNames: Readonly<Partial<Record<string, string>>> = {
   'transit-ring': 'transit ring',
 };
 
-function hrefOf({ type, id, name }: Thing): string | undefined {
+function hrefOf({ type, id, name }: ResourceRef): string | undefined {
   switch (type) {
     case 'account':
       return hrefTo('account', { id });
@@ -92,14 +92,14 @@ function hrefOf({ type, id, name }: Thing): string | undefined {
 }
 
 /** The kind of a record's ring, judged by the action, and the ring's page. */
-export function ringOf(action: string, name: string): { readonly type: Thing['type']; readonly href: string } {
+export function ringOf(action: string, name: string): { readonly type: ResourceRef['type']; readonly href: string } {
   if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
   if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transitRing', { name }) };
   return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 
 /** The page with all records about a thing; undefined if its kind has no such page. */
-export function subjectHref({ type, id, name }: Thing): string | undefined {
+export function subjectHref({ type, id, name }: ResourceRef): string | undefined {
   if (type === 'keyring' || type === 'asym-keyring') {
     return name === undefined ? undefined : hrefTo('activityAbout', { kind: type, id: name.toLowerCase() });
   }

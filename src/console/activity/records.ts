@@ -4,7 +4,7 @@
 import { useLayoutEffect } from 'hono/jsx/dom';
 import type { AnswerTo, CallOptions, Client, InputOf } from '../../client/client.ts';
 import { ownActions } from '../../model/actions.ts';
-import { type Deed, deedOf } from '../../model/deed.ts';
+import { type ActivityDetails, detailsIn } from '../../model/activity-details.ts';
 import { type Fields, searchFields } from '../parts/search-fields.ts';
 import { type LoadPage, useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
@@ -51,8 +51,8 @@ export async function newestActivity(
  * The deed in a record's props; records from other programs never have one, since their props say nothing about this
  * appliance.
  */
-export function deedOfRecord({ props, reporter }: ActivityRecord): Deed {
-  return deedOf(reporter === undefined ? props : {});
+export function deedOfRecord({ props, reporter }: ActivityRecord): ActivityDetails {
+  return detailsIn(reporter === undefined ? props : {});
 }
 
 /** Adds names found in the records, so that things deleted since still have theirs. */

@@ -127,12 +127,12 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
     if (!document.hidden && isOld && state.is === 'ready') askAgain();
   };
   useEffect(() => {
-    const heed = (): void => comeBack.current?.();
-    document.addEventListener('visibilitychange', heed);
-    window.addEventListener('focus', heed);
+    const lookAgain = (): void => comeBack.current?.();
+    document.addEventListener('visibilitychange', lookAgain);
+    window.addEventListener('focus', lookAgain);
     return () => {
-      document.removeEventListener('visibilitychange', heed);
-      window.removeEventListener('focus', heed);
+      document.removeEventListener('visibilitychange', lookAgain);
+      window.removeEventListener('focus', lookAgain);
     };
   }, []);
   const { items, is, error, next, isStale } = state;

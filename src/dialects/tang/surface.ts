@@ -8,7 +8,7 @@ import type { AppliancePort, OpenState, State } from '../../http/appliance-port.
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { ApiRequest } from '../../http/request.ts';
 import type { Answer, Handler } from '../../http/request-log.ts';
-import { type Outcome, refused, type Served, unknownPath } from '../../http/respond.ts';
+import { type Outcome, type RequestResult, refused, unknownPath } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import { resolveTenant, type TenantHandle } from '../../http/tenant-directory.ts';
 import { TangLimits } from './limits.ts';
@@ -38,7 +38,7 @@ export function tangSurface(appliance: AppliancePort, ways: Ways): Answer {
     const { action } = operation;
     return ways.logged(
       { path, counted: action },
-      async (request: ApiRequest, state: State, thumbprint: Thumbprint): Promise<Served> => {
+      async (request: ApiRequest, state: State, thumbprint: Thumbprint): Promise<RequestResult> => {
         let tenant: { readonly tenant?: string } = {};
         try {
           if (state.sealed) throw sealedError;

@@ -3,7 +3,7 @@ import type { World } from '../../core/context.ts';
 import { KmsError } from '../../errors.ts';
 
 /** A response before it is encoded. Without any of the optional parts it has no body. */
-export interface Told {
+export interface VaultResponse {
   readonly status: number;
   /** In the envelope, like `auth`. */
   readonly data?: object | undefined;
@@ -14,25 +14,25 @@ export interface Told {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-export const done: Told = { status: 204 };
-export const nothing: Told = { status: 404, errors: [] };
-export const permissionDenied: Told = { status: 403, errors: ['permission denied'] };
-export const isSealed: Told = { status: 503, errors: ['Vault is sealed'] };
+export const done: VaultResponse = { status: 204 };
+export const nothing: VaultResponse = { status: 404, errors: [] };
+export const permissionDenied: VaultResponse = { status: 403, errors: ['permission denied'] };
+export const isSealed: VaultResponse = { status: 503, errors: ['Vault is sealed'] };
 
 /** Statuses whose responses have no body. */
 export function hasNoBody(status: number): boolean {
   return status === 204 || status === 205 || status === 304;
 }
 
-export function found(data: object): Told {
+export function found(data: object): VaultResponse {
   return { status: 200, data };
 }
 
-export function problem(status: number, message: string): Told {
+export function problem(status: number, message: string): VaultResponse {
   return { status, errors: [message] };
 }
 
-export function noSuchRoute(path: readonly string[]): Told {
+export function noSuchRoute(path: readonly string[]): VaultResponse {
   return problem(404, `no handler for route "${path.join('/').slice(0, 200)}". route entry not found.`);
 }
 
@@ -54,7 +54,7 @@ export function envelopeIds(random: World['random']): () => string {
 }
 
 /** The response body; undefined if there is none. */
-export function bodyOf({ data, auth, errors, bare }: Told, nextId: () => string): object | undefined {
+export function bodyOf({ data, auth, errors, bare }: VaultResponse, nextId: () => string): object | undefined {
   if (errors) return { errors };
   if (!data && !auth) return bare;
   const request_id = nextId();

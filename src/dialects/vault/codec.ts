@@ -5,7 +5,7 @@ import type { Codec } from '../../http/codec.ts';
 import type { ApiRequest } from '../../http/request.ts';
 import { type Outcome, refused } from '../../http/respond.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Told } from './answers.ts';
+import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type VaultResponse } from './answers.ts';
 import type { Operation } from './operations.ts';
 
 /** @param nextId ids of the response envelopes. */
@@ -26,14 +26,14 @@ export function codecOf({ body, item, answer }: Operation, nextId: () => string)
   };
 }
 
-export function outcomeOf(told: Told, nextId: () => string): Outcome {
+export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
   const { status, headers } = told;
   const body = bodyOf(told, nextId);
   return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
 }
 
 /** Translates a refusal of our endpoints into Vault's terms. */
-export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): Told {
+export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): VaultResponse {
   const message: unknown = Reflect.get(body, 'message');
   const text = typeof message === 'string' ? message : 'the request was refused';
   if (status === 401) return permissionDenied;
@@ -44,7 +44,7 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
 }
 
 /** The response, or the refusal if making it throws. */
-export function toldBy(make: () => Told): Told {
+export function toldBy(make: () => VaultResponse): VaultResponse {
   try {
     return make();
   } catch (error) {

@@ -6,7 +6,7 @@ import type { WrittenItems } from '../../core/pages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
-import { done, found, hasNoBody, invalid, nothing, problem, type Told } from './answers.ts';
+import { done, found, hasNoBody, invalid, nothing, problem, type VaultResponse } from './answers.ts';
 import {
   batchOf,
   booleanOf,
@@ -29,7 +29,7 @@ export interface Operation {
   /** The part of a list item that is written. */
   readonly item?: (item: TransitRing) => unknown;
   /** Translates our response into theirs. */
-  readonly answer: (ours: JsonObject, given: JsonObject) => Told;
+  readonly answer: (ours: JsonObject, given: JsonObject) => VaultResponse;
   /** The error message if the ring does not exist. Default: 404 without a body. */
   readonly missing?: string;
 }

@@ -12,23 +12,23 @@ import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import { readAuthority } from '../../model/hosts.ts';
-import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type Told } from './answers.ts';
+import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type VaultResponse } from './answers.ts';
 import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
 import { namespaceOf, refusedHeader, tokenOf } from './headers.ts';
 import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
 import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
 import { type Target, Targets } from './target.ts';
-import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenAsked } from './tokens.ts';
+import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenRequest } from './tokens.ts';
 
 /** A request as parsed so far. */
-interface Asked {
+interface VaultRequest {
   readonly request: ApiRequest;
   readonly target: Target;
   readonly token: string | undefined;
 }
 
 /** The tenant that a request names, and the rest of its path. */
-interface TenantAsked {
+interface TenantRequest {
   /** Undefined if there is no such tenant. */
   readonly handle: TenantHandle | undefined;
   /** The tenant's name or host as the request gives it. */
@@ -39,7 +39,7 @@ interface TenantAsked {
 /** Work that no endpoint does, for the tenant with this id, if any. */
 interface OwnWork {
   readonly tenant: string | undefined;
-  work(): Promise<Told>;
+  work(): Promise<VaultResponse>;
 }
 
 const noParams: Readonly<Record<string, string>> = Object.freeze({});
@@ -77,11 +77,11 @@ class VaultSurface {
     }
   }
 
-  #tell(told: Told): Outcome {
+  #tell(told: VaultResponse): Outcome {
     return outcomeOf(told, this.#nextId);
   }
 
-  #answerTo(asked: Asked): Promise<Outcome> {
+  #answerTo(asked: VaultRequest): Promise<Outcome> {
     const { target, token } = asked;
     const { parts, method, isList } = target;
     const { state, world } = this.#appliance;
@@ -131,7 +131,7 @@ class VaultSurface {
     return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
   }
 
-  #aboutToken(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+  #aboutToken(asked: VaultRequest, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
     const { target } = asked;
     const { method } = target;
     const whole = path.slice(1).join('/');
@@ -144,7 +144,7 @@ class VaultSurface {
     return this.#toHolder(asked, handle, noSuchRoute(target.parts));
   }
 
-  #aboutSystem(asked: Asked, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
+  #aboutSystem(asked: VaultRequest, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
     const { method, parts } = asked.target;
     if (!isAboutCapabilities(method, path)) {
       return this.#toHolder(asked, handle, mounts(method, path) ?? noSuchRoute(parts));
@@ -162,7 +162,12 @@ class VaultSurface {
   }
 
   /** A login to an unknown tenant is answered as one to a tenant without that role. */
-  #logIn(asked: Asked, open: OpenState, { handle, name }: TenantAsked, refusal: string | undefined): Promise<Outcome> {
+  #logIn(
+    asked: VaultRequest,
+    open: OpenState,
+    { handle, name }: TenantRequest,
+    refusal: string | undefined,
+  ): Promise<Outcome> {
     const { token, request } = asked;
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, 'session.create', async () => {
@@ -174,10 +179,10 @@ class VaultSurface {
 
   /** Queues like all other requests: senders of unknown tokens wait along with holders of known ones. */
   #byToken(
-    asked: Asked,
+    asked: VaultRequest,
     handle: TenantHandle,
     action: string,
-    work: (asked: TokenAsked) => Promise<Told>,
+    work: (asked: TokenRequest) => Promise<VaultResponse>,
   ): Promise<Outcome> {
     const { token, request } = asked;
     const { queue } = this.#ways;
@@ -192,10 +197,10 @@ class VaultSurface {
   }
 
   async #ownWork(
-    { request }: Asked,
+    { request }: VaultRequest,
     handle: TenantHandle | undefined,
     action: string,
-    work: () => Promise<Told>,
+    work: () => Promise<VaultResponse>,
   ): Promise<Outcome> {
     const { outcome } = await this.#ownHandler(action)(request, { tenant: handle?.tenant.id, work });
     return this.#sent(handle, outcome);
@@ -222,7 +227,7 @@ class VaultSurface {
   }
 
   /** Gives the response to holders of a valid token only. */
-  #toHolder(asked: Asked, handle: TenantHandle, answer: Told): Promise<Outcome> {
+  #toHolder(asked: VaultRequest, handle: TenantHandle, answer: VaultResponse): Promise<Outcome> {
     return this.#byToken(asked, handle, 'none', async (token) =>
       (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
     );
@@ -238,7 +243,7 @@ function isLogin(method: string, path: readonly string[]): boolean {
 }
 
 /** Finds the tenant by namespace, by the first path part if several precede the operation, or by host. */
-function matchTenant({ request, target }: Asked, { tenants }: OpenState): TenantAsked {
+function matchTenant({ request, target }: VaultRequest, { tenants }: OpenState): TenantRequest {
   const { parts, method, isList } = target;
   const namespace = namespaceOf(request);
   if (namespace !== '' && namespace !== 'root') {
@@ -256,7 +261,7 @@ function matchTenant({ request, target }: Asked, { tenants }: OpenState): Tenant
   return { handle: tenants.byHost(host), name: host, path: parts };
 }
 
-function unsupported({ isList }: Target, path: readonly string[]): Told {
+function unsupported({ isList }: Target, path: readonly string[]): VaultResponse {
   const isKnown = !isList && isKnownPath(path);
   const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
   return problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`);

@@ -4,12 +4,12 @@ import { type EndpointId, endpoints } from '../../api/endpoints.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
-import { found, hasNoBody, invalid, isSealed, noSuchRoute, type Told } from './answers.ts';
+import { found, hasNoBody, invalid, isSealed, noSuchRoute, type VaultResponse } from './answers.ts';
 import { isWrite, operationOf } from './operations.ts';
 import type { Target } from './target.ts';
 
 /** The server's state; undefined for paths that need a token. */
-export function serverState({ method, parts, query }: Target, sealed: boolean, now: number): Told | undefined {
+export function serverState({ method, parts, query }: Target, sealed: boolean, now: number): VaultResponse | undefined {
   const isRead = method === 'GET' || method === 'HEAD';
   const place = parts.slice(1).join('/');
   switch (isRead ? place : undefined) {
@@ -32,7 +32,7 @@ export function serverState({ method, parts, query }: Target, sealed: boolean, n
   }
 }
 
-function health(query: URLSearchParams, sealed: boolean, now: number): Told {
+function health(query: URLSearchParams, sealed: boolean, now: number): VaultResponse {
   const wanted = Number(query.get('sealedcode') ?? 503);
   const status = sealed ? (Number.isInteger(wanted) && wanted >= 200 && wanted <= 599 ? wanted : 400) : 200;
   const bare = {
@@ -77,7 +77,7 @@ const auth = {
 };
 
 /** Lists of mounts; undefined for any other path. Every name counts as a mount of the transit engine. */
-export function mounts(method: string, path: readonly string[]): Told | undefined {
+export function mounts(method: string, path: readonly string[]): VaultResponse | undefined {
   if (method !== 'GET') return undefined;
   const [, ...rest] = path;
   const [first, second, third, name] = rest;
@@ -108,7 +108,7 @@ const mostPaths = 100;
 const longestPath = 512;
 
 /** Capabilities that the flags grant on each path that the body names. Throws `invalid`. */
-export function capabilities(given: JsonObject, flags: Flags): Told {
+export function capabilities(given: JsonObject, flags: Flags): VaultResponse {
   const { paths, path } = given;
   const asked: unknown = paths ?? (path === undefined || path === null ? [] : [path]);
   const list: readonly unknown[] = Array.isArray(asked) ? asked : typeof asked === 'string' ? asked.split(',') : [];

@@ -8,10 +8,10 @@ import { identify } from '../../http/admission.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { found, permissionDenied, problem, type Told } from './answers.ts';
+import { found, permissionDenied, problem, type VaultResponse } from './answers.ts';
 
 /** A request's token, its origin, and the tenant that it was sent to. */
-export interface TokenAsked {
+export interface TokenRequest {
   readonly token: string | undefined;
   readonly from: Origin;
   readonly handle: TenantHandle;
@@ -19,7 +19,7 @@ export interface TokenAsked {
 }
 
 /** A login to a tenant, which may not exist. */
-interface LoginAsked extends Omit<TokenAsked, 'handle'> {
+interface LoginRequest extends Omit<TokenRequest, 'handle'> {
   readonly handle: TenantHandle | undefined;
   /** The name or host that the request gave for the tenant. */
   readonly named: string;
@@ -38,7 +38,7 @@ const longestName = 253;
 /**
  * The holder of the token; undefined if the token is unknown or not usable. Records the request if the token is known.
  */
-export async function holderOf(asked: TokenAsked, action: string, status: number): Promise<Holder | undefined> {
+export async function holderOf(asked: TokenRequest, action: string, status: number): Promise<Holder | undefined> {
   const { token, from, handle, world } = asked;
   if (token === undefined) return undefined;
   return handle.store.transaction((tx) => {
@@ -54,13 +54,13 @@ export async function holderOf(asked: TokenAsked, action: string, status: number
 }
 
 /** Flags of the token's holder; undefined if the token is unknown or not usable. Records nothing. */
-export async function flagsOf({ token, from, handle, world }: TokenAsked): Promise<Flags | undefined> {
+export async function flagsOf({ token, from, handle, world }: TokenRequest): Promise<Flags | undefined> {
   if (token === undefined) return undefined;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
   return known?.usable ? known.caller.flags : undefined;
 }
 
-export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
+export async function lookUpSelf(asked: TokenRequest): Promise<VaultResponse> {
   const holder = await holderOf(asked, 'session.read', 200);
   if (!holder) return permissionDenied;
   const { id, createdAt, expiresAt } = holder;
@@ -86,7 +86,7 @@ export async function lookUpSelf(asked: TokenAsked): Promise<Told> {
 }
 
 /** A key without an expiry is answered like a token that never expires. */
-export async function renewSelf(asked: TokenAsked): Promise<Told> {
+export async function renewSelf(asked: TokenRequest): Promise<VaultResponse> {
   const holder = await holderOf(asked, 'session.refresh', 200);
   if (!holder) return permissionDenied;
   const { id, expiresAt } = holder;
@@ -102,7 +102,11 @@ export async function renewSelf(asked: TokenAsked): Promise<Told> {
  * one without keys, so that tenants and their hosts cannot be probed for. Tries under other names of the tenant make
  * this one fail like a wrong secret.
  */
-export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () => Promise<JsonObject>): Promise<Told> {
+export async function logIn(
+  asked: LoginRequest,
+  backoff: LoginBackoff,
+  read: () => Promise<JsonObject>,
+): Promise<VaultResponse> {
   const { handle, from, named } = asked;
   const address = from.remoteAddress ?? 'local';
   const origin = { tenant: `named ${named.slice(0, longestName)}`, address };
@@ -127,7 +131,7 @@ export async function logIn(asked: LoginAsked, backoff: LoginBackoff, read: () =
 }
 
 /** The holder of the role and the secret. A wrong secret for an existing key is recorded as that key's failed login. */
-async function holderOfRole(asked: TokenAsked, role: string, secret: string): Promise<Holder | undefined> {
+async function holderOfRole(asked: TokenRequest, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, from, world } = asked;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
   if (known?.caller.kind === 'apikey' && known.caller.id === role) {

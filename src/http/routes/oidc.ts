@@ -14,7 +14,7 @@ import {
 import { finishLogin, loginByClaims, startLogin } from '../../core/oidc.ts';
 import { KmsError } from '../../errors.ts';
 import type { Transaction } from '../../store/port.ts';
-import type { Around, RoutesOf, TenantRoutes } from '../route.ts';
+import type { RequestScope, RoutesOf, TenantRoutes } from '../route.ts';
 
 export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
   describeOidc({ tx }) {
@@ -56,12 +56,12 @@ export const oidcRoutes: RoutesOf<(typeof oidcEndpoints)[number]['id']> = {
   },
 };
 
-function placeOf({ open, handle, appliance: { world } }: Around, provider: Provider) {
+function placeOf({ open, handle, appliance: { world } }: RequestScope, provider: Provider) {
   const redirectUri = `${handle.baseUrl ?? open.baseUrl}/console/oidc`;
   return { tenant: handle.tenant, provider, redirectUri, world, client: open.people.oidc };
 }
 
-async function neededProvider({ handle }: Around): Promise<Provider> {
+async function neededProvider({ handle }: RequestScope): Promise<Provider> {
   const provider = await handle.store.transaction(providerOf);
   if (!provider) throw noProvider();
   return provider;
@@ -75,7 +75,7 @@ export const oidcAdminRoutes: Pick<TenantRoutes, 'getOidc' | 'setOidc' | 'remove
 };
 
 function asAdmin<R>(
-  { handle, appliance: { world } }: Around,
+  { handle, appliance: { world } }: RequestScope,
   run: (ctx: Parameters<typeof removeProvider>[0] & { readonly tx: Transaction }) => R,
 ): Promise<R> {
   const { id, name } = handle.tenant;

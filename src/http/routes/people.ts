@@ -44,8 +44,8 @@ import {
   type UserRef,
   updateUser,
 } from '../../core/users.ts';
-import type { Deed } from '../../model/deed.ts';
-import { type AfterCommit, type Around, type Input, listed, type RoutesOf, type TenantRoutes } from '../route.ts';
+import type { ActivityDetails } from '../../model/activity-details.ts';
+import { type AfterCommit, type Input, listed, type RequestScope, type RoutesOf, type TenantRoutes } from '../route.ts';
 import { baseUrlOf } from '../tenant-directory.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
@@ -170,7 +170,7 @@ function mailLater(ctx: AfterCommit, input: Input<unknown>, send: (mailer: Maile
 }
 
 /** Does nothing until the answer is on its way, so that it takes the same time for every address. */
-async function sendResetLink(around: Around, mailer: Mailer, email: string): Promise<void> {
+async function sendResetLink(around: RequestScope, mailer: Mailer, email: string): Promise<void> {
   const { appliance, open, handle } = around;
   await new Promise((resolve) => setTimeout(resolve));
   const { tenant, store } = handle;
@@ -208,13 +208,13 @@ function namedUser({ username, email }: { readonly username: string; readonly em
 
 /** Runs and records an operation of the administrator at the machine. */
 function asAdministrator<R>(
-  { appliance: { world }, handle: { tenant, store } }: Around,
+  { appliance: { world }, handle: { tenant, store } }: RequestScope,
   recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
   operation: (ctx: Omit<Context, 'handsOut' | 'did'>) => R,
 ): Promise<R> {
   return store.transaction((tx) => {
-    let deed: Deed = {};
-    const note = (said: Deed): void => {
+    let deed: ActivityDetails = {};
+    const note = (said: ActivityDetails): void => {
       deed = said;
     };
     const result = operation({ tx, tenant, world, note, caller: localCaller });
@@ -224,6 +224,6 @@ function asAdministrator<R>(
 }
 
 /** Settings of the links that are sent to this tenant's people. */
-function linksOf(around: Around): LinkSettings {
+function linksOf(around: RequestScope): LinkSettings {
   return { lifetimes: around.open.people.lifetimes, baseUrl: baseUrlOf(around) };
 }

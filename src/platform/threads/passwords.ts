@@ -164,14 +164,25 @@ export function passphraseParamsOf({ params }: Slot): PassphraseParams {
   return { m, t, p, salt: bytes };
 }
 
-export async function derivePassphrase(passphrase: string, { salt, ...cost }: PassphraseParams): Promise<Uint8Array> {
+/** Rejects with the signal's reason once that is aborted, and ends the thread. */
+export async function derivePassphrase(
+  passphrase: string,
+  { salt, ...cost }: PassphraseParams,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
+  signal?.throwIfAborted();
   const worker = startWorker({ kind: 'passphrase', passphrase, salt, cost } satisfies PassphraseWork);
+  const stopped = Promise.withResolvers<never>();
+  const stop = (): void => stopped.reject(signal?.reason);
+  signal?.addEventListener('abort', stop, { once: true });
   try {
-    const answer = await answerOf<Uint8Array | string>(worker, 'a passphrase').catch(() => undefined);
+    const derived = answerOf<Uint8Array | string>(worker, 'a passphrase').catch(() => undefined);
+    const answer = await Promise.race([derived, stopped.promise]);
     if (answer instanceof Uint8Array) return answer;
     if (answer !== undefined) throw new KmsError('corrupt', answer);
     throw new KmsError('unavailable', 'the passphrase could not be tried: is there enough memory?');
   } finally {
+    signal?.removeEventListener('abort', stop);
     await endThread(worker);
   }
 }

@@ -2,8 +2,8 @@
 // searches the segments: the summary may rule one out, its postings give candidates, its blocks hold the records. While
 // one is searched the next are already loading.
 
+import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
-import { deedOf, type Thing } from '../../model/deed.ts';
 import { containing, longestPage } from '../../model/json.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { ActivityFilter, ActivityRecord, SegmentSummary } from '../port.ts';
@@ -132,9 +132,9 @@ function deedNeedles({ object, granted, revoked }: ActivityFilter): string[] {
 function didWhatIsAsked({ props, reporter }: ActivityRecord, filter: ActivityFilter): boolean {
   if (filter.object === undefined && !filter.granted && !filter.revoked) return true;
   if (reporter !== undefined) return false;
-  const { object, objects = [], granted = [], revoked = [] } = deedOf(props);
+  const { object, objects = [], granted = [], revoked = [] } = detailsIn(props);
   const wanted = filter.object?.toLowerCase();
-  const isAbout = ({ id, name }: Thing): boolean => id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
+  const isAbout = ({ id, name }: ResourceRef): boolean => id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
   const has = (flags: readonly string[], asked: readonly string[] | undefined): boolean =>
     !asked || (asked.length === 0 ? flags.length > 0 : flags.some((flag) => asked.includes(flag)));
   return (

@@ -1,7 +1,7 @@
 // Reads segment files part by part, through a byte-bounded cache, or whole as links of the chain. Everything it returns
 // has been verified; a part that does not verify, or a missing file, is a fault that names the file.
 import { setImmediate } from 'node:timers/promises';
-import { equalBytes, fromUtf8, toBase64Url } from '../../crypto/bytes.ts';
+import { equalBytes, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { yieldToEventLoop } from '../event-loop.ts';
 import type { WholeFiles } from '../files.ts';
@@ -20,6 +20,7 @@ import {
   openPart,
   type PartKind,
   readError,
+  readRoot,
   type SegmentBlock,
   SegmentFault,
   type SegmentHeader,
@@ -270,7 +271,7 @@ export class SegmentReader {
     const end = headerLength + header.rootLength;
     const key = this.#keyOf(path, header.epoch);
     const part = openedPart(path, key, clear, 'root', 0, bytes.subarray(headerLength, end));
-    const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(part)) ?? 'null');
+    const root = readRoot(part, path);
     if (root.hash !== summary.hash) throw new SegmentFault(path, 'is from another history than the snapshot');
     const offsets = runningSum(end, root.lengths, root.pageLengths, [root.originsLength]);
     if (offsets.at(-1) !== summary.bytes) throw new SegmentFault(path, 'is cut short');

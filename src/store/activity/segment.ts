@@ -6,6 +6,7 @@ import { concatBytes, equalBytes, fromBase64Url, fromUtf8, toBase64Url, utf8 } f
 import { hmacSha256 } from '../../crypto/fast-hash.ts';
 import { hkdfSha256 } from '../../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../../errors.ts';
+import { isCount, isJsonObject, jsonOf } from '../../model/json.ts';
 import type { SegmentSummary } from '../port.ts';
 import { type ChainPlace, hashLength } from './chain.ts';
 import { inflatePart } from './compression.ts';
@@ -156,6 +157,25 @@ export function segmentEpoch(start: Uint8Array, path: string): number {
   return header.epoch;
 }
 
+/** The root in its compressed part. Throws `corrupt` for anything that no segment has: its lengths are read. */
+export function readRoot(part: Uint8Array, path: string): SegmentRoot {
+  const root = jsonOf(fromUtf8(inflatePart(part)) ?? '');
+  if (isRoot(root)) return root;
+  throw new SegmentFault(path, 'has a root that kms does not write');
+}
+
+function isRoot(value: unknown): value is SegmentRoot {
+  if (!isJsonObject(value) || typeof value.hash !== 'string' || !isCount(value.originsLength)) return false;
+  const { records, lengths, from, to, idFrom, idTo, pageTerms, pageLengths } = value;
+  const every = (list: unknown, is: (each: unknown) => boolean): boolean => Array.isArray(list) && list.every(is);
+  const isText = (each: unknown): boolean => typeof each === 'string';
+  return (
+    [records, lengths, pageLengths].every((list) => every(list, isCount)) &&
+    [from, to, pageTerms].every((list) => every(list, Number.isSafeInteger)) &&
+    [idFrom, idTo].every((list) => every(list, isText))
+  );
+}
+
 /** Bytes per yielded piece, at least. */
 const pieceLength = 256 * 1024;
 
@@ -183,7 +203,7 @@ export function* resealedSegment(
   }
 
   const rootPart = open('root', 0, headerLength, header.rootLength);
-  const root: SegmentRoot = JSON.parse(fromUtf8(inflatePart(rootPart)) ?? 'null');
+  const root = readRoot(rootPart, path);
   if (root.hash !== hash) throw new SegmentFault(path, 'is from another history than the snapshot');
   let piece = [after, seal(after, 'root', 0, rootPart)];
   let filled = 0;

@@ -4,8 +4,8 @@
 
 import { fromBase64Url, toBase64Url } from '../../crypto/bytes.ts';
 import { canonicalJson } from '../../crypto/canonical-json.ts';
+import { detailsIn } from '../../model/activity-details.ts';
 import { canonicalBlock } from '../../model/addresses.ts';
-import { deedOf } from '../../model/deed.ts';
 import { isJsonObject } from '../../model/json.ts';
 
 type Props = Readonly<Record<string, unknown>>;
@@ -33,7 +33,7 @@ export const revokedTerm = (flag = ''): number => hashTerm(`-${flag}`);
 
 /** The terms for the deed in one of the appliance's own records. */
 export function deedTerms(props: Props): number[] {
-  const { object, objects = [], granted = [], revoked = [] } = deedOf(props);
+  const { object, objects = [], granted = [], revoked = [] } = detailsIn(props);
   const terms: number[] = [];
   for (const { id, name } of object ? [object, ...objects] : objects) {
     terms.push(objectTerm(id));

@@ -66,7 +66,7 @@ export interface TurnEnd {
 /**
  * A node's access to the log of one store: one turn at a time. After a failure the next `begin` opens a new connection.
  */
-export interface Lane {
+export interface LogConnection {
   /** Waits for the store's turn. When this resolves, the turn of a lost connection has ended. */
   begin(from: number): Promise<TurnStart>;
   /**
@@ -190,8 +190,8 @@ export interface SharedEngine {
   replaceSeal(before: number, bytes: Uint8Array): Promise<boolean>;
   /** Seals the appliance on purpose, for all nodes, or ends that. */
   markSealed(isSealed: boolean): Promise<void>;
-  /** Uses a connection of its own, or one of a few that lanes share and wait for. */
-  lane(store: string, isOwn?: boolean): Lane;
+  /** Uses a connection of its own, or one of a few that all logs share and wait for. */
+  logConnection(store: string, isOwn?: boolean): LogConnection;
   /** At most `limit` committed rows from `from` on, in order, without a turn. */
   rows(store: string, from: number, limit: number): Promise<readonly LogRow[]>;
   /**

@@ -5,7 +5,7 @@ import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
 import type { Group } from '../commit-group.ts';
 import { HistoryLost } from '../files.ts';
-import { GroupReplayer, type ReplayWitness } from '../group-replay.ts';
+import { GroupReplayer, type ReplayObserver } from '../group-replay.ts';
 import { Session } from '../session.ts';
 import type { Sql } from '../sql.ts';
 import type { State, Statement } from '../state.ts';
@@ -47,7 +47,7 @@ export interface NextRow {
   readonly place: Place;
 }
 
-export class SharedLive<T extends object> implements ReplayWitness {
+export class SharedLive<T extends object> implements ReplayObserver {
   readonly uid: Uint8Array;
   readonly state: State;
   readonly session: Session<T>;
@@ -164,7 +164,7 @@ export class SharedLive<T extends object> implements ReplayWitness {
     this.session.ran(statement);
   }
 
-  tally(...counted: Parameters<ReplayWitness['tally']>): void {
+  tally(...counted: Parameters<ReplayObserver['tally']>): void {
     this.session.tally(...counted);
   }
 

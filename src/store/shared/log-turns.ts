@@ -13,7 +13,7 @@ import {
   clockDistance,
   clockLimits,
   EngineError,
-  type Lane,
+  type LogConnection,
   type LogRow,
   rowsInTurn,
   type TurnEnd,
@@ -53,7 +53,7 @@ interface Job<T extends object> {
 }
 
 /** A requested turn, and the time of the request. */
-interface Asked {
+interface TurnRequest {
   /** The time by the clock, and by the process's monotonic clock. */
   readonly at: number;
   readonly since: number;
@@ -70,7 +70,7 @@ interface Ran {
 const longestCut = 2000;
 
 interface TurnWorld<T extends object> {
-  readonly lane: Lane;
+  readonly connection: LogConnection;
   rows(from: number, limit: number): Promise<readonly LogRow[]>;
   readonly limits: TurnLimits;
   readonly later: (milliseconds: number, run: () => void) => void;
@@ -83,7 +83,7 @@ interface TurnWorld<T extends object> {
   /** Called when the state does not match the log. */
   leave(live: SharedLive<T>, cause: unknown): void;
   /** Called when a turn began, before anything runs in it. All waiting jobs are rejected with its error. */
-  heed(control: Control): Promise<void> | undefined;
+  onTurnStart(control: Control): Promise<void> | undefined;
   /** Reports that no turn can be had or used, and that turns work again. */
   readonly onEvent: (event: StoreEvent) => void;
   readonly meter: TurnMeter | undefined;
@@ -99,7 +99,7 @@ export class TurnLoop<T extends object> {
   /** Whether the last turn already failed to continue from this node's state. */
   #isAstray = false;
   /** The next turn, if it was requested with the end of the last one. */
-  #asked: Asked | undefined;
+  #asked: TurnRequest | undefined;
 
   constructor(world: TurnWorld<T>) {
     this.#world = world;
@@ -141,7 +141,7 @@ export class TurnLoop<T extends object> {
   }
 
   async #turn(live: SharedLive<T>): Promise<void> {
-    const { lane } = this.#world;
+    const { connection } = this.#world;
     let start: TurnStart;
     let astray: KmsError | undefined;
     try {
@@ -153,15 +153,15 @@ export class TurnLoop<T extends object> {
     }
     try {
       // Without a row at this position, its control values are meaningless.
-      const heeding = start.tag && this.#world.heed(start.control);
-      if (heeding) await heeding;
+      const changed = start.tag && this.#world.onTurnStart(start.control);
+      if (changed) await changed;
     } catch (cause) {
-      await lane.abandon();
+      await connection.abandon();
       this.#refuseWaiting(cause);
       return;
     }
     if (astray) {
-      await lane.abandon();
+      await connection.abandon();
       this.#noTurn(astray);
       return;
     }
@@ -171,7 +171,7 @@ export class TurnLoop<T extends object> {
       live.catchUp(start);
       this.#isAstray = false;
     } catch (cause) {
-      await lane.abandon();
+      await connection.abandon();
       if (cause instanceof LostBranch) this.#world.meter?.lostBranch();
       this.#world.leave(live, cause);
       // Nothing of it was shown: waiting jobs are served once the store is recovered, unless the last recovery did not
@@ -181,7 +181,7 @@ export class TurnLoop<T extends object> {
       return;
     }
     if (start.hasMore) {
-      await lane.abandon();
+      await connection.abandon();
       await this.#follow(live);
       return;
     }
@@ -235,8 +235,8 @@ export class TurnLoop<T extends object> {
     return [start, this.#refusal(start, asked.at)];
   }
 
-  #ask(from: number): Asked {
-    return { at: this.#world.now(), since: performance.now(), start: this.#world.lane.begin(from) };
+  #ask(from: number): TurnRequest {
+    return { at: this.#world.now(), since: performance.now(), start: this.#world.connection.begin(from) };
   }
 
   #refusal({ protocol, now }: TurnStart, asked: number): KmsError | undefined {
@@ -271,7 +271,7 @@ export class TurnLoop<T extends object> {
   }
 
   async #serve(live: SharedLive<T>, turn: PromiseWithResolvers<void>): Promise<void> {
-    const { lane } = this.#world;
+    const { connection } = this.#world;
     const ran: Ran[] = [];
     const refuse = (error: unknown): void => {
       turn.reject(error);
@@ -284,14 +284,14 @@ export class TurnLoop<T extends object> {
       await this.#runWaiting(live, group, ran);
       row = group.count > 0 ? live.next(group) : undefined;
     } catch (cause) {
-      await lane.abandon();
+      await connection.abandon();
       this.#world.leave(live, cause);
       refuse(takenBack(cause));
       return;
     }
     const started = performance.now();
     const again = this.#waiting.length > 0 ? (row?.row ?? live.place).seq : undefined;
-    const { committed, next } = lane.end(row?.row, again);
+    const { committed, next } = connection.end(row?.row, again);
     next?.catch(() => {});
     this.#asked = next && { at: this.#world.now(), since: performance.now(), start: next };
     const failure = await this.#outcome(live, row, committed, started);
@@ -351,12 +351,12 @@ export class TurnLoop<T extends object> {
    * reach back to where the row would be.
    */
   async #isThere(live: SharedLive<T>, { row }: NextRow, waited: number): Promise<boolean | undefined> {
-    const { lane, limits, elapsed, later } = this.#world;
+    const { connection, limits, elapsed, later } = this.#world;
     const until = elapsed() + limits.doubtMs - waited;
     for (;;) {
       try {
-        const { tag, behind } = await lane.begin(live.place.seq);
-        await lane.end(undefined, undefined).committed;
+        const { tag, behind } = await connection.begin(live.place.seq);
+        await connection.end(undefined, undefined).committed;
         if (!tag || !equalBytes(tag, live.place.tag)) return undefined;
         const [first] = behind;
         return first !== undefined && equalBytes(first.tag, row.tag);

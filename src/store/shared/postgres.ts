@@ -9,9 +9,9 @@ import {
   EngineError,
   type EngineFacts,
   type KnownRow,
-  type Lane,
   type ListedNode,
   type ListedStore,
+  type LogConnection,
   type LogRow,
   type NodeEntry,
   type SharedEngine,
@@ -20,7 +20,7 @@ import {
 import { faultOf, isOwn, type PostgresConfig, PostgresConnections, type Query } from './postgres-connections.ts';
 import { listNodes, noteNode, readFacts, readSeal, replaceSeal } from './postgres-control.ts';
 import { PostgresFiles, partsOf, putFile } from './postgres-files.ts';
-import { insertRow, LaneConnections, PostgresLane, rowOf } from './postgres-lanes.ts';
+import { insertRow, LogConnections, PostgresLogConnection, rowOf } from './postgres-log-connections.ts';
 
 const schema = [
   `CREATE TABLE IF NOT EXISTS kms_store (
@@ -83,8 +83,8 @@ export async function openPostgres(config: PostgresConfig): Promise<SharedEngine
 class PostgresEngine implements SharedEngine {
   readonly files: WholeFiles;
   readonly #connections: PostgresConnections;
-  readonly #lanes = new LaneConnections(() => this.#connect());
-  readonly #jobs = new LaneConnections(() => this.#connect(), mostJobs);
+  readonly #logConnections = new LogConnections(() => this.#connect());
+  readonly #jobs = new LogConnections(() => this.#connect(), mostJobs);
 
   constructor(connections: PostgresConnections) {
     this.#connections = connections;
@@ -184,9 +184,9 @@ class PostgresEngine implements SharedEngine {
     return this.#connections.writing(async (client) => (await client.query(text, [...values])).rowCount ?? 0);
   }
 
-  lane(store: string, isOwn = false): Lane {
-    const lanes = isOwn ? new LaneConnections(() => this.#connect(), 1) : this.#lanes;
-    return new PostgresLane(lanes, store, isOwn);
+  logConnection(store: string, isOwn = false): LogConnection {
+    const connections = isOwn ? new LogConnections(() => this.#connect(), 1) : this.#logConnections;
+    return new PostgresLogConnection(connections, store, isOwn);
   }
 
   #connect(): Promise<Client> {
@@ -276,7 +276,7 @@ class PostgresEngine implements SharedEngine {
   }
 
   async close(): Promise<void> {
-    this.#lanes.end();
+    this.#logConnections.end();
     this.#connections.close();
   }
 }

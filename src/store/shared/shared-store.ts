@@ -21,7 +21,7 @@ import type { Slices } from '../sql.ts';
 import { nonceLength } from '../store-files.ts';
 import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from './checkpoint.ts';
 import { Checkpointer, type How } from './checkpointer.ts';
-import type { Control, Lane, SharedEngine } from './engine.ts';
+import type { Control, LogConnection, SharedEngine } from './engine.ts';
 import { SharedHold } from './hold.ts';
 import { CommitsLost, LostBranch, SharedLive } from './live.ts';
 import { type TurnLimits, TurnLoop, type TurnMeter } from './log-turns.ts';
@@ -59,7 +59,7 @@ export interface SharedOptions<T extends object>
   /** The directory of its files in a copy, such as a backup. */
   readonly dir: string;
   /** Whether other stores may wait for its turn inside theirs: then it has a connection of its own. */
-  readonly hasOwnLane?: boolean;
+  readonly hasOwnConnection?: boolean;
   /** Runs a checkpoint and returns its result. Default: on this thread. */
   readonly runCheckpoint?: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
   readonly limits?: Partial<SharedLimits>;
@@ -68,7 +68,7 @@ export interface SharedOptions<T extends object>
    * Gets the control values in each turn, before anything runs in it, while no other node has the turn. Its errors
    * reject all waiting jobs. It must not wait for a turn of this same store.
    */
-  heed?(control: Control): Promise<void> | undefined;
+  onTurnStart?(control: Control): Promise<void> | undefined;
   /** Called before a recovery, since the rows may be under newer keys. */
   beforeRecovery?(): Promise<void>;
 }
@@ -80,7 +80,7 @@ class SharedStore<T extends object> implements Store<T> {
   readonly segments: SegmentWatch;
   readonly #world: SharedWorld<T>;
   readonly #availability: Availability<SharedLive<T>>;
-  readonly #lane: Lane;
+  readonly #connection: LogConnection;
   readonly #turns: TurnLoop<T>;
   readonly #checkpointer: Checkpointer<T>;
   /** The mark and the status when the store was last in service. */
@@ -118,9 +118,9 @@ class SharedStore<T extends object> implements Store<T> {
       },
     });
     const serving = (): Promise<SharedLive<T>> => this.#availability.serving();
-    this.#lane = engine.lane(dir, world.hasOwnLane);
+    this.#connection = engine.logConnection(dir, world.hasOwnConnection);
     this.#turns = new TurnLoop({
-      lane: this.#lane,
+      connection: this.#connection,
       rows: (from, limit) => engine.rows(dir, from, limit),
       limits,
       later,
@@ -129,7 +129,7 @@ class SharedStore<T extends object> implements Store<T> {
       onCommit,
       onEvent,
       meter: world.meter,
-      heed: (control) => world.heed(control),
+      onTurnStart: (control) => world.onTurnStart(control),
       serving,
       leave: (live, cause) => this.#leave(live, cause),
       onTurn: (live) => {
@@ -369,7 +369,7 @@ class SharedStore<T extends object> implements Store<T> {
     this.#mark = this.mark;
     const live = await this.#availability.end();
     live?.state.close();
-    await this.#lane.close();
+    await this.#connection.close();
     await this.#world.onClosed();
   }
 }
@@ -390,14 +390,14 @@ export async function readShared<T extends object>(options: SharedOptions<T>): P
     onClosed: async () => {},
     beforeMigration: async () => {},
     beforeRecovery: async () => {},
-    hasOwnLane: false,
+    hasOwnConnection: false,
     meter: undefined,
     now: Date.now,
     elapsed: () => performance.now(),
     later: (milliseconds, run) => void setTimeout(run, milliseconds).unref(),
     runCheckpoint: (job) => writeSharedCheckpoint({ engine, keys, wasm, random }, job),
     ...options,
-    heed: (control) => options.heed?.(control),
+    onTurnStart: (control) => options.onTurnStart?.(control),
     tables: (sql) => options.tables(sql),
     random,
     limits: { ...sharedLimits, ...options.limits },

@@ -1,6 +1,8 @@
 // The table of accounts, which API keys belong to.
+
+import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { objectOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
 
 export interface Account {

@@ -1,7 +1,8 @@
 // The table of API keys, found by a hash of their secret, and the rings that their flags name.
 import { type AddressSet, addressSet } from '../../model/addresses.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Slices, Sql } from '../sql.ts';
-import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPart, sliceRows } from './page.ts';
 
 export interface ApiKey {

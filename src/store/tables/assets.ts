@@ -1,8 +1,10 @@
 // The table of assets: the current version of each, the earlier versions that older headers signed, and the parent
 // links.
+
+import type { JsonObject } from '../../model/json.ts';
 import { containing, isJsonObject } from '../../model/json.ts';
 import type { Row, Slices, Sql, SqlValue } from '../sql.ts';
-import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { objectOf, textsOf, toJson } from './columns.ts';
 import { endOfSlice, inSlices } from './page.ts';
 
 /** The content of one version of an asset. */

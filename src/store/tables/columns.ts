@@ -1,6 +1,7 @@
 // JSON in a text column. Objects are parsed and serialized here; reading returns exactly what was written, even
 // `__proto__`.
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject, jsonOf } from '../../model/json.ts';
 
 /** The most common value of a free-form column, which skips the parser. */
 const empty = '{}';
@@ -10,7 +11,9 @@ export function toJson(value: JsonObject | readonly unknown[]): string {
 }
 
 export function objectOf(text: string): JsonObject {
-  return text === empty ? {} : JSON.parse(text);
+  const value = text === empty ? {} : jsonOf(text);
+  if (isJsonObject(value)) return value;
+  throw notColumn('an object');
 }
 
 /**
@@ -21,5 +24,13 @@ export const holdsAll = `json_extract(flags, '$."*"') = 1`;
 
 /** Reads a column that holds an array of texts. */
 export function textsOf(text: string): string[] {
-  return text === '[]' ? [] : JSON.parse(text);
+  const value = text === '[]' ? [] : jsonOf(text);
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string')) return value;
+  throw notColumn('texts');
+}
+
+function notColumn(what: string): KmsError {
+  return new KmsError('corrupt', `a column of the database was expected to hold ${what}`, {
+    hint: 'nothing was changed; no kms writes it like that: restore from a backup',
+  });
 }

@@ -1,6 +1,9 @@
 // The marks of the tenants' stores, as recorded in the appliance's own store: a rollback guard, since a store found
 // with less was replaced by an older copy.
+import { KmsError } from '../../errors.ts';
+import { jsonOf } from '../../model/json.ts';
 import type { Mark } from '../../model/store-mark.ts';
+import { isRuns } from '../snapshot-manifest.ts';
 import type { Row, Sql } from '../sql.ts';
 import { toJson } from './columns.ts';
 
@@ -39,11 +42,13 @@ export function markTable(sql: Sql) {
 }
 
 export function marksOf(rows: readonly MarkRow[]): ReadonlyMap<string, NotedMark> {
-  // Cast: the column holds what `set` wrote into it.
-  return new Map(
-    rows.map(({ dir, sequence, runs, noted_at: at }) => [
-      dir,
-      { sequence, runs: JSON.parse(runs) as Mark['runs'], at },
-    ]),
-  );
+  return new Map(rows.map(({ dir, sequence, runs, noted_at: at }) => [dir, { sequence, runs: runsIn(runs, dir), at }]));
+}
+
+function runsIn(text: string, dir: string): Mark['runs'] {
+  const runs = jsonOf(text);
+  if (isRuns(runs)) return runs;
+  throw new KmsError('corrupt', `the noted runs of ${dir} are none that kms writes`, {
+    hint: 'nothing was changed; restore from a backup',
+  });
 }

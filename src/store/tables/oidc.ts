@@ -1,7 +1,9 @@
 // The OpenID Connect tables of a tenant's database: the settings of its identity provider, and the users' identities
 // there.
+
+import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { objectOf, textsOf, toJson } from './columns.ts';
 
 interface StoredProvider {
   readonly settings: JsonObject;

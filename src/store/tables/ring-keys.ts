@@ -1,8 +1,10 @@
 // The table of ring keys, wrapped to their ring's public key. A ring keeps every key it ever had, and a key every way
 // it was wrapped: the appliance cannot check that a later wrapping opens.
+
+import type { JsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { objectOf, toJson } from './columns.ts';
 import { endOfSlice, readPart } from './page.ts';
 
 export interface RingKey {

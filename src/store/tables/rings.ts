@@ -1,7 +1,9 @@
 // The table of the rings of both services. A deleted ring stays, hidden from look-ups by name, until it is purged.
+
+import type { JsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { objectOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
 
 export type RingService = 'ks' | 'asym';

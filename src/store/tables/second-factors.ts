@@ -1,7 +1,9 @@
 // The tables of users' second factors: secrets of authenticator apps, passkeys, hashes of recovery codes, and used
 // passkey challenges. A factor is pending, and counts for nothing, until it is confirmed.
+
+import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
-import { type JsonObject, objectOf, toJson } from './columns.ts';
+import { objectOf, toJson } from './columns.ts';
 
 export interface TotpData {
   readonly kind: 'totp';

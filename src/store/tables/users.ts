@@ -1,8 +1,9 @@
 // The table of users. Names and e-mail addresses are unique and found without regard to case. A record holds no
 // password material: the hash is read separately.
 import { sameDomain } from '../../model/hosts.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { holdsAll, type JsonObject, objectOf, textsOf, toJson } from './columns.ts';
+import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
 
 export interface User {

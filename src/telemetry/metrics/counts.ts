@@ -2,7 +2,7 @@
 // stores the work of writing files: transaction groups, fsyncs, checkpoints. Nothing of a single request is kept, and
 // none costs more than a few additions; the rest is computed at a scrape.
 import type { Meter } from '../../http/appliance-port.ts';
-import type { Served } from '../../http/respond.ts';
+import type { RequestResult } from '../../http/respond.ts';
 import type { Commit } from '../../store/commit-log.ts';
 import type { StoreEvent } from '../../store/port.ts';
 import type { TurnMeter } from '../../store/shared/log-turns.ts';
@@ -66,7 +66,7 @@ export class RequestCounts implements Meter {
     this.#rings = countRings ? new Map() : undefined;
   }
 
-  route(action: string): (served: Served, milliseconds: number) => void {
+  route(action: string): (served: RequestResult, milliseconds: number) => void {
     const byTenant = new Map<string, ActionCounts>();
     const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
     return ({ tenant, outcome: { status }, granted, ringname, byNobody, did }, milliseconds) => {

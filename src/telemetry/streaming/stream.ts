@@ -6,9 +6,9 @@ import { reasonOf } from '../../errors.ts';
 import type { ApplianceEvent } from '../../platform/events.ts';
 import type { Places } from '../../storage/places.ts';
 import type { Tenants } from '../../storage/served-tenants.ts';
-import { Lane } from './lane.ts';
 import { DeliveryFault, type FaultKind, type Receiver } from './receiver.ts';
 import type { ActivityTarget, TargetKind } from './target.ts';
+import { TenantCursor } from './tenant-cursor.ts';
 
 /** In milliseconds, except `unconfirmedBytes`. */
 export interface Pace {
@@ -72,7 +72,7 @@ export class Stream {
   readonly #target: ActivityTarget;
   readonly #receiver: Receiver;
   readonly #deps: StreamDeps;
-  readonly #lanes = new Map<string, Lane>();
+  readonly #cursors = new Map<string, TenantCursor>();
   /** Fault of the target as a whole. */
   #fault: DeliveryFault | undefined;
   #failures = 0;
@@ -103,8 +103,8 @@ export class Stream {
   get status(): StreamStatus {
     this.#meetTenants();
     const now = this.#deps.now();
-    const lags = [...this.#lanes.values()].map((lane) => lane.lag(now));
-    const fault = this.#fault ?? [...this.#lanes.values()].find((lane) => lane.fault)?.fault;
+    const lags = [...this.#cursors.values()].map((cursor) => cursor.lag(now));
+    const fault = this.#fault ?? [...this.#cursors.values()].find((cursor) => cursor.fault)?.fault;
     return {
       kind: this.#target.kind,
       to: this.#target.name,
@@ -145,9 +145,9 @@ export class Stream {
   }
 
   async #age(): Promise<void> {
-    for (const lane of [...this.#lanes.values()]) {
+    for (const cursor of [...this.#cursors.values()]) {
       if (this.#closing.signal.aborted) return;
-      await lane.age().catch(() => {});
+      await cursor.age().catch(() => {});
     }
   }
 
@@ -155,7 +155,7 @@ export class Stream {
   async #finish(): Promise<void> {
     while (!this.#isOver && !this.#fault && (await this.#round()));
     if (this.#unconfirmed && !this.#isOver) await this.#confirm();
-    for (const lane of this.#lanes.values()) await lane.rewind();
+    for (const cursor of this.#cursors.values()) await cursor.rewind();
     this.#receiver.drop();
     await this.#save();
   }
@@ -164,10 +164,10 @@ export class Stream {
   async #round(): Promise<boolean> {
     this.#meetTenants();
     let handedOver = false;
-    for (const lane of this.#lanes.values()) {
+    for (const cursor of this.#cursors.values()) {
       if (this.#isOver) return false;
-      lane.lag(this.#deps.now());
-      if (this.#mayTry() && lane.isDue(performance.now()) && (await this.#batch(lane))) {
+      cursor.lag(this.#deps.now());
+      if (this.#mayTry() && cursor.isDue(performance.now()) && (await this.#batch(cursor))) {
         handedOver = true;
         await this.#rest(this.#deps.pace.rest);
       }
@@ -180,21 +180,21 @@ export class Stream {
     return performance.now() >= this.#notBefore;
   }
 
-  async #batch(lane: Lane): Promise<boolean> {
+  async #batch(cursor: TenantCursor): Promise<boolean> {
     const receiver = this.#receiver;
     try {
       await receiver.ready();
-      const problem = await lane.begin(receiver);
+      const problem = await cursor.begin(receiver);
       if (problem !== undefined) this.#say('error', problem);
-      const batch = await lane.next();
+      const batch = await cursor.next();
       if (!batch) return false;
       await receiver.send(batch);
-      lane.handedOver();
+      cursor.handedOver();
       if (receiver.confirm) this.#noteUnconfirmed(batch.records.reduce((sum, { line }) => sum + line.length, 0));
-      else this.#acknowledge([lane]);
+      else this.#acknowledge([cursor]);
       return true;
     } catch (error) {
-      await this.#failed(error, lane);
+      await this.#failed(error, cursor);
       return false;
     }
   }
@@ -218,38 +218,38 @@ export class Stream {
     try {
       await this.#receiver.confirm?.();
       this.#unconfirmed = undefined;
-      this.#acknowledge([...this.#lanes.values()].filter((lane) => lane.hasUnconfirmed));
+      this.#acknowledge([...this.#cursors.values()].filter((cursor) => cursor.hasUnconfirmed));
       if (this.status.lagRecords === 0) this.#mostUnconfirmed = this.#deps.pace.unconfirmedBytes;
     } catch (error) {
       await this.#failed(error);
     }
   }
 
-  #acknowledge(lanes: readonly Lane[]): void {
-    for (const lane of lanes) lane.acknowledge();
+  #acknowledge(cursors: readonly TenantCursor[]): void {
+    for (const cursor of cursors) cursor.acknowledge();
     this.#fault = undefined;
     this.#failures = 0;
-    if (this.#saidFaults.size > 0 && ![...this.#lanes.values()].some(({ fault }) => fault)) {
+    if (this.#saidFaults.size > 0 && ![...this.#cursors.values()].some(({ fault }) => fault)) {
       this.#say('info', 'it works again');
       this.#saidFaults.clear();
     }
   }
 
   /** Goes back to the last records that have arrived, and pauses. */
-  async #failed(error: unknown, lane?: Lane): Promise<void> {
+  async #failed(error: unknown, cursor?: TenantCursor): Promise<void> {
     const fault = error instanceof DeliveryFault ? error : new DeliveryFault('broken', reasonOf(error), error);
     const now = performance.now();
-    if (lane && fault.concernsTenant) {
-      lane.failed(fault, now, this.#pauseAfter);
+    if (cursor && fault.concernsTenant) {
+      cursor.failed(fault, now, this.#pauseAfter);
       // A connection with other tenants' unconfirmed records is kept.
-      await lane.rewind();
+      await cursor.rewind();
     } else {
       this.#fault = fault;
       this.#notBefore = now + this.#pauseAfter(++this.#failures);
       if (this.#unconfirmed) this.#mostUnconfirmed = Math.max(leastUnconfirmed, this.#unconfirmed.bytes / 2);
       this.#unconfirmed = undefined;
       this.#receiver.drop();
-      for (const each of this.#lanes.values()) await each.rewind();
+      for (const each of this.#cursors.values()) await each.rewind();
     }
     // Reported once, not at each try.
     if (!this.#saidFaults.has(fault.message)) this.#say('warn', `${fault.message}; it is tried again`, fault);
@@ -261,17 +261,17 @@ export class Stream {
     return Math.min(longestPause, pause * 2 ** Math.min(failures - 1, 20));
   };
 
-  /** Adds lanes for tenants now served, and drops those of tenants that are gone, whose places stay saved. */
+  /** Adds cursors for tenants now served, and drops those of tenants that are gone, whose places stay saved. */
   #meetTenants(): void {
     const served = this.#deps.tenants.all;
     for (const tenant of served) {
-      const lane = this.#lanes.get(tenant.record.id);
-      if (lane) lane.tenant = tenant;
-      else this.#lanes.set(tenant.record.id, new Lane(tenant, this.#deps.places));
+      const cursor = this.#cursors.get(tenant.record.id);
+      if (cursor) cursor.tenant = tenant;
+      else this.#cursors.set(tenant.record.id, new TenantCursor(tenant, this.#deps.places));
     }
-    if (this.#lanes.size === served.length) return;
+    if (this.#cursors.size === served.length) return;
     const ids = new Set(served.map(({ record }) => record.id));
-    for (const id of this.#lanes.keys()) if (!ids.has(id)) this.#lanes.delete(id);
+    for (const id of this.#cursors.keys()) if (!ids.has(id)) this.#cursors.delete(id);
   }
 
   async #saveWhenDue(): Promise<void> {

@@ -2,24 +2,32 @@
 // sent in one message. Connections are few, and taken for a turn or two at a time.
 import type { Client, QueryResult } from 'pg';
 import { KmsError } from '../../errors.ts';
-import { EngineError, type Lane, type LogRow, rowsInTurn, systemName, type TurnEnd, type TurnStart } from './engine.ts';
+import {
+  EngineError,
+  type LogConnection,
+  type LogRow,
+  rowsInTurn,
+  systemName,
+  type TurnEnd,
+  type TurnStart,
+} from './engine.ts';
 import { faultOf, hasWarned, historyOf, isRefusal } from './postgres-connections.ts';
 import { milliseconds } from './postgres-control.ts';
 
 /** Connections of a node for the turns of its tenants; each is used for a round trip or two at a time. */
-const mostLanes = 8;
+const mostConnections = 8;
 
 export const insertRow = 'INSERT INTO kms_log (store, seq, epoch, tag, sealed) VALUES ($1, $2, $3, $4, $5)';
 
-/** A pool of connections for lanes, or for jobs, each with one user at a time; when all are in use, callers wait. */
-export class LaneConnections {
+/** A pool of database connections, each with one user at a time; when all are in use, callers wait. */
+export class LogConnections {
   readonly #connect: () => Promise<Client>;
   readonly #most: number;
   readonly #idle = new Set<Client>();
   readonly #waiting: (() => void)[] = [];
   #used = 0;
 
-  constructor(connect: () => Promise<Client>, most = mostLanes) {
+  constructor(connect: () => Promise<Client>, most = mostConnections) {
     this.#connect = connect;
     this.#most = most;
   }
@@ -70,14 +78,14 @@ export class LaneConnections {
   }
 }
 
-export class PostgresLane implements Lane {
-  readonly #connections: LaneConnections;
+export class PostgresLogConnection implements LogConnection {
+  readonly #connections: LogConnections;
   readonly #store: string;
   /** Set while it has a turn, or is requesting one. */
   #client: Client | undefined;
   readonly #isOwn: boolean;
 
-  constructor(connections: LaneConnections, store: string, isOwn: boolean) {
+  constructor(connections: LogConnections, store: string, isOwn: boolean) {
     this.#connections = connections;
     this.#store = store;
     this.#isOwn = isOwn;

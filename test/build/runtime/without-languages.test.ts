@@ -6,8 +6,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readElf } from '../../build/elf.ts';
-import { dropLanguages } from '../../build/without-languages.ts';
+import { readElf } from '../../../build/runtime/elf.ts';
+import { dropLanguages } from '../../../build/runtime/without-languages.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'kms-languages-'));
 after(() => rmSync(directory, { recursive: true, force: true }));

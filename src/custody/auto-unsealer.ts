@@ -1,4 +1,4 @@
-// LookOut unseals a sealed node automatically once no seal on purpose is in force, such as after another node was
+// AutoUnsealer unseals a sealed node automatically once no seal on purpose is in force, such as after another node was
 // unsealed. It checks every second, backs off after failures, and keeps the last reason.
 import { reasonOf } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
@@ -20,7 +20,7 @@ interface LookOutWorld {
   later?(milliseconds: number, run: () => void): void;
 }
 
-export class LookOut {
+export class AutoUnsealer {
   readonly #world: Required<LookOutWorld>;
   #reason: string | undefined;
   #failures = 0;

@@ -1,5 +1,5 @@
-// Lane carries one tenant's activity to one target: which records were handed over and which have arrived, read from
-// the log in small batches. Only durable records are read; nothing is kept in memory between two batches.
+// TenantCursor carries one tenant's activity to one target: which records were handed over and which have arrived, read
+// from the log in small batches. Only durable records are read; nothing is kept in memory between two batches.
 import { timeOfId } from '../../crypto/ulid.ts';
 import { reasonOf } from '../../errors.ts';
 import type { Places } from '../../storage/places.ts';
@@ -12,7 +12,7 @@ import type { StreamedTenant } from './record.ts';
 const batchRecords = 256;
 const batchText = 128 * 1024;
 
-export class Lane {
+export class TenantCursor {
   tenant: ServedTenant;
   readonly #places: Places;
   /** The last record handed over. */

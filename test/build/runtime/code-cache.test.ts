@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { tellNodesCaches } from '../../build/code-cache.ts';
+import { rehashNodeCaches } from '../../../build/runtime/code-cache.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'kms-code-cache-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
@@ -36,7 +36,7 @@ test('a runtime that is told of its flags loads all of its own modules from thei
   assert.equal(plain.used, false, 'under these flags it takes the caches for those of another V8');
   const bytes = readFileSync(process.execPath);
   const length = bytes.length;
-  assert.ok(tellNodesCaches(bytes, flags) > 300);
+  assert.ok(rehashNodeCaches(bytes, flags) > 300);
   assert.equal(bytes.length, length);
   const runtime = join(directory, 'node');
   writeFileSync(runtime, bytes, { mode: 0o755 });
@@ -44,11 +44,11 @@ test('a runtime that is told of its flags loads all of its own modules from thei
   assert.deepEqual(told, { used: true, without: [], hash: plain.hash });
   // Without the flags the caches are rejected, and it still runs.
   assert.equal(spawnSync(runtime, ['--version'], { encoding: 'utf8' }).stdout.trim(), process.version);
-  assert.equal(tellNodesCaches(bytes, flags), 0, 'what was told is told already');
+  assert.equal(rehashNodeCaches(bytes, flags), 0, 'what was told is told already');
 });
 
 test('bytes without caches stay as they are', () => {
   const bytes = Buffer.from('no cache of V8 in this');
-  assert.equal(tellNodesCaches(bytes, flags), 0);
+  assert.equal(rehashNodeCaches(bytes, flags), 0);
   assert.equal(bytes.toString(), 'no cache of V8 in this');
 });

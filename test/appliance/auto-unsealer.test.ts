@@ -1,8 +1,8 @@
 // How a node that was sealed by itself opens automatically: when it tries, and what it reports.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AutoUnsealer } from '../../src/custody/auto-unsealer.ts';
 import { StaysSealed } from '../../src/custody/key-sources.ts';
-import { LookOut } from '../../src/custody/look-out.ts';
 import { KmsError } from '../../src/errors.ts';
 
 function setUp() {
@@ -11,7 +11,7 @@ function setUp() {
   let next: (() => void) | undefined;
   const tries: number[] = [];
   const said: string[] = [];
-  const lookOut = new LookOut({
+  const lookOut = new AutoUnsealer({
     isSealed: () => state.isSealed,
     async isOnPurpose() {
       return state.isOnPurpose;

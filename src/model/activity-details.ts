@@ -1,11 +1,11 @@
-// Deed: an activity record's account of what was done: to which object, which fields changed, which permission flags
-// were gained and lost. Names only, never values: no secret, password or token gets into a record this way.
+// ActivityDetails is an activity record's account of what was done: to which object, which fields changed, which
+// permission flags were gained and lost. Names only, never values: no secret, password or token gets into a record this way.
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 import type { Custody } from './transit.ts';
 
 /** An object that was made, changed or removed. */
-export interface Thing {
+export interface ResourceRef {
   readonly type:
     | 'account'
     | 'apikey'
@@ -25,10 +25,10 @@ export interface Thing {
   readonly name?: string | undefined;
 }
 
-export interface Deed {
-  readonly object?: Thing;
+export interface ActivityDetails {
+  readonly object?: ResourceRef;
   /** Objects affected along with it: all, or some of `objectCount`. */
-  readonly objects?: readonly Thing[];
+  readonly objects?: readonly ResourceRef[];
   /** Number of objects affected along with it, if more than `mostNamed`. */
   readonly objectCount?: number;
   /** For a new ring: who can use its keys. */
@@ -52,7 +52,7 @@ export const mostNamed = 100;
 const longestName = 256;
 
 /** The deed as `props` of a record. Empty fields are left out. */
-export function deedProps({
+export function detailsProps({
   object,
   objects = [],
   objectCount = 0,
@@ -61,7 +61,7 @@ export function deedProps({
   keyVersion,
   fromKeyVersion,
   ...lists
-}: Deed): JsonObject {
+}: ActivityDetails): JsonObject {
   const props: Record<string, unknown> = {};
   if (object) props.object = named(object);
   if (objects.length > 0) props.objects = objects.slice(0, mostNamed).map(named);
@@ -74,7 +74,7 @@ export function deedProps({
   return props;
 }
 
-function named({ type, id, name = '' }: Thing): Thing {
+function named({ type, id, name = '' }: ResourceRef): ResourceRef {
   if (name === '') return { type, id };
   return { type, id, name: name.length > longestName ? `${name.slice(0, longestName - 1).toWellFormed()}…` : name };
 }
@@ -85,7 +85,10 @@ export function changedFields(before: JsonObject, after: JsonObject): string[] {
 }
 
 /** Flags that a holder of `before` gains and loses by `after`. */
-export function changedRights(before: Flags | undefined, after: Flags | undefined): Pick<Deed, 'granted' | 'revoked'> {
+export function changedRights(
+  before: Flags | undefined,
+  after: Flags | undefined,
+): Pick<ActivityDetails, 'granted' | 'revoked'> {
   if (before === after) return {};
   const had = new Set(before?.names);
   const has = new Set(after?.names);
@@ -99,7 +102,7 @@ export function changedRights(before: Flags | undefined, after: Flags | undefine
 export function changedUse(
   before: { readonly active: boolean; readonly flags: Flags },
   after: { readonly active: boolean; readonly flags: Flags },
-): Pick<Deed, 'granted' | 'revoked'> {
+): Pick<ActivityDetails, 'granted' | 'revoked'> {
   if (before.active === after.active) return changedRights(before.flags, after.flags);
   return changedRights(before.active ? before.flags : undefined, after.active ? after.flags : undefined);
 }
@@ -118,7 +121,7 @@ export class FlagNames {
 }
 
 /** The deed in a record's `props`. Those of a reported record are the reporter's own words, not a deed. */
-export function deedOf(props: JsonObject): Deed {
+export function detailsIn(props: JsonObject): ActivityDetails {
   const { object, objects, objectCount, keyVersion, fromKeyVersion, changed, granted, revoked } = props;
   return {
     ...(isThing(object) && { object }),
@@ -132,7 +135,7 @@ export function deedOf(props: JsonObject): Deed {
   };
 }
 
-function isThing(value: unknown): value is Thing {
+function isThing(value: unknown): value is ResourceRef {
   return isJsonObject(value) && typeof value.type === 'string' && typeof value.id === 'string';
 }
 

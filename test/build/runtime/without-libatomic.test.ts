@@ -5,8 +5,8 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { readElf, tags } from '../../build/elf.ts';
-import { dropLibatomic } from '../../build/without-libatomic.ts';
+import { readElf, tags } from '../../../build/runtime/elf.ts';
+import { dropLibatomic } from '../../../build/runtime/without-libatomic.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'kms-libatomic-'));
 after(() => rmSync(directory, { recursive: true, force: true }));
