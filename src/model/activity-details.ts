@@ -1,5 +1,6 @@
 // ActivityDetails is an activity record's account of what was done: to which object, which fields changed, which
-// permission flags were gained and lost. Names only, never values: no secret, password or token gets into a record this way.
+// permission flags were gained and lost. Names only, never values: no secret, password or token gets into a record this
+// way.
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 import type { Custody } from './transit.ts';
