@@ -204,7 +204,7 @@ test('a secret that cannot be shown is told of with what is there without it, an
   const full = 'kms: cannot write to stdout: the disk is full';
   await lost(
     'init --data shared --custodian shares --shares 3 --threshold 2',
-    new RegExp(`^${full}; the appliance in \\S+/shared was made, and what opens it is lost; remove \\S+/shared and`),
+    new RegExp(`^${full}; the appliance in \\S+/shared was made, but what opens it is lost; remove \\S+/shared and`),
   );
   await lost(
     'init --data one',

@@ -251,7 +251,7 @@ test('what nobody has served yet has no address, though it may have a host', asy
   await d.kms('init --host kms.example');
   const { stdout, stderr } = await d.kms('user set-up-link');
   assert.match(stdout, /http:\/\/kms\.local\/console/);
-  assert.match(stderr, /not served yet/);
+  assert.match(stderr, /not been served yet/);
 });
 
 test('after init there is a way to the first user, until there is one', async () => {

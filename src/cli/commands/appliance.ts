@@ -201,7 +201,7 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   const isHeld = Object.keys(secrets).length === 0;
   await showOnce(
     shown,
-    `the appliance in ${data} was made, and ${isHeld ? 'its root API key is' : 'what opens it is'} lost`,
+    `the appliance in ${data} was made, but ${isHeld ? 'its root API key is' : 'what opens it is'} lost`,
     isHeld
       ? `revoke it and make another: kms --data ${data} apikey revoke ${apiKey.keyid}`
       : `remove ${data} and make it again`,
