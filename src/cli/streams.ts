@@ -247,10 +247,15 @@ export async function transfer(cli: Cli, pieces: AsyncIterable<Uint8Array>, outp
     await output.commit();
   } catch (error) {
     await pending.catch(() => undefined);
-    await output.discard();
-    if (!isInterruption(cli.io, error)) throw error;
-    throw new Interrupted(output.left ? 'what was written is incomplete' : 'nothing was left behind');
+    await abandon(cli, output, error);
   }
+}
+
+/** Discards what was written and rethrows the error; for an interruption one that says what is left. */
+export async function abandon(cli: Cli, output: Output, error: unknown): Promise<never> {
+  await output.discard();
+  if (!isInterruption(cli.io, error)) throw error;
+  throw new Interrupted(output.left ? 'what was written is incomplete' : 'nothing was left behind');
 }
 
 const firstShown = 1000;

@@ -22,7 +22,7 @@ import {
   namedRingKey,
   prepareRingCrypto,
 } from '../ring-key-file.ts';
-import { byteCount, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
+import { abandon, byteCount, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
@@ -34,10 +34,7 @@ export async function encrypt(cli: CliOf<typeof files.encrypt>): Promise<void> {
   const input = await openInput(cli, cli.get('[FILE]'));
   try {
     const output = await openOutput(cli, { binary: true });
-    const { key, header, answers } = await withClient(cli, seal).catch(async (error) => {
-      await output.discard();
-      throw error;
-    });
+    const { key, header, answers } = await withClient(cli, seal).catch((error) => abandon(cli, output, error));
     const source = withProgress(cli, input.source, input.size);
     await transfer(cli, encryptFile({ source, key, header }), output);
     key.fill(0);
@@ -135,8 +132,7 @@ export async function decrypt(cli: CliOf<typeof files.decrypt>): Promise<void> {
     try {
       opened = cli.get('--offline') ? await offline(cli, prelude) : await online(cli, prelude);
     } catch (error) {
-      await output.discard();
-      throw error;
+      return await abandon(cli, output, error);
     }
     const { key, told } = opened;
     await transfer(cli, decryptChunks(body, { key, context }), output).catch((error) => {
