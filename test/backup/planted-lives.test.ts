@@ -189,7 +189,9 @@ test('without the key no forged journal of the same life costs what an earlier o
   const honest = readFileSync(journal);
   const places = placesIn(life);
   writeFileSync(journal, line(empty()));
-  await place.follow(/is older than the one that had arrived by .*: it lacks \S+, and nothing says that this was deleted/);
+  await place.follow(
+    /is older than the one that had arrived by .*: it lacks \S+, and nothing says that this was deleted/,
+  );
   // A seal that opens nothing, and a state that needs none of the files that arrived.
   const later = Object.fromEntries(
     Object.entries(places).map(([dir, { snapshot, log, ...rest }]) => {

@@ -168,15 +168,17 @@ test('a user owns 10,000 API keys at most, made or handed over, and answers with
       40,
     );
     sql?.run(
-      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
-        ${numbers} SELECT 'apik_' || printf('%026d', i), i, 1, ?, ?, '{}', '{}', i, i FROM n`,
+      `INSERT INTO api_keys (id, secret_hash, name, addresses, active, account_id, user_id, flags, props, created_at,
+        updated_at)
+        ${numbers} SELECT 'apik_' || printf('%026d', i), i, '', '[]', 1, ?, ?, '{}', '{}', i, i FROM n`,
       9_999,
       a.accountId,
       user.id,
     );
     sql?.run(
-      `INSERT INTO api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)
-        SELECT k.id || u.username, k.id || u.username, 1, k.account_id, u.id, '{}', '{}', 1, 1 FROM api_keys k, users u
+      `INSERT INTO api_keys (id, secret_hash, name, addresses, active, account_id, user_id, flags, props, created_at,
+        updated_at)
+        SELECT k.id || u.username, k.id || u.username, '', '[]', 1, k.account_id, u.id, '{}', '{}', 1, 1 FROM api_keys k, users u
         WHERE k.user_id = ? AND u.username_key < 'a'`,
       user.id,
     );

@@ -40,12 +40,13 @@ const rows = (into: string, count: number, values: string): string =>
 const id = (prefix: string, number = 'i'): string => `'${prefix}' || printf('%026d', ${number})`;
 const one = (prefix: string, number: number): string => `${prefix}${String(number).padStart(26, '0')}`;
 
-const keyColumns = 'api_keys (id, secret_hash, active, account_id, user_id, flags, props, created_at, updated_at)';
+const keyColumns = `api_keys (id, secret_hash, name, addresses, active, account_id, user_id, flags, props, created_at,
+  updated_at)`;
 const userColumns = `users (id, username, username_key, email, email_key, first_name, last_name, display_name, flags, props,
   created_at, updated_at)`;
 const ringColumns = `rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
   max_encrypt_count, created_at, updated_at, deleted_at)`;
-const ringKeyColumns = 'ring_keys (id, ring_id, algorithm, wrapped, iv, props, created_at)';
+const ringKeyColumns = 'ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)';
 const transitColumns = `transit_rings (id, name, display_name, type, derived, latest_version, min_decryption, min_encryption,
   deletion_allowed, created_at, updated_at)`;
 const assetColumns = 'assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)';
@@ -73,14 +74,18 @@ function muchOfEverything(props: string, count: number, prefix = ''): string[] {
     rows(
       keyColumns,
       count,
-      `${id(`apik_${prefix}`)}, ${name}, 1, '${account}', '${user}', '{"keyring.used.read":true}', ${props}, i, i`,
+      `${id(`apik_${prefix}`)}, ${name}, '', '[]', 1, '${account}', '${user}', '{"keyring.used.read":true}', ${props}, i, i`,
     ),
     rows(
       ringColumns,
       count,
       `${id(`ring_${prefix}`)}, 'ks', ${name}, '', 'aes256', '', 'x25519', '${publicKey}', ${props}, '{}', 1, i, i, NULL`,
     ),
-    rows(ringKeyColumns, count, `${id(`key_${prefix}`)}, '${ring}', 'aes256', 'AAAA', 'AAAA', ${props}, i`),
+    rows(
+      ringKeyColumns,
+      count,
+      `${id(`key_${prefix}`)}, '${ring}', 'aes256', 'x25519', 0, 'AAAA', 'AAAA', ${props}, 0, i`,
+    ),
     rows(assetColumns, count, `${id(`asset_${prefix}`)}, '${ring}', 1, ${props}, '[]', 'apik_x', '${account}', i`),
   ];
 }
