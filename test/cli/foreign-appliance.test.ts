@@ -198,7 +198,7 @@ test('--expect-appliance: another one that the same key file opens is refused ev
   for (const data of ['one', 'two']) {
     assert.equal((await d.kms(`backup create ${data}.kms-backup --data ${data} --key-file both.key`)).code, 0);
   }
-  const expected = new RegExp(`expected the appliance ${first.applianceId}, (found|and) ${second.applianceId}`);
+  const expected = new RegExp(`expected the appliance ${first.applianceId}, (found|but) ${second.applianceId}`);
   const wanted = `--expect-appliance ${first.applianceId} --key-file both.key`;
   for (const line of [
     'keyring list --data two',
@@ -221,6 +221,7 @@ test('--expect-appliance: another one that the same key file opens is refused ev
 
   // A running server, at its socket and at its address.
   const server = await serving(d, ['--data', 'two', '--key-file', 'both.key']);
+  after(() => server.stop());
   const env = { KMS_API_KEY: second.apiKey };
   for (const [line, options] of [
     ['keyring create never --data two', {}],

@@ -23,7 +23,7 @@ test('flags that let the memory be looked into are refused', async () => {
       flag,
     );
   }
-  await assert.rejects(hardenProcess([], 'ws://127.0.0.1:9229/x'), /debugger may come to ws/);
+  await assert.rejects(hardenProcess([], 'ws://127.0.0.1:9229/x'), /debugger may attach at ws/);
 });
 
 test('files are for their owner, core dumps without memory, and SIGUSR1 starts no debugger', async () => {

@@ -133,11 +133,6 @@ describe('activity records of a group', () => {
     );
   });
 
-  it('in the form of the first logs stay the lines that they are', () => {
-    const line = activityLine(one, 7);
-    assert.equal(readRecord({ at: 0, alike: [] }, line), line);
-  });
-
   for (const line of [
     '',
     '0',

@@ -155,8 +155,8 @@ if (!programs) {
     };
     await reach(await shown('shown', good));
     await fails(await shown('another', good), {}, /does not let this user in/, /log/);
-    await fails(await shown('shown', other), {}, /breaks the/, /log/);
-    await fails(await shown('shown', good, yesterday), {}, /breaks the/, /log/);
+    await fails(await shown('shown', other), {}, /breaks off the/, /log/);
+    await fails(await shown('shown', good, yesterday), {}, /breaks off the/, /log/);
   });
 
   test('a server without TLS is not spoken to in clear', async () => {
