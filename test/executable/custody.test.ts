@@ -90,7 +90,10 @@ test('three of five people unseal it, wherever they are, as often as it is seale
   );
   const strange = await enter(foreign);
   assert.equal(strange.code, 1);
-  assert.match(strange.stderr, /does not belong to this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/);
+  assert.match(
+    strange.stderr,
+    /does not belong to this appliance: needs one of the set [0-9a-f]{8}, got one of [0-9a-f]{8}/,
+  );
   assert.deepEqual(await progress(), sealed(1));
   assert.deepEqual((await ask(cwd, server.url, 'POST', '/system/unseal', { share: shares[0] })).body, sealed(2));
   assert.deepEqual(JSON.parse((await kms(cwd, ['unseal', '--reset', '--json'])).stdout), sealed(0));
