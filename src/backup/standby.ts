@@ -32,6 +32,7 @@ import {
   copiesDir,
   isFencedBy,
   newestArrived,
+  onceArrived,
   type Places,
   type Stopped,
   standbyNames,
@@ -175,16 +176,11 @@ export class Standby {
   /** Copies and proves what has arrived, except what was proven `before`. Throws if it cannot. */
   async catchUp(before?: Proven): Promise<Proven> {
     await this.#rest();
-    for (let tries = 5; ; tries--) {
-      try {
-        await this.#follower.look();
-        return await this.#follower.prove(before);
-      } catch (error) {
-        // Data may be arriving right now.
-        if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
-        await setTimeout(pause);
-      }
-    }
+    const look = async (): Promise<Proven> => {
+      await this.#follower.look();
+      return this.#follower.prove(before);
+    };
+    return onceArrived(look, () => setTimeout(pause));
   }
 
   /** The stores of a copied state, for reading, and the seal that opens them. */

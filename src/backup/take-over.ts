@@ -126,16 +126,23 @@ export async function clearStandby(data: Files): Promise<void> {
   await data.removeDir(copiesDir);
 }
 
-/** Looks, and waits a moment while something is just arriving. */
-async function lookSettled({ follower, pause }: StopDeps): Promise<void> {
+/** Tries again, after a wait, while something is just arriving: that is `unavailable`. */
+export async function onceArrived<R>(run: () => Promise<R>, wait: () => Promise<unknown>): Promise<R> {
   for (let tries = 5; ; tries--) {
     try {
-      return await follower.look();
+      return await run();
     } catch (error) {
       if (tries === 0 || !(error instanceof KmsError) || error.code !== 'unavailable') throw error;
-      await pause(shortPause);
+      await wait();
     }
   }
+}
+
+function lookSettled({ follower, pause }: StopDeps): Promise<void> {
+  return onceArrived(
+    () => follower.look(),
+    () => pause(shortPause),
+  );
 }
 
 /** The newest state, proven; `before`: a state proven a moment ago. */
