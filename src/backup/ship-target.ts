@@ -1,5 +1,6 @@
 // The directory to ship to: its contents, and how files get there so that after a crash of either side it has what the
 // journal's last line says, and nothing that could be taken for more.
+import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
@@ -28,13 +29,16 @@ import { journalBytes, longestJournal } from './shipped-bounds.ts';
 /** Oldest files still needed of a store: the snapshot, and the first record of a segment. */
 type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
 
+/** Bytes at the end of a file that are compared: a seal, which depends on all before it. */
+export const comparedTail = 64;
+
 export class ShipTarget {
   /** Files of the directory. */
   readonly #files: Files;
   readonly #directory: string;
   readonly #mostBytes: number;
-  /** Files that are there completely. */
-  readonly #whole = new Set<string>();
+  /** Files that are there, and whether this process wrote or compared them: then they are complete. */
+  readonly #whole = new Map<string, boolean>();
   /** The keys under which files of the source were last seen to be there. */
   readonly #known = new Map<string, string>();
   /** Bytes of each log that are there. */
@@ -89,8 +93,8 @@ export class ShipTarget {
     await files.syncDir(dir);
     const { snapshots, logs, leftovers } = await listStoreFiles(files, dir);
     for (const name of leftovers) await files.remove(name);
-    for (const generation of snapshots) this.#whole.add(snapshotName(dir, generation));
-    for (const name of await files.list(dir)) this.#whole.add(`${dir}/${name}`);
+    for (const generation of snapshots) this.#whole.set(snapshotName(dir, generation), false);
+    for (const name of await files.list(dir)) this.#whole.set(`${dir}/${name}`, false);
     for (const generation of logs) {
       const name = logName(dir, generation);
       this.#whole.delete(name);
@@ -130,9 +134,20 @@ export class ShipTarget {
 
   async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
     const name = isSegment(file) ? await shippedSegment(source, file.name) : file.name;
-    if (this.#whole.has(name)) return;
-    await this.#files.replace(name, pieces(source, file.name, file.bytes));
-    this.#whole.add(name);
+    const isWhole = this.#whole.get(name);
+    if (isWhole) return;
+    if (isWhole === undefined || !(await this.#isSame(source, file, name))) {
+      await this.#files.replace(name, pieces(source, file.name, file.bytes));
+    }
+    this.#whole.set(name, true);
+  }
+
+  /** Whether the file there is as long, and ends in the same seal: others may have put one there under its name. */
+  async #isSame(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile, there: string): Promise<boolean> {
+    if ((await this.#files.size(there)) !== bytes) return false;
+    const length = Math.min(comparedTail, bytes);
+    const own = await source.readAt(name, bytes - length, length);
+    return equalBytes(own, await this.#files.readAt(there, bytes - length, length));
   }
 
   async #bringLog(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile): Promise<void> {
@@ -143,6 +158,7 @@ export class ShipTarget {
       // Until this ends it is unknown how much is there.
       const file = await this.#files.openAppend(name, false);
       try {
+        if (file.size < there) throw shorter(name, file.size, there);
         if (file.size > there) await file.truncate(there);
         for await (const piece of pieces(source, name, bytes, there)) await file.append(piece);
         await file.sync();
@@ -173,6 +189,7 @@ export class ShipTarget {
     const line = this.#chain.line(point);
     const file = await this.#files.openAppend(journalFile, false);
     try {
+      if (file.size < this.#journalBytes) throw shorter(journalFile, file.size, this.#journalBytes);
       if (file.size > this.#journalBytes) await file.truncate(this.#journalBytes);
       await file.append(line);
       await file.sync();
@@ -203,7 +220,7 @@ export class ShipTarget {
       }
     }
     for (const [dir, first] of needed) await this.#removeBefore(dir, first);
-    for (const name of [...this.#whole, ...this.#logs.keys()]) {
+    for (const name of [...this.#whole.keys(), ...this.#logs.keys()]) {
       const dir = name.slice(0, name.lastIndexOf('/'));
       if (!needed.has(dir)) await this.#removeStore(dir);
     }
@@ -251,7 +268,7 @@ export class ShipTarget {
 
   async #removeStore(dir: string): Promise<void> {
     await this.#files.removeDir(dir);
-    for (const name of this.#whole) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
+    for (const name of this.#whole.keys()) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
     for (const name of this.#known.keys()) if (name.startsWith(`${dir}/`)) this.#known.delete(name);
     for (const name of this.#logs.keys()) if (name.startsWith(`${dir}/`)) this.#logs.delete(name);
   }

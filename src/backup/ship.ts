@@ -26,7 +26,7 @@ import {
   sealDigest,
   shippedDirectory,
 } from './ship-journal.ts';
-import { ShipTarget } from './ship-target.ts';
+import { comparedTail, ShipTarget } from './ship-target.ts';
 import { mostLives } from './shipped-bounds.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
@@ -42,9 +42,10 @@ interface ShipDeps extends Collecting {
   readonly window: number;
 }
 
-/** Bytes of a log compared before it is continued: a record's seal, which depends on all before it. */
-const comparedTail = 64;
-/** Points that may exceed the window before the journal is rewritten. */
+/**
+ * Points that may exceed the window before the journal is rewritten; a quarter of them, if that is more: a standby
+ * without the key keeps each journal that was.
+ */
 const pruneEvery = 256;
 
 export class Shipper {
@@ -139,7 +140,7 @@ export class Shipper {
 
   async #prune(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>, at: number, seal: Seal): Promise<void> {
     const snapshots = [...places].map(([dir, { snapshot }]) => `${dir} ${snapshot}`).join();
-    if (snapshots === this.#snapshots && ++this.#pruned < pruneEvery) return;
+    if (snapshots === this.#snapshots && ++this.#pruned < Math.max(pruneEvery, target.points.length / 4)) return;
     await target.prune(at - this.#deps.window, seal.keysFor(systemDir));
     this.#snapshots = snapshots;
     this.#pruned = 0;

@@ -9,7 +9,8 @@ import { latestEpoch, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
-import type { Follower, Proven, ShippedState } from './follow.ts';
+import type { Follower, Proven } from './follow.ts';
+import type { ShippedState } from './known-state.ts';
 import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted } from './lives.ts';
 import { type RestoreSource, restoreInto } from './restore.ts';
 import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
@@ -161,11 +162,23 @@ async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before
   // Before the primary is stopped, and not after.
   if (!acceptOlder && !before) needNoDoubt(follower);
   try {
-    return await follower.prove(before);
+    const proven = await follower.prove(before);
+    if (!acceptOlder) follower.needNewest(proven);
+    return proven;
   } catch (error) {
-    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
-    if (!acceptOlder) throw unreached(error);
-    return follower.proveAgain();
+    if (error instanceof KmsError && error.code === 'sealed') throw error;
+    if (!acceptOlder) throw error instanceof KmsError && error.code === 'corrupt' ? unreached(error) : error;
+    return follower.proveAgain().catch(() => olderThere(follower, error));
+  }
+}
+
+/** What is shipped, although it is older than what had arrived: nothing that is here opens. */
+async function olderThere(follower: Follower, error: unknown): Promise<Proven> {
+  try {
+    await follower.lookAtOlder();
+    return await follower.prove();
+  } catch {
+    throw error;
   }
 }
 
