@@ -176,8 +176,7 @@ export class Follower {
     }
     if (lines.length > 0) await this.#take(reading, lines, seal);
     this.#reading = reading;
-    const unproven = hasKey ? undefined : await this.#known.unprovenBeside(directory);
-    if (unproven !== undefined) this.#doubts.push(unproven);
+    if (!hasKey) this.#doubts.push(...(await this.#known.unprovenBeside(directory)));
     await this.#prove();
     if (isUrgent || this.#deps.uptime() >= this.#mendFrom) await this.#mend();
   }

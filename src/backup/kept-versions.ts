@@ -123,20 +123,30 @@ const mostTries = 16;
 
 /**
  * Whether a journal has all points of an earlier one, as far as they can be read without the key. Shipping drops the
- * first lines after a while: then the first has all stores as of one that was there.
+ * first lines after a while: then the first has all stores as of one that was there. Where somebody else dropped them,
+ * they may come back.
  */
 function goesOnFrom(before: readonly Point[], now: readonly Point[]): boolean {
+  const [oldest, ...later] = before;
   const [first, ...others] = now;
-  if (!first) return before.length === 0;
-  const starts = before.flatMap(({ at }, i) => (at === first.at ? [i] : [])).slice(-mostTries);
-  return (
-    before.length === 0 ||
-    starts.some((start) => {
-      const rest = before.slice(start + 1);
-      if (others.length < rest.length || !rest.every((point, i) => samePoint(point, others[i]))) return false;
-      return sameState(before.slice(0, start + 1), first);
-    })
+  if (!oldest) return true;
+  if (!first) return false;
+  const isDropped = placesOf(first, before).some(
+    (at) => startsWith(others, before.slice(at + 1)) && sameState(before.slice(0, at + 1), first),
   );
+  return (
+    isDropped ||
+    placesOf(oldest, now).some((at) => startsWith(now.slice(at + 1), later) && sameState(now.slice(0, at + 1), oldest))
+  );
+}
+
+/** Where a point may be among others, by its time. */
+function placesOf(point: Point, points: readonly Point[]): readonly number[] {
+  return points.flatMap(({ at }, i) => (at === point.at ? [i] : [])).slice(-mostTries);
+}
+
+function startsWith(points: readonly Point[], beginning: readonly Point[]): boolean {
+  return points.length >= beginning.length && beginning.every((point, i) => samePoint(point, points[i]));
 }
 
 /** Without the epoch of the line's key, which changes when it is written again. */

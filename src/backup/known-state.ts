@@ -25,7 +25,7 @@ export interface ShippedState {
 }
 
 /** How far a life went that the key verified. */
-export interface Reach {
+interface Reach {
   readonly directory: ShippedDirectory;
   /** Epoch milliseconds of its last point. */
   readonly at: number;
@@ -154,8 +154,8 @@ export class KnownStates {
   }
 
   /**
-   * Goes back to the local copy: with the key, to the newest state of it that verifies, of the latest life that has one,
-   * unless it is older than what was known to be here.
+   * Goes back to the local copy: with the key, to the newest state of it that verifies, of the latest life that has
+   * one, unless it is older than what was known to be here.
    */
   async recall(open: OpenSeal): Promise<void> {
     const { copies, copy } = this.#deps;
@@ -175,13 +175,13 @@ export class KnownStates {
   }
 
   /** What to say of the copies of other lives, which all stay without the key. */
-  async unprovenBeside({ name }: ShippedDirectory): Promise<string | undefined> {
+  async unprovenBeside({ name }: ShippedDirectory): Promise<readonly string[]> {
     const others = (await this.#deps.copies()).filter((each) => each.name !== name).map((each) => each.name);
-    if (others.length === 0) return undefined;
-    return (
+    if (others.length === 0) return [];
+    return [
       `${name} is followed, and nobody proved it: the copy of ${others.join(', ')} is kept until the key tells which ` +
-      'is right; give it with --key-file'
-    );
+        'is right; give it with --key-file',
+    ];
   }
 }
 

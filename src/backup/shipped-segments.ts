@@ -21,7 +21,7 @@ interface Variants {
 }
 
 /** In the order of the records, from record `first` on. */
-export async function segmentsIn(files: Reading, dir: string, first: number): Promise<readonly Variants[]> {
+async function segmentsIn(files: Reading, dir: string, first: number): Promise<readonly Variants[]> {
   const found = new Map<string, { own: string; from: number; epochs: number[] }>();
   for (const name of await files.list(dir)) {
     const segment = parseShippedSegment(name);

@@ -239,6 +239,31 @@ test('without the key a log that arrived is not replaced by another', async () =
   assert.deepEqual(await takenOver(place), ['one', 'two']);
 });
 
+test('a takeover from an older source, by a damaged copy, is refused unless it is accepted', async () => {
+  const place = await scene();
+  const { shipped, data, name, keyFile } = place;
+  const older = join(place.at.dir, 'older');
+  cpSync(shipped, older, { recursive: true });
+  await place.make('two');
+  await place.at.close();
+  await place.follow(undefined, keyFile);
+  const copy = join(data, 'standby', name);
+  for (const file of readdirSync(copy, { recursive: true }).map(String)) {
+    if (/(log|snapshot)-/.test(file)) writeFileSync(join(copy, file), 'damaged');
+  }
+  rmSync(shipped, { recursive: true });
+  cpSync(older, shipped, { recursive: true });
+  const before = readdirSync(copy, { recursive: true }).map(String).sort();
+  for (const how of [unfenced, { ...unfenced, fence: true }]) {
+    const standby = await place.standby(keyFile);
+    await assert.rejects(standby.takeOver(how), (error: KmsError) => /--accept-older/.test(error.hint ?? ''));
+    await standby.close();
+  }
+  assert.deepEqual(readdirSync(copy, { recursive: true }).map(String).sort(), before);
+  await place.follow(/is older than the one that had arrived by /, keyFile);
+  assert.deepEqual(await takenOver(place, { ...unfenced, acceptOlder: true }), ['one']);
+});
+
 test('a mark of a standby that names anything but stores and lives is refused', async () => {
   const place = await scene();
   await place.at.close();
@@ -259,6 +284,9 @@ test('a mark of a standby that names anything but stores and lives is refused', 
     { proven: { directory: place.name } },
     { proven: null },
     { proven: place.name },
+    { reach: { directory: `${up}victim`, at: 1 } },
+    { reach: { directory: place.name, at: -1 } },
+    { reach: null },
     { id: '../x' },
     { from: 1 },
     { format: 2 },
