@@ -123,7 +123,7 @@ export class Follower {
     return this.#doubts.length > 0 ? this.#doubts.join('; ') : undefined;
   }
 
-  /** What the copy of the proven state lacks, although everything else in it opens. */
+  /** Segments that the copy of the proven state lacks, in words; everything else in it opens. */
   get lack(): string | undefined {
     return this.#proof && lackOf(this.#proof.proof);
   }

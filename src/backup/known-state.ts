@@ -1,5 +1,5 @@
-// What a standby knows to have arrived, whatever became of its copy of it: how far the newest state went that the key
-// verified, and the newest state in the local copy that verifies. By them an older state is told from a newer one.
+// The states that a standby knows to have arrived: how far the newest went that the key ever verified, whatever became
+// of the copy of it, and the newest in the local copy that verifies. By them an older state is told from a newer one.
 import { KmsError } from '../errors.ts';
 import { sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
@@ -87,7 +87,7 @@ export interface KnownDeps {
   onReach(reach: Reach): Promise<void>;
 }
 
-/** What an earlier process noted. */
+/** Notes of an earlier process. */
 export interface Noted {
   readonly proven?: ShippedState | undefined;
   readonly reach?: Reach | undefined;
@@ -174,7 +174,7 @@ export class KnownStates {
     }
   }
 
-  /** What to say of the copies of other lives, which all stay without the key. */
+  /** A doubt about the copies of other lives, which all stay without the key. */
   async unprovenBeside({ name }: ShippedDirectory): Promise<readonly string[]> {
     const others = (await this.#deps.copies()).filter((each) => each.name !== name).map((each) => each.name);
     if (others.length === 0) return [];

@@ -99,7 +99,7 @@ type Bringing = Pick<Arriving, 'isDistrusted' | 'known' | 'room'> & {
 
 interface StoreFile {
   readonly name: string;
-  /** Of the last log, the bytes that count. */
+  /** Bytes that count of the last log; undefined for a whole file. */
   readonly bytes?: number;
 }
 

@@ -172,7 +172,7 @@ async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before
   }
 }
 
-/** What is shipped, although it is older than what had arrived: nothing that is here opens. */
+/** Proves what is shipped, although it is older than what had arrived: nothing that is here opens. */
 async function olderThere(follower: Follower, error: unknown): Promise<Proven> {
   try {
     await follower.lookAtOlder();
