@@ -223,8 +223,7 @@ export class Follower {
   /** Proves the last proven state again. */
   async proveAgain(): Promise<Proven> {
     if (!this.#known.proven) throw new KmsError('refused', 'nothing that arrived has been proven yet');
-    const seal = await this.#sealOf(this.#known.proven);
-    return this.#proofOf(this.#known.proven, seal);
+    return this.#proofOf(this.#known.proven, await this.#sealOf(this.#known.proven));
   }
 
   wipe(): void {
@@ -307,13 +306,12 @@ export class Follower {
 
   async #take(reading: Reading, lines: Uint8Array, seal: Uint8Array): Promise<void> {
     const { directory, point } = reading;
-    const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
     const before = this.#known.copied?.directory.name === directory.name ? this.#known.copied.point : undefined;
     const key = this.#seal?.seal;
     const { proven } = this.#known;
     const surely = proven?.directory.name === directory.name ? proven.point : undefined;
     if (this.#here?.directory !== directory.name) this.#here = { directory: directory.name, files: new Map() };
-    await bringNear(source, copy, {
+    await bringNear(this.#deps.source(directory.name), this.#deps.copy(directory.name), {
       directory: directory.name,
       point,
       before,
@@ -401,6 +399,8 @@ export class Follower {
     } catch {
       this.#known.proven = undefined;
       this.#known.copied = undefined;
+      // The copy is at fault: what is there is tried at once.
+      this.#bad = undefined;
     }
   }
 

@@ -18,6 +18,7 @@ import {
 } from '../../src/backup/ship-journal.ts';
 import { KmsError } from '../../src/errors.ts';
 import { openSeal } from '../../src/seal/seal.ts';
+import { decodeHeader, encodeHeader } from '../../src/store/activity/segment.ts';
 import type { Files } from '../../src/store/files.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { prng } from '../support/prng.ts';
@@ -369,6 +370,11 @@ test('a damaged copy takes nothing older, in this process or the next, and nothi
     'every file is cut short': ({ contents }) => {
       for (const [name, bytes] of contents) contents.set(name, bytes.slice(0, bytes.length / 2));
     },
+    'snapshots and logs are changed': ({ contents }) => {
+      for (const [name, bytes] of contents) {
+        if (/\/(snapshot|log)-/.test(name)) contents.set(name, plants['one byte changed']?.(bytes, bytes) ?? bytes);
+      }
+    },
     'every file is changed': ({ contents }) => {
       for (const [name, bytes] of contents) contents.set(name, plants['one byte changed']?.(bytes, bytes) ?? bytes);
     },
@@ -406,6 +412,76 @@ test('a damaged copy takes nothing older, in this process or the next, and nothi
     await scene.close();
   }
 });
+
+/** A file that is one of the store by its clear header, and as long. */
+const withHeader = (bytes: Uint8Array): Uint8Array =>
+  Buffer.concat([bytes.slice(0, 64), prng(5).bytes(bytes.length - 64)]);
+
+for (const hasKey of [true, false]) {
+  const which = hasKey ? 'with' : 'without';
+  test(`${which} the key a snapshot that another was planted for is fetched, or that is said`, async () => {
+    const scene = await Scene.open();
+    const { shipped, planted, copy } = scene;
+    const shipper = scene.shipper();
+    await scene.goOn(shipper);
+    const first = scene.follower(hasKey);
+    assert.equal(await scene.look(first), undefined);
+    const had = await scene.transactionsHere();
+    await scene.goOn(shipper);
+    const { last } = await namesOf(shipped, 'snapshot');
+    const right = await shipped.read(last);
+    for (let time = 0; time < 2; time++) {
+      planted.contents.set(last, withHeader(right));
+      const said = await scene.look(scene.follower(hasKey));
+      if (hasKey) assert.match(said ?? '', /snapshot/);
+      planted.contents.clear();
+      const follower = scene.follower(hasKey);
+      for (let i = 0; i < 2; i++) {
+        const problem = await scene.look(follower);
+        // At the first look a proof finds that the copy is damaged.
+        if (hasKey && i === 1) assert.equal(problem, undefined);
+        else if (hasKey) assert.match(problem ?? 'snapshot', /snapshot/);
+        else assert.match(problem ?? '', /snapshot-.*: is another one than what arrived before, and there is no key/);
+      }
+      if (hasKey) assert.deepEqual(Buffer.from(await copy.read(last)), Buffer.from(right));
+      else assert.deepEqual(Buffer.from(await copy.read(last)), Buffer.from(withHeader(right)), 'nothing is replaced');
+      if (hasKey) assert.ok((await scene.transactionsHere()) > had);
+      if (hasKey) await copy.replace(last, right.slice(0, 100));
+    }
+    // With the key it is fetched from there.
+    const again = scene.follower(true);
+    for (let i = 0; i < 2; i++) await scene.look(again);
+    assert.equal(await scene.look(again), undefined);
+    assert.deepEqual(Buffer.from(await copy.read(last)), Buffer.from(right));
+    await scene.close();
+  });
+
+  test(`${which} the key no segment that the journal does not count is copied, and each that it counts is`, async () => {
+    const scene = await Scene.open();
+    const { shipped, planted, copy } = scene;
+    const shipper = scene.shipper();
+    await scene.goOn(shipper);
+    const { last, next } = await namesOf(shipped, 'activity');
+    const bytes = await shipped.read(last);
+    const header = decodeHeader(bytes);
+    assert.ok(typeof header !== 'string');
+    const { firstSeq } = header;
+    const forged = (at: number): Uint8Array =>
+      Buffer.concat([encodeHeader({ ...header, firstSeq: at }), prng(5).bytes(bytes.length - 52)]);
+    const between = last.replace(/[0-9]{12}/, (digits) => String(firstSeq + 2).padStart(digits.length, '0'));
+    planted.contents.set(next, forged(firstSeq + 8));
+    planted.contents.set(between, forged(firstSeq + 2));
+    for (let time = 0; time < 2; time++) assert.equal(await scene.look(scene.follower(hasKey)), undefined);
+    assert.ok(!copy.contents.has(next) && !copy.contents.has(between));
+    planted.contents.delete(next);
+    await scene.goOn(shipper);
+    const follower = scene.follower(hasKey);
+    assert.equal(await scene.look(follower), undefined);
+    assert.deepEqual(Buffer.from(await copy.read(next)), Buffer.from(await shipped.read(next)));
+    assert.equal(await scene.transactionsHere(), transactionsIn(follower.shipped ?? assert.fail()));
+    await scene.close();
+  });
+}
 
 test('what lies there under the name of a coming file is replaced by shipping, and what was cut is shipped again', async () => {
   const scene = await Scene.open();
