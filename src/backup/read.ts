@@ -31,7 +31,7 @@ import {
   type Summary,
   summaryLabel,
 } from './format.ts';
-import type { RestoreSource } from './restore.ts';
+import type { RestoreSource } from './restore-source.ts';
 import { longestSeal } from './shipped-bounds.ts';
 
 interface BackupPart extends ManifestFile {

@@ -12,7 +12,7 @@ import type { Files } from '../store/files.ts';
 import { pieces } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
-import type { RestoredFile, RestoreSource } from './restore.ts';
+import type { RestoredFile, RestoreSource } from './restore-source.ts';
 import {
   arrived,
   filesUpTo,

@@ -16,13 +16,13 @@ export async function readConfigFile(path: string, seeHelp: string): Promise<Opt
   const bytes = await readSmallFile(path, 'a configuration', async (file) => {
     const found = await file.stat();
     if (!found.isFile()) return;
-    (await import('../platform/data-dir.ts')).refuseWritable(path, found);
+    (await import('../platform/ownership.ts')).refuseWritable(path, found);
     info = found;
   });
   const given = await optionsIn(textIn(bytes, path, 'a configuration'), path, seeHelp);
   const secret = [...given].find(([, { value }]) => typeof value === 'string' && holdsPassword(value));
   if (secret && info) {
-    const { refuseExposed } = await import('../platform/data-dir.ts');
+    const { refuseExposed } = await import('../platform/ownership.ts');
     refuseExposed(path, info, `a password in ${settingName(secret[0])}`, 'change the password');
   }
   return { path, given };

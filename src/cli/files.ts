@@ -101,7 +101,7 @@ export async function readSmallFile(
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);
-    if (info.isFIFO()) (await import('../platform/data-dir.ts')).refusePipe(path, info, what);
+    if (info.isFIFO()) (await import('../platform/ownership.ts')).refusePipe(path, info, what);
     file = await open(path, constants.O_RDONLY);
     await check?.(file);
     const buffer = Buffer.alloc(most + 1);

@@ -10,7 +10,6 @@ import {
   foreign,
   makeAndHold,
   moved,
-  needPrivateDirectory,
   nodeFile,
   notOfNode,
   sealName,
@@ -21,6 +20,7 @@ import type { ApplianceEvent } from '../platform/events.ts';
 import { type Finding, Findings } from '../platform/finding.ts';
 import { lockDirectory } from '../platform/lock.ts';
 import { nodeFiles } from '../platform/node-files.ts';
+import { needPrivateDirectory } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { postgresConfig, type StoreSource, storeName } from '../platform/store-url.ts';
 import { CheckpointThread, type SharedCheckpoints } from '../platform/threads/checkpoint.ts';

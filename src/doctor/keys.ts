@@ -9,8 +9,8 @@ import { readSealFile } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import { type MissingIssuer, missingIssuer } from '../platform/authorities.ts';
 import { readPair, validityOf, whyNotValid } from '../platform/certificate.ts';
-import { exposureOf, modeText, refusePipe } from '../platform/data-dir.ts';
 import type { Find } from '../platform/finding.ts';
+import { exposureOf, modeText, refusePipe } from '../platform/ownership.ts';
 import { parseHeader } from '../seal/header.ts';
 import { type Slot, slotIdOf } from '../seal/slot.ts';
 

@@ -7,10 +7,8 @@ import { drillPrefix } from '../backup/keeper.ts';
 import { copiesDir } from '../backup/take-over.ts';
 import { reasonOf } from '../errors.ts';
 import {
-  exposureOf,
   fencedMark,
   initMark,
-  modeText,
   movedMark,
   nodeFile,
   reserveFile,
@@ -28,6 +26,7 @@ import { type DiskSpace, freePercent, inUnits } from '../platform/disk.ts';
 import { userId } from '../platform/environment.ts';
 import type { Find } from '../platform/finding.ts';
 import { lockFile, pidFile } from '../platform/lock.ts';
+import { exposureOf, modeText } from '../platform/ownership.ts';
 
 export interface Host {
   /** The file's text; undefined if there is none. */

@@ -4,7 +4,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { KmsError, systemError } from '../errors.ts';
-import { refuseExposed, refusePipe } from './data-dir.ts';
+import { refuseExposed, refusePipe } from './ownership.ts';
 
 /** Both in epoch milliseconds. */
 interface Validity {

@@ -9,7 +9,7 @@ import { isLoopbackHost } from '../model/hosts.ts';
 import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
 import { authoritiesIn, trustSystem } from './authorities.ts';
-import { refuseExposed, refusePipe } from './data-dir.ts';
+import { refuseExposed, refusePipe } from './ownership.ts';
 
 export interface StoreSource {
   readonly url: string;

@@ -11,7 +11,7 @@ import { withConfigFile } from '../../src/cli/serve-config.ts';
 import { defaultLifetimes } from '../../src/core/links.ts';
 import { KmsError } from '../../src/errors.ts';
 import { defaultBodyLimit } from '../../src/http/body.ts';
-import { refuseWritable } from '../../src/platform/data-dir.ts';
+import { refuseWritable } from '../../src/platform/ownership.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
