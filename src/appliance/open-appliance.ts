@@ -369,7 +369,7 @@ async function openServices(
       root,
       stores,
       keysFor: (name: string) => seal.keysFor(shared?.nameOf(name) ?? name),
-      ...(shared && { read: (path: string) => shared.engine.files.read(path) }),
+      ...(shared && { read: (path: string, most: number) => shared.engine.files.read(path, most) }),
       onEvent,
     };
     verifier = new SegmentVerifier(verified, options.segments);

@@ -11,13 +11,13 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { isCount, isHex, isJsonObject } from '../model/json.ts';
-import { latestEpoch, sealFile } from '../platform/data-dir.ts';
+import { latestEpoch, longestSeal, sealFile } from '../platform/data-dir.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile } from '../store/port.ts';
 import { logName, snapshotName } from '../store/store-files.ts';
 import { isStoreDir, parseJson } from './format.ts';
-import { longestSeal, mostLogs } from './shipped-bounds.ts';
+import { mostLogs } from './shipped-bounds.ts';
 
 /** Log position up to which a store has arrived. */
 export interface ShippedPlace {

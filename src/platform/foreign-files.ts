@@ -48,11 +48,6 @@ export async function foreignFile(
 const clockTick = 25;
 /** Tries on a file that is being changed. */
 const mostTries = 8;
-/**
- * Limit in bytes of a file that is read whole, unless its kind has a higher one: others may have made it as long as a
- * disk.
- */
-const mostWhole = 1024 * 1024;
 /** Limit of nested directories that are removed; this program makes three. */
 const deepest = 32;
 
@@ -89,7 +84,7 @@ class FilesBeneath implements ForeignFiles {
     return Number((await this.#look(name)).size);
   }
 
-  read(name: string, most = mostWhole): Promise<Uint8Array> {
+  read(name: string, most: number): Promise<Uint8Array> {
     return this.#reading(name, (handle) => readBounded(handle, join(this.#prefix, name), most));
   }
 
