@@ -21,6 +21,8 @@ export interface ForeignFiles extends Files {
   names(dir: string): Promise<string[]>;
   /** Makes a new directory (mode 0700), durably. Fails with code `EEXIST` if the name is taken. */
   makeNewDir(dir: string): Promise<void>;
+  /** Text that changes whenever the file does. Fails with code `ENOENT` if there is none. */
+  stamp(name: string): Promise<string>;
   /** Renames a file within its directory, durably; replaces an existing one. */
   rename(from: string, to: string): Promise<void>;
   /** The files in a directory, which may be created later. */
@@ -82,6 +84,11 @@ class FilesBeneath implements ForeignFiles {
 
   async size(name: string): Promise<number> {
     return Number((await this.#look(name)).size);
+  }
+
+  async stamp(name: string): Promise<string> {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await this.#look(name);
+    return [dev, ino, size, mtimeNs, ctimeNs].join();
   }
 
   read(name: string, most: number): Promise<Uint8Array> {

@@ -16,11 +16,13 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { KmsError, systemCode } from '../../src/errors.ts';
 import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/platform/foreign-files.ts';
 import { lockDirectory } from '../../src/platform/lock.ts';
@@ -66,6 +68,7 @@ const operations: Readonly<Record<string, (files: ForeignFiles) => Promise<unkno
   read: (files) => files.read(name, 2 ** 20),
   readAt: (files) => files.readAt(name, 0, 4),
   size: (files) => files.size(name),
+  stamp: (files) => files.stamp(name),
   exists: (files) => files.exists(name),
   list: (files) => files.list(dir),
   names: (files) => files.names(dir),
@@ -160,7 +163,7 @@ for (const [kind, put] of Object.entries(inPlace)) {
       }
       const before = [at.live, at.outside].map(stateOf);
       const error = await outcome(run(at.files));
-      const reads = ['read', 'readAt', 'size', 'exists', 'openAppend'].includes(operation);
+      const reads = ['read', 'readAt', 'size', 'stamp', 'exists', 'openAppend'].includes(operation);
       if (reads) needLinkError(error, join(at.share, name), operation);
       else assert.equal(error, undefined, operation);
       if (operation === 'replace') assert.deepEqual([...(await at.files.read(name, 2 ** 20))], [...bytes]);
@@ -432,4 +435,24 @@ test('a file that is longer than its kind is refused before any of it is read', 
   }
   truncateSync(join(share, name), 1024 * 1024 + 1);
   assert.equal((await files.read(name, 2 * 1024 * 1024)).length, 1024 * 1024 + 1);
+});
+
+test('the stamp of a file changes whenever the file does, and at no other time', async () => {
+  const at = place();
+  const stamps = new Set<string>();
+  const taken = async () => stamps.add(await at.files.stamp(name)).size;
+  const path = join(at.share, name);
+  assert.equal(await taken(), 1);
+  assert.equal(await taken(), 1);
+  await setTimeout(30);
+  const { atime, mtime, size } = lstatSync(path);
+  writeFileSync(path, 'x'.repeat(size));
+  assert.equal(await taken(), 2);
+  await setTimeout(30);
+  utimesSync(path, atime, mtime);
+  assert.equal(await taken(), 3);
+  await at.files.replace(name, bytes);
+  assert.equal(await taken(), 4);
+  await assert.rejects(at.files.stamp('none'), { code: 'ENOENT' });
+  rmSync(at.base, { recursive: true });
 });
