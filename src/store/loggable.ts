@@ -1,8 +1,8 @@
 // The statements that a log may hold. The maker of an appliance has its keys and can seal any text in a log, which
-// another's command then runs again, so that what a text may cost is bounded. A statement about one table, with no look
-// at others and few functions, takes as long as its table is. Those that look at others are listed: a text stays here as
-// long as a log may hold it, and a new one needs a step of migrations.ts, so that earlier programs refuse the log in
-// words.
+// another's command then runs again, so that what a text may cost is bounded. A statement about one table, with no
+// look at others and few functions, takes as long as its table is. Those that look at others are listed: a text stays
+// here as long as a log may hold it, and a new one needs a step of migrations.ts, so that earlier programs refuse the
+// log in words.
 
 const selecting: ReadonlySet<string> = new Set([
   'DELETE FROM api_key_rings WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? ' +

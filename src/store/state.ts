@@ -95,7 +95,9 @@ export class State {
 
   /** The same for a text from a log. Nothing that a log may not hold is prepared. */
   logged(text: string): Statement {
-    if (this.#statements.get(text)?.isLoggable !== true && !isLoggable(text)) throw notLoggable(text);
+    const known = this.#statements.get(text);
+    if (known?.isLoggable) return known;
+    if (!isLoggable(text)) throw notLoggable(text);
     return this.statement(text);
   }
 
