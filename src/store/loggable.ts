@@ -55,7 +55,7 @@ const beginnings = [
 /** They read other rows, or take longer than their row is. */
 const refused = new Set([
   ...['select', 'with', 'recursive', 'from', 'join', 'union', 'intersect', 'except', 'exists', 'window', 'over'],
-  ...['as', 'generated', 'virtual', 'temp', 'temporary', 'trigger', 'view', 'collate'],
+  ...['table', 'as', 'generated', 'virtual', 'temp', 'temporary', 'trigger', 'view', 'collate'],
   ...['like', 'glob', 'regexp', 'match', 'raise', 'explain', 'pragma', 'attach', 'vacuum'],
 ]);
 
