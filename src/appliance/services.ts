@@ -118,7 +118,7 @@ function verifierOf({ onEvent, segments }: ApplianceOptions, data: OpenData): Se
     root,
     stores: () => storesOf(data),
     keysFor: (name: string) => seal.keysFor(shared?.nameOf(name) ?? name),
-    ...(shared && { read: (path: string) => shared.engine.files.read(path) }),
+    ...(shared && { read: (path: string, most: number) => shared.engine.files.read(path, most) }),
     onEvent,
   };
   return new SegmentVerifier(verified, segments);

@@ -13,7 +13,7 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../errors.ts';
 import { isCount, isHex, isJsonObject } from '../model/json.ts';
-import { fencedMark } from '../platform/data-dir.ts';
+import { fencedMark, longestMark } from '../platform/data-dir.ts';
 import { nextEpoch } from '../platform/epoch.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Tenants } from '../storage/served-tenants.ts';
@@ -224,7 +224,7 @@ export async function rememberedFence(
   files: Pick<Files, 'exists' | 'read'>,
 ): Promise<{ readonly from: Fence | undefined } | undefined> {
   if (!(await files.exists(fencedMark))) return undefined;
-  const noted = parseJson(await files.read(fencedMark));
+  const noted = parseJson(await files.read(fencedMark, longestMark));
   return { from: fenceIn(isJsonObject(noted) ? noted : {}) };
 }
 

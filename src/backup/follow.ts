@@ -4,7 +4,7 @@
 // arrived is removed or replaced.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { sealFile, systemDir } from '../platform/data-dir.ts';
+import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import type { ChainHead } from '../store/port.ts';
@@ -26,7 +26,7 @@ import {
   storesGone,
 } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
-import { journalBytes, longestSeal } from './shipped-bounds.ts';
+import { journalBytes } from './shipped-bounds.ts';
 import { bringNear, cutBack, keptVersions, prune, putBack } from './shipped-copy.ts';
 
 /** A state of a shipped directory: its last point, with all stores. */

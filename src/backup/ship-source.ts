@@ -4,7 +4,7 @@ import { equalBytes } from '../crypto/bytes.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError } from '../errors.ts';
-import { sealFile, sealName, systemDir } from '../platform/data-dir.ts';
+import { longestSeal, sealFile, sealName, systemDir } from '../platform/data-dir.ts';
 import { listedFiles } from '../platform/file-ports.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import type { Seal } from '../seal/seal.ts';
@@ -26,7 +26,7 @@ import {
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
-import { journalBytes, longestSeal, mostLives } from './shipped-bounds.ts';
+import { journalBytes, mostLives } from './shipped-bounds.ts';
 
 /**
  * `path` is the directory given to `--ship-to`, or one of those in it. Throws `refused` for the former if two lives

@@ -3,7 +3,7 @@
 // or replaced: a seal or journal that would be is kept under another name, from which the key finds the right one.
 import { equalBytes, toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { sealFile } from '../platform/data-dir.ts';
+import { longestSeal, sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
 import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { pieces } from './format.ts';
@@ -16,7 +16,7 @@ import {
   parseShippedSegment,
   type ShippedPlace,
 } from './ship-journal.ts';
-import { longestSegment, needAtMost } from './shipped-bounds.ts';
+import { longestJournal, longestSegment, needAtMost } from './shipped-bounds.ts';
 
 interface Arriving {
   readonly point: Point;
@@ -43,7 +43,7 @@ export async function bringNear(source: Files, copy: Files, arriving: Arriving):
     await bring(source, copy, { dir, place, before: before?.get(dir), isProvable, room });
   }
   const hasSeal = await copy.exists(sealFile);
-  const isOther = !hasSeal || !equalBytes(await copy.read(sealFile), seal);
+  const isOther = !hasSeal || !equalBytes(await copy.read(sealFile, longestSeal), seal);
   if (!isProvable) {
     if (hasSeal && isOther) await keepSeal(copy, arriving);
     if (from === 0) await keepJournal(copy, arriving);
@@ -80,9 +80,9 @@ export async function keptVersions(copy: Files, of: typeof sealFile | typeof jou
 }
 
 async function keepSeal(copy: Files, { now, room }: Arriving): Promise<void> {
-  const seal = await copy.read(sealFile);
+  const seal = await copy.read(sealFile, longestSeal);
   const kept = await keptNames(copy, sealFile);
-  for (const { name } of kept) if (equalBytes(await copy.read(name), seal)) return;
+  for (const { name } of kept) if (equalBytes(await copy.read(name, longestSeal), seal)) return;
   if (kept.length >= mostSeals) {
     throw new KmsError('refused', `another seal arrived, after ${mostSeals} others that no key proved`, {
       hint: 'what is here is kept; give the key with --key-file, which tells which is right',
@@ -96,7 +96,7 @@ async function keepJournal(copy: Files, { lines, now, room }: Arriving): Promise
   if (!(await copy.exists(journalFile))) return;
   const [latest] = await keptNames(copy, journalFile);
   if (latest && latest.at <= now && now - latest.at < keptEvery) return;
-  const journal = await copy.read(journalFile);
+  const journal = await copy.read(journalFile, longestJournal);
   if (equalBytes(journal, lines.subarray(0, journal.length))) return;
   await keep(copy, journalFile, journal, { now, room });
 }

@@ -28,6 +28,7 @@ import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
 import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, openBeside, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
+import { longestLine } from './shipped-bounds.ts';
 import {
   clearStandby,
   copiesDir,
@@ -319,7 +320,7 @@ function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
 export async function readMark(data: string): Promise<Mark | undefined> {
   const files = nodeFiles(data);
   if (!(await files.exists(standbyMark))) return undefined;
-  const mark = markIn(parseJson(await files.read(standbyMark)));
+  const mark = markIn(parseJson(await files.read(standbyMark, longestLine)));
   if (mark) return mark;
   throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected the notes of a standby`, {
     hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby again',

@@ -280,7 +280,7 @@ function draftOf(lock: string, holder: string): string {
 }
 
 async function holderOf(lock: string): Promise<string> {
-  return readlink(lock).catch(() => readFile(lock, 'utf8').catch(() => ''));
+  return readlink(lock).catch(() => readSmallText(lock, 'a lock').catch(() => ''));
 }
 
 /** Whether the holder has ended. Unknown, so false, for a process on another machine or a malformed holder. */

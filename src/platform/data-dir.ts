@@ -12,14 +12,20 @@ import { needPrivateDirectory, ownership } from './ownership.ts';
 export { makeDirs };
 
 export const sealFile = 'kms.seal';
+/** In bytes: about 100 for each key of each store. */
+export const longestSeal = 16 * 1024 * 1024;
 /** Exists while an `init` is under way: without a seal beside it, everything else in the directory is useless. */
 export const initMark = 'kms.init';
 export const socketFile = 'kms.sock';
 /** The log position of each store, for the rollback guard. */
 export const witnessFile = 'kms.witness';
+/** In bytes: some 250 for each store. */
+export const longestWitness = 64 * 1024 * 1024;
 
 /** Marks the directory of a node, whose stores are in a database, and names node and appliance. */
 export const nodeFile = 'kms.node';
+/** Limit in bytes of a mark that holds a name, a path or a few numbers. */
+export const longestMark = 16 * 1024;
 
 /** Exists while the appliance is sealed on purpose. */
 export const sealMark = 'kms.stay-sealed';

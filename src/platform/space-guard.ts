@@ -215,7 +215,7 @@ export function guardedFiles(files: Files, onFull: OnFull): Files {
     list: (dir) => files.list(dir),
     exists: (name) => files.exists(name),
     size: (name) => files.size(name),
-    read: (name) => files.read(name),
+    read: (name, most) => files.read(name, most),
     readAt: (name, offset, length) => files.readAt(name, offset, length),
     openAppend: async (name, create) =>
       new GuardedAppendFile(await again(0, () => files.openAppend(name, create)), onFull),

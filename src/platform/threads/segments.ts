@@ -39,7 +39,7 @@ interface VerifierDeps {
   /** By the store's name in the seal, or that of its directory. */
   keysFor(name: string): StoreKeys;
   /** Reads a segment outside the data directory; absent if all are in it. */
-  read?(path: string): Promise<Uint8Array>;
+  read?(path: string, most: number): Promise<Uint8Array>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
@@ -140,7 +140,7 @@ export class SegmentVerifier {
     const thread = this.#thread;
     try {
       const { dir, summary } = check;
-      const bytes = await this.#deps.read?.(segmentPath(dir, summary.file)).catch((error: unknown) => {
+      const bytes = await this.#deps.read?.(segmentPath(dir, summary.file), summary.bytes).catch((error: unknown) => {
         // The thread will not find it either, and reports that.
         if (systemCode(error) === 'ENOENT') return undefined;
         throw error;
