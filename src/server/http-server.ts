@@ -164,7 +164,7 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
   }
   const isHead = incoming.method === 'HEAD';
   if (whole === undefined && !isHead) {
-    // Any failure here, such as a library that cannot be loaded for want of file descriptors, ends this connection
+    // Any failure here, such as a library that cannot be loaded because file descriptors ran out, ends this connection
     // only.
     sendInPieces(incoming, outgoing, { outcome, state }).catch(() => {
       void stream?.cancel().catch(() => {});

@@ -117,7 +117,7 @@ test('a file of the command line opens in the browser, which says what became of
   await page.getByRole('button', { name: 'Decrypt and save' }).click();
   await page.getByText(/^Nothing was decrypted: .*Nothing was saved\.$/).waitFor();
   await looksRight(page, 'decrypt-refused');
-  await page.getByLabel('Decrypt even where').check();
+  await page.getByLabel('Decrypt even if').check();
   assert.ok((await downloaded(page, 'Decrypt and save')).content.equals(content));
   await page.getByText('not valid', { exact: true }).waitFor();
   assert.deepEqual(troubles, []);

@@ -158,7 +158,7 @@ test('an account is made, changed and deleted', async () => {
     for (let i = 0; i < 3; i++) form?.requestSubmit();
   });
   await page.getByRole('heading', { name: 'customer/7 <b>', level: 1 }).waitFor();
-  await page.getByText('This account has no API key.').waitFor();
+  await page.getByText('This account has no API keys.').waitFor();
   await page.getByRole('button', { name: 'Change', exact: true }).click();
   await page.getByLabel('Notes').fill('By mail');
   await page.getByRole('button', { name: 'Save' }).click();

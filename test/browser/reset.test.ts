@@ -56,7 +56,7 @@ test('asking for a link answers the same for everybody: who can help, where no m
     await page.getByText('Type your e-mail address first.').waitFor();
     await page.getByLabel('Your e-mail address').fill('ada');
     await page.keyboard.press('Enter');
-    await page.getByText('Type a whole e-mail address').waitFor();
+    await page.getByText('Type a complete e-mail address').waitFor();
     await page.getByLabel('Your e-mail address').fill(email);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Ask your administrator' }).waitFor();

@@ -61,7 +61,7 @@ const states: readonly State[] = [
   {
     name: 'keyrings-deleted',
     path: `/console/keyrings?deleted=${made.body.ring.id}&name=old`,
-    text: 'can be restored',
+    text: 'You can restore it for 30 days',
   },
   { name: 'new-keyring', path: '/console/new/keyring', text: 'Make it in this browser' },
   {

@@ -63,7 +63,7 @@ test('the overview tells how the service is used and how it is', async () => {
   const backup = await downloading;
   assert.match(backup.suggestedFilename(), /^kms-\d{4}-\d\d-\d\d\.kms-backup$/);
   assert.equal((await readFile(await backup.path())).toString('latin1', 0, 8), 'KMS-BKUP');
-  await page.getByText('nobody can open it').waitFor();
+  await page.getByText('Nobody can open it').waitFor();
   await looksRight(page, 'overview');
   await encrypt('payroll');
   await page.getByRole('button', { name: 'Refresh' }).click();
@@ -182,7 +182,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await looksRight(page, 'activity-empty');
 
   await goTo(page, '/console/activity?start=yesterday');
-  await page.getByRole('alert').filter({ hasText: 'This address has filters that make no sense' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Some filters in this address are not valid' }).waitFor();
   await page.getByRole('link', { name: 'Clear all filters' }).click();
   await page.getByRole('button', { name: 'Follow live' }).click();
   await page.getByText(/^Following\./).waitFor();
@@ -249,7 +249,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('Enter a date such as 2027-01-31').waitFor();
   await page.getByLabel('Expires').fill('2099-12-31 08:00');
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('“home” is no IPv4 or IPv6 address').waitFor();
+  await page.getByText('“home” is neither an IPv4 or IPv6 address').waitFor();
   await looksRight(page, 'new-apikey');
   await page.getByLabel('Allowed addresses').fill('192.0.2.7/24, 127.0.0.1');
   await page.getByRole('button', { name: 'Create the key' }).click();
@@ -356,7 +356,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
 test('what somebody may not grant cannot be chosen, and says why', async () => {
   const { keyid } = await apiKey({ 'keyring.payroll.read': true, 'user.read': true });
   const { page, troubles } = await visitAs(appliance, 'bob', `/console/apikeys/${keyid}`);
-  await page.getByText('which you do not have: the service will refuse changes').waitFor();
+  await page.getByText('which you do not have: the service will not let you change it').waitFor();
   await page.getByRole('button', { name: 'Change…' }).click();
   await page.locator('summary', { hasText: /^Users/ }).waitFor();
   const mine = page.getByLabel(/^keyring\.payroll\.rotate/);

@@ -42,7 +42,7 @@ test('what was encrypted before and after an upgrade opens with the file that wa
   await looksRight(page, 'upgrade');
   await page.getByLabel('Or paste it').fill('no key');
   await page.getByRole('button', { name: 'Make the private key' }).click();
-  await page.getByText('This is no private key of a keyring').waitFor();
+  await page.getByText('This is not the private key of a keyring').waitFor();
   await page.getByLabel('Or paste it').fill(other);
   await page.getByRole('button', { name: 'Make the private key' }).click();
   await page.getByText('This is not the private key of ledger.').waitFor();
@@ -125,7 +125,7 @@ test('without the earlier private key the new one has a name of its own, and lea
   await call('PUT', '/ks/config', { ringname: 'alone', config: { publicKey } });
   const theirs = await ringOf('alone');
   await page.getByRole('button', { name: 'Upgrade the keyring' }).click();
-  await page.getByRole('alert').filter({ hasText: 'Somebody else has changed its key pair meanwhile' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Somebody else has changed its key pair in the meantime' }).waitFor();
   assert.deepEqual(await ringOf('alone'), theirs);
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('link', { name: 'About' }).first().click();

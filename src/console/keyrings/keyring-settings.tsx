@@ -1,5 +1,5 @@
-// KeyringSettings edits a keyring's configuration: the number of encrypts and the key age at which it rotates by
-// itself, and the properties of the ring and of its future keys.
+// KeyringSettings edits a keyring's configuration: the number of encrypts and the key age at which it rotates
+// automatically, and the properties of the ring and of its future keys.
 import type { Client } from '../../client/client.ts';
 import { Check, Field, JsonField } from '../parts/fields.tsx';
 import { objectIn } from '../parts/form.tsx';

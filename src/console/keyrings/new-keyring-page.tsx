@@ -140,7 +140,7 @@ async function applianceId(signal: AbortSignal): Promise<string> {
   return isJsonObject(body) && typeof body.appliance === 'string' ? body.appliance : '…';
 }
 
-/** Shows a private key of which this is the only copy; it has to be saved before the user can go on. */
+/** Shows the only copy of a private key; the user has to save it before they can continue. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
   const { ring, privateKey, told, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
   const { work, onDone, onCancel } = props;

@@ -106,7 +106,7 @@ function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'
   );
 }
 
-/** Deleted rings; fetched only when opened, as they are seldom looked at. */
+/** Deleted rings; fetched only when opened, since people rarely look at them. */
 function Bin(rings: DeletedProps) {
   const [isOpen, setOpen] = useState(false);
   const noun = nounOf(rings.kind);

@@ -198,7 +198,7 @@ interface AgeFieldProps {
   readonly value: number | null;
 }
 
-/** Input for the age at which a ring rotates by itself. */
+/** Input for the age at which a ring rotates automatically. */
 export function AgeField({ label, hint, value }: AgeFieldProps) {
   return (
     <Field

@@ -123,7 +123,7 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
 
 interface BackupTileProps extends StateTileProps {
   readonly api: Client;
-  /** Backups that the service makes by itself; undefined if the user may not see them. */
+  /** Backups that the service makes automatically; undefined if the user may not see them. */
   readonly backups: Answer<Backups | undefined>;
   /** Absent if this tenant may not make backups. */
   readonly stream: PageProps['stream'] | undefined;

@@ -49,7 +49,7 @@ interface ConfirmProps {
   readonly name: string;
   readonly action: string;
   readonly busy?: string;
-  /** Throws the appliance's error; does not close the dialog by itself. */
+  /** Throws the appliance's error; does not close the dialog itself. */
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }

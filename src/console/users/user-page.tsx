@@ -158,7 +158,7 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
     try {
       setLink((await api.inviteUser({ username, email, firstName, lastName })).loginUrl);
     } catch (error) {
-      // The name is taken: by this user, who has accepted the invitation meanwhile.
+      // The name is taken: by this user, who has accepted the invitation in the meantime.
       if (!(error instanceof KmsError) || error.fields?.username === undefined) throw error;
       setCome(true);
     }
