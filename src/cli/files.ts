@@ -123,7 +123,7 @@ export async function readSmallFile(
 /** A new file that gets its name only once it is complete. */
 export interface NewFile {
   readonly handle: FileHandle;
-  /** Path of the bytes until then. */
+  /** Path of the file until then. */
   readonly temporary: string;
   /**
    * Makes it durable and gives it its name, or the given one. Fails if that name was taken in the meantime; the

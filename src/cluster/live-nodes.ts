@@ -60,7 +60,7 @@ export class Nodes {
     const nodes = new Nodes(world);
     await nodes.#note(true);
     nodes.#timer = setInterval(() => {
-      // Other users of the database report that it is away; until it is back, the last list counts.
+      // Other users of the database report that it is unreachable; until it is back, the last list counts.
       nodes.#noting = nodes.#noting.then(() => nodes.#note(false)).catch(() => {});
     }, world.every ?? usualEvery).unref();
     return nodes;

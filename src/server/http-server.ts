@@ -36,10 +36,10 @@ import { sendText } from './short-answer.ts';
 /** Limits against slow or too many clients. Times are in milliseconds. */
 export interface HttpLimits {
   readonly maxHeaderSize: number;
-  /** For receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
+  /** Limits for receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
-  /** Between two requests on a connection. */
+  /** Limit for the pause between two requests on a connection. */
   readonly keepAliveTimeout: number;
   /** Interval at which connections are checked. */
   readonly connectionsCheckingInterval: number;

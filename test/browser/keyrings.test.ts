@@ -217,7 +217,7 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
   assert.equal((await recover()).status, 200);
 
   await page.getByRole('button', { name: 'Rotate' }).click();
-  await page.getByRole('status').filter({ hasText: 'What was bound before is still unlocked' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'The earlier pairs still unlock' }).waitFor();
   await rows.nth(2).waitFor();
   const [second] = await pairs();
   assert.notEqual(second.thumbprint, first.thumbprint);

@@ -76,7 +76,7 @@ function traitColumns({ flags }: RingKind): readonly Column<ListedRing>[] {
   return flags === 'keyring' ? [custody, wrapping] : [custody];
 }
 
-async function bringBack({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
+async function restoreRing({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
   const { ring } = await restore(id);
   toast(`The ${nounOf(kind)} ${ring.displayName} has been restored.`);
   navigate(hrefTo(kind.page, { name: ring.name }));
@@ -86,7 +86,7 @@ async function bringBack({ kind, navigate, restore }: DeletedProps, id: string):
 function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'>) {
   const id = query.get('deleted');
   const name = query.get('name');
-  const { isBusy, error, start } = useAction(bringBack);
+  const { isBusy, error, start } = useAction(restoreRing);
   if (id === null || name === null) return null;
   return (
     <div data-note data-tone="warn">
@@ -121,7 +121,7 @@ function Bin(rings: DeletedProps) {
 
 function Deleted(rings: DeletedProps) {
   const list = useList(rings.loadDeleted);
-  const { isBusy, error, start } = useAction(bringBack);
+  const { isBusy, error, start } = useAction(restoreRing);
   const columns: readonly Column<ListedRing>[] = [
     { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
     ...traitColumns(rings.kind),
