@@ -54,7 +54,7 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
       {isNew && (
         <div data-note>
           <p>
-            There is no user yet. The link for creating the first one was shown when the service was first started;{' '}
+            There are no users yet. The link for creating the first one was shown when the service was first started;{' '}
             <code>kms user set-up-link</code>, on the machine of the service, makes another.
           </p>
           <p>The root API key, which was shown with the link, lets you in as well.</p>
