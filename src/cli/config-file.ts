@@ -51,7 +51,7 @@ async function optionsIn(text: string, path: string, seeHelp: string): Promise<O
   for (const { name, line, value } of entriesOf(text, yaml, wrong)) {
     const setting = settings.get(name);
     if (!setting) {
-      // A name in kebab case gets a suggestion, too.
+      // A name in kebab case also gets a suggestion.
       const near = nearest(settingName(`--${name}`), [...settings.keys()]);
       throw wrong(line, `unknown option '${visible(name)}'${near === undefined ? '' : `; did you mean ${near}?`}`);
     }

@@ -133,7 +133,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   }
 }
 
-/** Asks the server of a data directory, which may stop meanwhile. */
+/** Asks the server of a data directory, which may stop in the meantime. */
 function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
   const send = socketFetch(data);
   return async (request) => {

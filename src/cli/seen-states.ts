@@ -152,7 +152,7 @@ function fileMemory(dir: string): StateMemory {
     async save(state) {
       const { makeDirs } = await import('../platform/data-dir.ts');
       await makeDirs(dir);
-      // Another command may have seen a later state meanwhile.
+      // Another command may have seen a later state in the meantime.
       const now = await read(nameOf(state));
       if (now && !isLater(state, now)) return;
       const file = join(dir, nameOf(state));

@@ -139,7 +139,7 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
     if (await sealInFiles(files, root).isOnPurpose()) await node.seal.sealOnPurpose();
     await node.begin(seal);
   } catch (error) {
-    // If the seal may have arrived, an operator must look; the mark then stays.
+    // If the seal may have arrived, the mark stays until an operator has looked.
     if (await node.engine.readSeal().then((found) => !found)) await files.remove(movedMark);
     throw error;
   }

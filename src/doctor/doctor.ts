@@ -160,7 +160,7 @@ function inUseByAnother(data: string, findings: Findings) {
   return { stores: 0, activities: 0, dropped: 0 };
 }
 
-/** Keeps others from changing anything meanwhile, if that is possible without changes of its own. */
+/** Keeps others from changing anything in the meantime, if that is possible without changes of its own. */
 function lockForReading(data: string): DirectoryLock | 'in-use' | undefined {
   // Without the file, the directory was never opened.
   if (!existsSync(inDir(data, lockFile))) return undefined;

@@ -113,7 +113,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       const whole = resolve(path(dir));
       const first = await makeDirs(whole);
       if (first === undefined) return;
-      // Each new directory is an entry of its parent, which needs the sync.
+      // A new directory is an entry in its parent, so the parent needs the sync.
       for (let made = whole; made.length >= first.length; made = dirname(made)) {
         await give((uid, gid) => lchown(made, uid, gid));
         await syncPath(dirname(made));
@@ -173,7 +173,7 @@ export async function makeDirs(path: string): Promise<string | undefined> {
   const above = await makeDirs(dirname(whole));
   // The parent exists now: a second ENOENT comes from the file system itself.
   await mkdir(whole, { mode: 0o700 }).catch((error) => {
-    // Another process may have made it meanwhile.
+    // Another process may have made it in the meantime.
     if (systemCode(error) !== 'EEXIST') throw error;
   });
   return above ?? whole;

@@ -36,10 +36,10 @@ import { sendText } from './short-answer.ts';
 /** Limits against slow or too many clients. Times are in milliseconds. */
 export interface HttpLimits {
   readonly maxHeaderSize: number;
-  /** For receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
+  /** Limits for receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
-  /** Between two requests on a connection. */
+  /** Limit for the pause between two requests on a connection. */
   readonly keepAliveTimeout: number;
   /** Interval at which connections are checked. */
   readonly connectionsCheckingInterval: number;
@@ -164,7 +164,7 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
   }
   const isHead = incoming.method === 'HEAD';
   if (whole === undefined && !isHead) {
-    // Any failure here, such as a library that cannot be loaded for want of file descriptors, ends this connection
+    // Any failure here, such as a library that cannot be loaded because file descriptors ran out, ends this connection
     // only.
     sendInPieces(incoming, outgoing, { outcome, state }).catch(() => {
       void stream?.cancel().catch(() => {});

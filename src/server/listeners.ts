@@ -97,5 +97,5 @@ function networkServer(
   });
 }
 
-/** By surface name. */
+/** Keyed by surface name. */
 const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };

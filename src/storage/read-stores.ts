@@ -33,7 +33,7 @@ interface OlderStore {
 
 export interface ReadStores {
   readonly system: ReadStore<SystemTables>;
-  /** By directory, without deleted tenants unless an older store of theirs was accepted. */
+  /** Keyed by directory, without deleted tenants unless an older store of theirs was accepted. */
   readonly tenants: ReadonlyMap<string, ReadStore<Tables>>;
   /** The older stores that were accepted. */
   readonly accepted: readonly OlderStore[];

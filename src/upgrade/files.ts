@@ -37,8 +37,8 @@ export const previousOf = (executable: string): string => `${executable}.previou
 const newOf = (executable: string): string => `${executable}.new`;
 
 /**
- * Runs `work` in the data directory as its owner: root, upgrading another user's service, could be led elsewhere by
- * links that the service puts there.
+ * Runs `work` in the data directory as its owner: when root upgrades another user's service, links that the service put
+ * there could lead root elsewhere.
  */
 export async function asOwner<T>(data: string, work: () => Promise<T>): Promise<T> {
   return actingAs(await stat(data), work);

@@ -18,7 +18,7 @@ export interface VerifierSettings {
   /** Milliseconds between checks of faulty segments, and between checks that every file exists. */
   readonly againEvery: number;
   readonly lookEvery: number;
-  /** Least bytes a second of a pass; more if it would otherwise outlast its interval. */
+  /** Minimum speed of a pass in bytes per second; faster if the pass would otherwise outlast its interval. */
   readonly bytesPerSecond: number;
 }
 
@@ -36,7 +36,7 @@ interface VerifierDeps {
   readonly root: string;
   /** The stores in service now. */
   stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
-  /** By the store's name in the seal, or that of its directory. */
+  /** Keys of a store, by its name in the seal or the name of its directory. */
   keysFor(name: string): StoreKeys;
   /** Reads a segment outside the data directory; absent if all are in it. */
   read?(path: string, most: number): Promise<Uint8Array>;
@@ -163,7 +163,7 @@ export class SegmentVerifier {
     if (thread) await endThread(thread);
   }
 
-  /** Returns whether to go on. */
+  /** Returns whether to continue. */
   #sleep(milliseconds: number): Promise<boolean> {
     const { signal } = this.#closing;
     if (signal.aborted) return Promise.resolve(false);
