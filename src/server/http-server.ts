@@ -87,6 +87,8 @@ interface ServerOptions {
   origin(incoming: IncomingMessage): RequestOrigin;
   /** Called with each request before anything else reads it. */
   prepare?(incoming: IncomingMessage): void;
+  /** Answers clients that send their request and then end their side, as `nc -N` does. Default: they are cut off. */
+  readonly allowHalfOpen?: boolean;
   /** Wording of refusals for requests that never reach the app. Default: the app's. */
   readonly dialect?: Dialect;
 }
@@ -136,6 +138,8 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
     : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
+  // A switch of Node that its types lack.
+  Object.assign(server, { httpAllowHalfOpen: options.allowHalfOpen ?? false });
   // 100 Continue is sent when the body is asked for.
   server.on('checkContinue', inTurn);
   server.on('checkExpectation', inTurn);

@@ -93,6 +93,8 @@ function networkServer(
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
     ...budgets,
+    // On the local socket an end means that the command was stopped, and its work is given up.
+    allowHalfOpen: true,
     dialect: dialects[surface.surface ?? ''] ?? ownDialect,
   });
 }
