@@ -23,9 +23,10 @@ import {
   silentLogger,
 } from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
-import { needAppliance, needPrivateDirectory } from '../platform/data-dir.ts';
+import { needAppliance } from '../platform/data-dir.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { hardenProcess } from '../platform/hardening.ts';
+import { needPrivateDirectory } from '../platform/ownership.ts';
 import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
 import type { ApplianceActivity } from '../storage/served-tenants.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../store/event-loop.ts';
@@ -33,7 +34,8 @@ import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
 import { needNoUpgrade } from '../upgrade/journal.ts';
 import { version } from '../version.ts';
-import { type ApplianceOptions, type LiveConfig, openUnsealed, type Unsealed } from './open-appliance.ts';
+import type { ApplianceOptions, LiveConfig } from './config.ts';
+import { openUnsealed, type Unsealed } from './open-appliance.ts';
 import { Requests } from './requests.ts';
 
 /** An open appliance, for its owner. */

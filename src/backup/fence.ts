@@ -13,7 +13,8 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
 import { KmsError, reasonOf, systemCode } from '../errors.ts';
 import { isCount, isHex, isJsonObject } from '../model/json.ts';
-import { fencedMark, nextEpoch } from '../platform/data-dir.ts';
+import { fencedMark, longestMark } from '../platform/data-dir.ts';
+import { nextEpoch } from '../platform/epoch.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Tenants } from '../storage/served-tenants.ts';
 import type { SystemStore } from '../storage/stores.ts';
@@ -223,7 +224,7 @@ export async function rememberedFence(
   files: Pick<Files, 'exists' | 'read'>,
 ): Promise<{ readonly from: Fence | undefined } | undefined> {
   if (!(await files.exists(fencedMark))) return undefined;
-  const noted = parseJson(await files.read(fencedMark));
+  const noted = parseJson(await files.read(fencedMark, longestMark));
   return { from: fenceIn(isJsonObject(noted) ? noted : {}) };
 }
 

@@ -10,9 +10,9 @@ import type { Files } from '../store/files.ts';
 import { fenceSaid, readFence } from './fence.ts';
 import {
   beginningOf,
+  frontOf,
   journalFile,
   livesNamed,
-  type Point,
   PointChain,
   type PointKeys,
   type ShippedDirectory,
@@ -20,6 +20,12 @@ import {
 import { journalBytes, longestLine, mostLives } from './shipped-bounds.ts';
 
 type SourceOf = (directory: string) => Files;
+
+/** The part of a life's files that tells whether it is one. */
+interface LifeFiles extends Pick<Files, 'exists' | 'size' | 'readAt'> {
+  /** Text that changes whenever the file does. */
+  stamp?(name: string): Promise<string>;
+}
 
 /** The keys to prove lives with. */
 export interface LifeKeys {
@@ -36,25 +42,25 @@ interface Life {
 
 /** Calls `work` with the keys that verify the first line of a life's journal; undefined if there are none. */
 async function withKeysOf<T>(
-  files: Files,
+  files: LifeFiles,
   name: string,
   { own, openBeside }: LifeKeys,
   work: (keys: PointKeys | undefined) => Promise<T>,
 ): Promise<T> {
   const line = await firstLine(files, name);
   if (line === undefined) return work(undefined);
-  if (pointIn(line, name, own)) return work(own);
+  if (await isFirst(line, name, own)) return work(own);
   const beside = await openBeside?.(name).catch(() => undefined);
   try {
     const keys = beside?.keysFor(systemDir);
-    return await work(keys && pointIn(line, name, keys) ? keys : undefined);
+    return await work(keys && (await isFirst(line, name, keys)) ? keys : undefined);
   } finally {
     beside?.wipe();
   }
 }
 
 /** Whether the first line of its journal verifies; a journal that cannot be read proves nothing. */
-export function isProvenLife(files: Files, name: string, keys: LifeKeys): Promise<boolean> {
+export function isProvenLife(files: LifeFiles, name: string, keys: LifeKeys): Promise<boolean> {
   return withKeysOf(files, name, keys, async (found) => found !== undefined).catch(() => false);
 }
 
@@ -73,7 +79,7 @@ export async function lifeBeside(
   const earlier = directories.filter(({ appliance, epoch }) => appliance === of.appliance && epoch < of.epoch);
   if (earlier.length === 0) return undefined;
   const first = await firstLine(source(of.name), of.name);
-  const began = first && pointIn(first, of.name)?.at;
+  const began = first && frontOf(first)?.at;
   let found: Life | undefined;
   for (const directory of began === undefined ? [] : earlier) {
     const at = await endOf(source(directory.name), directory.name, began ?? 0, keys);
@@ -90,7 +96,7 @@ async function endOf(
   keys: LifeKeys | undefined,
 ): Promise<number | undefined> {
   const last = await lastLine(files, name);
-  const said = last && pointIn(last, name)?.at;
+  const said = last && frontOf(last)?.at;
   if (!keys) return (await fenceSaid(files)) === undefined ? said : undefined;
   // Verifying a whole journal each second would be much for a warning; a takeover and a restore do it.
   const isWarning = keys.openBeside === undefined;
@@ -118,21 +124,71 @@ interface LaterLives {
   readonly count: number;
 }
 
+/** Bytes of journals read in one look for later lives; the next look goes on. */
+export const mostOfLook = 32 * 1024 * 1024;
+
+/**
+ * Directories that proved to be no lives under some keys, each with the stamp of its journal: none is read again until
+ * it changes.
+ */
+export class UnprovenLives {
+  readonly #stamps = new Map<string, string>();
+
+  /** Whether the journal proves a life; undefined if not enough of the look's `left` bytes remain to tell. */
+  async isProven(
+    files: LifeFiles,
+    name: string,
+    own: PointKeys,
+    left: { bytes: number },
+  ): Promise<boolean | undefined> {
+    const found = await files.stamp?.(journalFile).catch(() => undefined);
+    const stamp = found && `${own.epoch} ${found}`;
+    if (stamp !== undefined && this.#stamps.get(name) === stamp) return false;
+    let isSpent = false;
+    const metered: LifeFiles = {
+      ...{ exists: (each) => files.exists(each), size: (each) => files.size(each) },
+      readAt(each, offset, length) {
+        isSpent ||= length > left.bytes;
+        if (isSpent) return Promise.reject(new KmsError('unavailable', 'enough was read for one look'));
+        left.bytes -= length;
+        return files.readAt(each, offset, length);
+      },
+    };
+    const isProven = await isProvenLife(metered, name, { own });
+    if (isSpent) return undefined;
+    if (!isProven && stamp !== undefined) this.#stamps.set(name, stamp);
+    return isProven;
+  }
+
+  forgetOthers(names: readonly ShippedDirectory[]): void {
+    const there = new Set(names.map(({ name }) => name));
+    for (const name of this.#stamps.keys()) if (!there.has(name)) this.#stamps.delete(name);
+  }
+}
+
 /** The lives after `epoch`. At most `mostLives` of them are looked at, the latest first. */
 export async function laterLives(
-  source: SourceOf,
+  source: (directory: string) => Files & LifeFiles,
   names: readonly string[],
   { appliance, epoch }: Omit<ShippedDirectory, 'name'>,
   own: PointKeys,
+  unprovenLives = new UnprovenLives(),
 ): Promise<LaterLives> {
   const later = livesNamed(names).filter((life) => life.appliance === appliance && life.epoch > epoch);
   const count = later.length;
+  const looked = later.slice(0, mostLives);
+  const left = { bytes: mostOfLook };
   let unproven: ShippedDirectory | undefined;
-  for (const directory of later.slice(0, mostLives)) {
+  unprovenLives.forgetOthers(looked);
+  for (const directory of looked) {
     const { name } = directory;
     const files = source(name);
     if (!(await files.exists(journalFile))) continue;
-    const isProven = await isProvenLife(files, name, { own });
+    const isProven = await unprovenLives.isProven(files, name, own, left);
+    if (isProven === undefined) {
+      unproven ??= directory;
+      break;
+    }
     const isOver = isProven ? await isFenced(files, name, own) : (await fenceSaid(files)) !== undefined;
     if (isProven && !isOver) return { found: { directory, isProven }, count };
     if (!isOver) unproven ??= directory;
@@ -159,7 +215,7 @@ const firstPiece = 4096;
 const lineFeed = 0x0a;
 
 /** The first line; undefined if none is complete. */
-async function firstLine(files: Files, name: string): Promise<Uint8Array | undefined> {
+async function firstLine(files: LifeFiles, name: string): Promise<Uint8Array | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {
     const bytes = await piece(files, 0, length);
@@ -171,7 +227,7 @@ async function firstLine(files: Files, name: string): Promise<Uint8Array | undef
 }
 
 /** The last complete line; a torn end is ignored. */
-async function lastLine(files: Files, name: string): Promise<Uint8Array | undefined> {
+async function lastLine(files: LifeFiles, name: string): Promise<Uint8Array | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {
     const bytes = await piece(files, size - length, length);
@@ -189,15 +245,15 @@ function noLine(name: string, size: number): KmsError {
   });
 }
 
-async function journalSize(files: Files): Promise<number> {
+async function journalSize(files: LifeFiles): Promise<number> {
   return (await files.exists(journalFile)) ? files.size(journalFile) : 0;
 }
 
-async function piece(files: Files, offset: number, length: number): Promise<Uint8Array> {
+async function piece(files: LifeFiles, offset: number, length: number): Promise<Uint8Array> {
   return length > 0 ? files.readAt(journalFile, offset, length) : new Uint8Array();
 }
 
-/** The point in a line; with keys only if the line is the first of its journal and verifies. */
-function pointIn(line: Uint8Array, name: string, keys?: PointKeys): Point | undefined {
-  return new PointChain(name, keys).read(new TextDecoder().decode(line));
+/** Whether the line verifies as the first of its journal. */
+async function isFirst(line: Uint8Array, name: string, keys: PointKeys): Promise<boolean> {
+  return (await new PointChain(name, keys).read(line)) !== undefined;
 }

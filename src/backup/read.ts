@@ -6,7 +6,7 @@ import { concatBytes, equalBytes, fromUtf8, toHex } from '../crypto/bytes.ts';
 import { runningSha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
-import { sealFile, systemDir } from '../platform/data-dir.ts';
+import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import { listedFiles } from '../platform/file-ports.ts';
 import { foreignFile } from '../platform/foreign-files.ts';
 import type { Seal } from '../seal/seal.ts';
@@ -31,8 +31,7 @@ import {
   type Summary,
   summaryLabel,
 } from './format.ts';
-import type { RestoreSource } from './restore.ts';
-import { longestSeal } from './shipped-bounds.ts';
+import type { RestoreSource } from './restore-source.ts';
 
 interface BackupPart extends ManifestFile {
   /** Offset of its bytes in the backup file. */

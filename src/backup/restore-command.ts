@@ -6,13 +6,15 @@ import { defaultKeyFile, readKeyFile, writeKeyFile } from '../custody/key-file.t
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { dataDirState, inDir, isOfAnother, makeAndHold } from '../platform/data-dir.ts';
+import { dataDirState, inDir, makeAndHold } from '../platform/data-dir.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { foreignFile } from '../platform/foreign-files.ts';
 import { nodeFiles } from '../platform/node-files.ts';
+import { isOfAnother } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { openBackup, sealOf, sourceOf } from './read.ts';
-import { type RestoredAppliance, type RestoreSource, restoredNames, restoreInto } from './restore.ts';
+import { type RestoredAppliance, restoredNames, restoreInto } from './restore.ts';
+import type { RestoreSource } from './restore-source.ts';
 import { shippedSource } from './ship-source.ts';
 
 export interface RestoreOptions extends KeyOptions {

@@ -5,28 +5,13 @@ import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { utf8 } from '../crypto/bytes.ts';
-import { type Epoch, nextEpoch, restoreMark, sealFile, sealName, systemDir, tenantDir } from '../platform/data-dir.ts';
+import { restoreMark, sealFile, sealName, systemDir, tenantDir } from '../platform/data-dir.ts';
+import { type Epoch, nextEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
 import { returnPlaces } from '../storage/places.ts';
 import { openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
-import type { Summary } from './format.ts';
-import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
-
-export interface RestoredFile {
-  /** Path within the data directory. */
-  readonly name: string;
-  read(): AsyncIterable<Uint8Array>;
-}
-
-/** The data to restore. */
-export interface RestoreSource {
-  /** The seal file. */
-  readonly seal: Uint8Array;
-  readonly stores: readonly (ExpectedStore & { readonly files: readonly RestoredFile[] })[];
-  readonly summary: Summary;
-  /** For the activity log: the kind of source, and the time of its data. */
-  readonly origin: { readonly kind: 'backup' | 'shipped'; readonly madeAt: string };
-}
+import { type Proof, proveStores } from './prove.ts';
+import { copyFiles, type RestoreSource } from './restore-source.ts';
 
 export interface RestoredAppliance {
   readonly epoch: Epoch;
@@ -58,17 +43,6 @@ export async function restoreInto(
   await files.remove(restoreMark);
   await files.syncDir('.');
   return { epoch, proof };
-}
-
-/** Copies only the files, for a trial beside their appliance. */
-export async function copyFiles(
-  { files }: Pick<StoreWorld, 'files'>,
-  { stores }: Pick<RestoreSource, 'stores'>,
-): Promise<void> {
-  for (const { dir, files: copied } of stores) {
-    await files.makeDir(dir);
-    for (const { name, read } of copied) await files.replace(name, read());
-  }
 }
 
 /**

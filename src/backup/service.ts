@@ -6,7 +6,7 @@ import type { Backups } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { epochTimeOf } from '../model/timestamp.ts';
-import { currentEpoch, type Epoch } from '../platform/data-dir.ts';
+import { currentEpoch, type Epoch } from '../platform/epoch.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { confirmStop, FenceWatch, fencedOff, rememberFence } from './fence.ts';
 import { BackupKeeper, BackupSchedule, type KeeperDeps, type ScheduleSettings } from './keeper.ts';

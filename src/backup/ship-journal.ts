@@ -7,17 +7,18 @@
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, text)
 //   text = "kms/ship/v1" LF directory's name LF mac of the line before LF JSON
 import { setImmediate } from 'node:timers/promises';
-import { toHex, utf8 } from '../crypto/bytes.ts';
-import { hmacSha256, sha256 } from '../crypto/hash.ts';
+import { concatBytes, fromUtf8, toHex, utf8 } from '../crypto/bytes.ts';
+import { hmacSha256, runningHmacSha256, sha256 } from '../crypto/hash.ts';
 import { KmsError } from '../errors.ts';
 import { isCount, isHex, isJsonObject } from '../model/json.ts';
-import { latestEpoch, sealFile } from '../platform/data-dir.ts';
+import { longestSeal, sealFile } from '../platform/data-dir.ts';
+import { latestEpoch } from '../platform/epoch.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile } from '../store/port.ts';
 import { logName, snapshotName } from '../store/store-files.ts';
 import { isStoreDir, parseJson } from './format.ts';
-import { longestSeal, mostLogs } from './shipped-bounds.ts';
+import { mostLogs } from './shipped-bounds.ts';
 
 /** Log position up to which a store has arrived. */
 export interface ShippedPlace {
@@ -65,32 +66,68 @@ export class PointChain {
     this.#keys = keys;
   }
 
-  line(point: Point): Uint8Array {
-    const json = JSON.stringify(point);
+  line({ at, keyEpoch, ...rest }: Point): Uint8Array {
+    // In this order, so that `read` finds the key in front.
+    const json = JSON.stringify({ at, keyEpoch, ...rest });
     if (!this.#keys) throw new KmsError('internal', 'a line of the journal needs its key');
-    this.#last = this.#mac(this.#keys, json, point.keyEpoch);
+    this.#last = toHex(hmacSha256(this.#keys.key('backup', keyEpoch))(utf8(this.#before() + json)));
     return utf8(`${json}\t${this.#last}\n`);
   }
 
-  /** The point of a line without its line feed; undefined if it is not the next line. */
-  read(line: string): Point | undefined {
-    const [json = '', mac, ...more] = line.split('\t');
-    const point = readPoint(parseJson(utf8(json)));
-    if (!point || mac === undefined || more.length > 0) return undefined;
-    try {
-      if (this.#keys ? this.#mac(this.#keys, json, point.keyEpoch) !== mac : !isHex(mac, 64)) return undefined;
-    } catch (error) {
-      // There is no key for a tampered epoch.
-      if (error instanceof KmsError && error.code === 'not-found') return undefined;
-      throw error;
-    }
-    this.#last = mac;
+  /**
+   * The point of a line without its line feed; undefined if it is not the next line. With keys nothing is parsed that
+   * does not verify; a long line yields to the event loop.
+   */
+  async read(line: Uint8Array): Promise<Point | undefined> {
+    const end = line.length - noMac.length - 1;
+    const json = line.subarray(0, Math.max(0, end));
+    const mac = fromUtf8(line.subarray(end + 1));
+    if (line[end] !== tab || !isHex(mac, noMac.length)) return undefined;
+    if (this.#keys && (await this.#mac(this.#keys, json)) !== mac) return undefined;
+    const point = readPoint(parseJson(json));
+    if (point) this.#last = mac;
     return point;
   }
 
-  #mac(keys: PointKeys, json: string, keyEpoch: number): string {
-    const key = keys.key('backup', keyEpoch);
-    return toHex(hmacSha256(key)(utf8(`kms/ship/v1\n${this.#directory}\n${this.#last}\n${json}`)));
+  /** Undefined if the line names no key that is held. */
+  async #mac(keys: PointKeys, json: Uint8Array): Promise<string | undefined> {
+    const epoch = frontOf(json)?.keyEpoch;
+    const key = epoch === undefined ? undefined : keyFor(keys, epoch);
+    if (!key) return undefined;
+    const before = utf8(this.#before());
+    if (json.length <= longPiece) return toHex(hmacSha256(key)(concatBytes(before, json)));
+    const running = runningHmacSha256(key);
+    running.update(before);
+    for (let at = 0; at < json.length; at += longPiece) {
+      running.update(json.subarray(at, at + longPiece));
+      await setImmediate();
+    }
+    return toHex(running.digest());
+  }
+
+  #before(): string {
+    return `kms/ship/v1\n${this.#directory}\n${this.#last}\n`;
+  }
+}
+
+const tab = 0x09;
+/** Bytes hashed before yielding to the event loop. */
+const longPiece = 256 * 1024;
+
+/** The numbers that a line begins with, unverified; undefined if no appliance began it. */
+export function frontOf(line: Uint8Array): Pick<Point, 'at' | 'keyEpoch'> | undefined {
+  const front = new TextDecoder('latin1').decode(line.subarray(0, 64));
+  const [, at, keyEpoch] = /^\{"at":([0-9]{1,16}),"keyEpoch":([0-9]{1,9})[,}]/.exec(front) ?? [];
+  return isCount(Number(at)) && isCount(Number(keyEpoch)) ? { at: Number(at), keyEpoch: Number(keyEpoch) } : undefined;
+}
+
+/** Undefined for a key that is not held, as of a tampered epoch. */
+function keyFor(keys: PointKeys, epoch: number): Uint8Array | undefined {
+  try {
+    return keys.key('backup', epoch);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
   }
 }
 
@@ -127,7 +164,7 @@ export async function beginningOf(bytes: Uint8Array, chain: PointChain): Promise
   let at = 0;
   while (at < bytes.length) {
     const end = bytes.indexOf(0x0a, at);
-    const point = end < 0 ? undefined : chain.read(new TextDecoder().decode(bytes.subarray(at, end)));
+    const point = end < 0 ? undefined : await chain.read(bytes.subarray(at, end));
     if (!point) break;
     points.push(point);
     if (Math.floor(at / readATurn) !== Math.floor((end + 1) / readATurn)) await setImmediate();

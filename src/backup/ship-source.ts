@@ -4,7 +4,7 @@ import { equalBytes } from '../crypto/bytes.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError } from '../errors.ts';
-import { sealFile, sealName, systemDir } from '../platform/data-dir.ts';
+import { longestSeal, sealFile, sealName, systemDir } from '../platform/data-dir.ts';
 import { listedFiles } from '../platform/file-ports.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import type { Seal } from '../seal/seal.ts';
@@ -12,7 +12,7 @@ import type { Files } from '../store/files.ts';
 import { pieces } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
-import type { RestoredFile, RestoreSource } from './restore.ts';
+import type { RestoredFile, RestoreSource } from './restore-source.ts';
 import {
   arrived,
   filesUpTo,

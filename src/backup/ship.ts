@@ -15,7 +15,7 @@ import type { Files } from '../store/files.ts';
 import { logName } from '../store/store-files.ts';
 import type { Fenced } from './fence.ts';
 import { isSegment } from './format.ts';
-import { isProvenLife, laterLives } from './lives.ts';
+import { isProvenLife, laterLives, UnprovenLives } from './lives.ts';
 import {
   firstOfSegment,
   isLog,
@@ -250,6 +250,7 @@ export class Shipping {
   readonly #deps: ShippingDeps;
   readonly #onEvent: (event: ApplianceEvent) => void;
   readonly #shipper: Shipper;
+  readonly #unproven = new UnprovenLives();
   #arrivedAt: number | undefined;
   #error: string | undefined;
   #laterEpoch: number | undefined;
@@ -354,7 +355,7 @@ export class Shipping {
     }
     const life = { appliance: applianceId, epoch };
     const keys = seal.current.keysFor(systemDir);
-    const { found, count } = await laterLives((name) => this.#to.beneath(name), names, life, keys);
+    const { found, count } = await laterLives((name) => this.#to.beneath(name), names, life, keys, this.#unproven);
     this.#laterEpoch = found?.isProven ? found.directory.epoch : undefined;
     if (found?.isProven) {
       return (

@@ -7,8 +7,6 @@ import type { Files } from '../store/files.ts';
 
 /** A fence holds a host name and a few numbers. */
 export const longestFence = 4096;
-/** A seal has about 100 bytes for each key of each store. */
-export const longestSeal = 16 * 1024 * 1024;
 /** Shipping drops the older half of its points when its journal reaches half of this. */
 export const longestJournal = 256 * 1024 * 1024;
 /** A line that names all stores has about 200 bytes for each. */

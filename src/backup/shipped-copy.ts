@@ -4,7 +4,7 @@
 // journal that is replaced is kept.
 import { equalBytes, toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { sealFile } from '../platform/data-dir.ts';
+import { longestSeal, sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
 import {
   decodeFileHeader,

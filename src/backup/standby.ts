@@ -19,6 +19,7 @@ import type { ApplianceEvent } from '../platform/events.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import { type DirectoryLock, lockFile } from '../platform/lock.ts';
 import { makeDirs, nodeFiles } from '../platform/node-files.ts';
+import { isOfAnother } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import type { Seal } from '../seal/seal.ts';
 import { Follower, type Proven } from './follow.ts';
@@ -28,6 +29,7 @@ import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
 import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, openBeside, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
+import { longestLine } from './shipped-bounds.ts';
 import {
   clearStandby,
   copiesDir,
@@ -328,7 +330,7 @@ function reached(state: ShippedState | undefined): StandbyStatus['proven'] {
 export async function readMark(data: string): Promise<Mark | undefined> {
   const files = nodeFiles(data);
   if (!(await files.exists(standbyMark))) return undefined;
-  const mark = markIn(parseJson(await files.read(standbyMark)));
+  const mark = markIn(parseJson(await files.read(standbyMark, longestLine)));
   if (mark) return mark;
   throw new KmsError('corrupt', `${inDir(data, standbyMark)}: expected the notes of a standby`, {
     hint: 'it was damaged, or written by a newer kms: remove the directory, and start the standby again',

@@ -5,14 +5,16 @@
 import type { TakenOverAnswer } from '../api/local/copies.ts';
 import type { World } from '../core/context.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { latestEpoch, systemDir } from '../platform/data-dir.ts';
+import { systemDir } from '../platform/data-dir.ts';
+import { latestEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
 import type { Follower, Proven } from './follow.ts';
 import type { ShippedState } from './known-state.ts';
 import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted } from './lives.ts';
-import { type RestoreSource, restoreInto } from './restore.ts';
+import { restoreInto } from './restore.ts';
+import type { RestoreSource } from './restore-source.ts';
 import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
 import { sourceAt } from './ship-source.ts';
 

@@ -1,7 +1,7 @@
 // The note of the last backup that was found to restore: a setting of the appliance's own store, read strictly.
 import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
 import { parseTimestamp } from '../model/timestamp.ts';
-import { notSetting } from '../platform/data-dir.ts';
+import { notSetting } from '../platform/epoch.ts';
 import { isTexts } from './format.ts';
 import type { Proof } from './prove.ts';
 

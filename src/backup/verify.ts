@@ -22,7 +22,7 @@ import type { Seal } from '../seal/seal.ts';
 import type { Manifest, Summary } from './format.ts';
 import { needWhole, type Proof, proveStores } from './prove.ts';
 import { backupFiles, checkDigests, filesOf, openBackup, readSummary, sealOf } from './read.ts';
-import { copyFiles } from './restore.ts';
+import { copyFiles } from './restore-source.ts';
 
 interface Verified {
   readonly manifest: Manifest;

@@ -1,5 +1,5 @@
 // `kms activity search --watch`: polls for new records and prints each once, until interrupted. It waits for a server
-// that is away, and leaves out the records of its own searches.
+// that is unreachable, and leaves out the records of its own searches.
 import { setTimeout } from 'node:timers/promises';
 import type { Activity } from '../api/activity.ts';
 import type { InputOf } from '../client/client.ts';

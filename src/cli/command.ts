@@ -250,7 +250,7 @@ export class GrammarCommand extends Command {
     fill?.();
   }
 
-  /** Every look at a group's commands goes through here. */
+  /** Every lookup of a group's commands goes through here. */
   override createHelp(): Help {
     this.#filled();
     return super.createHelp();

@@ -16,13 +16,13 @@ export async function readConfigFile(path: string, seeHelp: string): Promise<Opt
   const bytes = await readSmallFile(path, 'a configuration', async (file) => {
     const found = await file.stat();
     if (!found.isFile()) return;
-    (await import('../platform/data-dir.ts')).refuseWritable(path, found);
+    (await import('../platform/ownership.ts')).refuseWritable(path, found);
     info = found;
   });
   const given = await optionsIn(textIn(bytes, path, 'a configuration'), path, seeHelp);
   const secret = [...given].find(([, { value }]) => typeof value === 'string' && holdsPassword(value));
   if (secret && info) {
-    const { refuseExposed } = await import('../platform/data-dir.ts');
+    const { refuseExposed } = await import('../platform/ownership.ts');
     refuseExposed(path, info, `a password in ${settingName(secret[0])}`, 'change the password');
   }
   return { path, given };
@@ -51,7 +51,7 @@ async function optionsIn(text: string, path: string, seeHelp: string): Promise<O
   for (const { name, line, value } of entriesOf(text, yaml, wrong)) {
     const setting = settings.get(name);
     if (!setting) {
-      // A name in kebab case gets a suggestion, too.
+      // A name in kebab case also gets a suggestion.
       const near = nearest(settingName(`--${name}`), [...settings.keys()]);
       throw wrong(line, `unknown option '${visible(name)}'${near === undefined ? '' : `; did you mean ${near}?`}`);
     }
@@ -65,20 +65,46 @@ async function optionsIn(text: string, path: string, seeHelp: string): Promise<O
 /** The entries in their order, each value as the library has it. */
 function entriesOf(text: string, yaml: Yaml, wrong: (line: number, problem: string) => KmsError): readonly Entry[] {
   const { isAlias, isMap, isScalar, LineCounter, parseDocument } = yaml;
+  needFewReferences(text, yaml, wrong);
   const lineCounter = new LineCounter();
   const lineAt = (range: readonly number[] | null | undefined) => lineCounter.linePos(range?.[0] ?? 0).line;
-  const document = parseDocument(text, { version: '1.2', schema: 'core', prettyErrors: false, lineCounter });
+  // The library compares each key with all others; a look-up is enough here.
+  const options = { version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false, lineCounter } as const;
+  const document = parseDocument(text, options);
   const [error] = [...document.errors, ...document.warnings];
-  if (error) throw wrong(lineAt(error.pos), problemOf(error, text));
+  if (error) throw wrong(lineAt(error.pos), problemOf(error));
   const { contents } = document;
   // An empty file, or one with comments alone.
   if (contents === null || (isScalar(contents) && contents.value === null)) return [];
   if (!isMap(contents)) throw wrong(lineAt(contents.range), 'expected options, each as NAME: VALUE');
+  const seen = new Set<string>();
   return contents.items.map(({ key, value }) => {
     if (!isScalar(key)) throw wrong(lineAt(contents.range), 'expected options, each as NAME: VALUE');
+    const name = String(key.value);
+    if (seen.has(name)) throw wrong(lineAt(key.range), `${visible(name)} is given twice`);
+    seen.add(name);
     const node = isAlias(value) ? value.resolve(document) : value;
-    return { name: String(key.value), line: lineAt(key.range), value: node };
+    return { name, line: lineAt(key.range), value: node };
   });
+}
+
+/** Each look-up of an alias reads the whole document. */
+const mostReferences = 32;
+
+/** Throws for more anchors, or more aliases, than anyone writes by hand: before any of them is looked up. */
+function needFewReferences(text: string, { CST, Lexer }: Yaml, wrong: (line: number, problem: string) => KmsError) {
+  const found = { alias: 0, anchor: 0 };
+  let line = 1;
+  let isContent = false;
+  for (const token of new Lexer().lex(text)) {
+    const type: string | null = isContent ? null : CST.tokenType(token);
+    // The content of a scalar may begin like a reference.
+    isContent = type === 'scalar';
+    if ((type === 'alias' || type === 'anchor') && ++found[type] > mostReferences) {
+      throw wrong(line, `expected at most ${mostReferences} ${type === 'alias' ? 'aliases (*)' : 'anchors (&)'}`);
+    }
+    line += token.split('\n').length - 1;
+  }
 }
 
 /** The value in the form that kinds read: text, a list of texts, or a boolean. */
@@ -114,8 +140,7 @@ function shown(node: unknown, value: unknown): string {
 }
 
 /** The problem in words that quote no value, which may be secret. */
-function problemOf({ code, message, pos: [start] }: YAMLError, text: string): string {
-  if (code === 'DUPLICATE_KEY') return `${/^["']?([\w-]*)/.exec(text.slice(start))?.[1]} is given twice`;
+function problemOf({ code, message }: YAMLError): string {
   if (code === 'MULTIPLE_DOCS') return 'expected one document, found several';
   if (code === 'TAG_RESOLVE_FAILED') return 'expected plain values, found a tag (!)';
   return `expected YAML: ${message.charAt(0).toLowerCase()}${message.slice(1).replace(/: .*$/s, '')}`;

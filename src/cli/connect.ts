@@ -7,7 +7,7 @@ import type { AnswerOf } from '../api/endpoints.ts';
 import type { LocalArguments, LocalId, LocalOf } from '../api/local-endpoints.ts';
 import { localPaths } from '../api/paths.ts';
 import type { SealStatus } from '../api/system.ts';
-import { boundedText, longestAnswer } from '../client/bounded.ts';
+import { boundedJson, longestAnswer } from '../client/bounded.ts';
 import { type Client, type ClientOptions, createClient } from '../client/client.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { KmsError, reasonOf } from '../errors.ts';
@@ -133,7 +133,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
   }
 }
 
-/** Asks the server of a data directory, which may stop meanwhile. */
+/** Asks the server of a data directory, which may stop in the meantime. */
 function servedFetch({ io }: Cli, data: string): Connection['fetch'] {
   const send = socketFetch(data);
   return async (request) => {
@@ -349,10 +349,10 @@ export async function ask<T>(cli: Cli, connection: Connection, question: Questio
 /** Bytes of an answer of this machine about the whole appliance: some hundred for each of very many tenants. */
 const longestLocal = 4 * longestAnswer;
 
-/** Undefined if it is not JSON. Throws `unavailable` if it is too long. */
+/** Undefined if it is not JSON. Throws `unavailable` if it is too long or too deep. */
 async function json(response: Response, { way, baseUrl }: Pick<Connection, 'way' | 'baseUrl'>): Promise<unknown> {
   try {
-    return JSON.parse(await boundedText(response, way === 'network' ? longestAnswer : longestLocal, baseUrl));
+    return await boundedJson(response, way === 'network' ? longestAnswer : longestLocal, baseUrl);
   } catch (error) {
     if (error instanceof KmsError) throw error;
     return undefined;

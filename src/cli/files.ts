@@ -63,7 +63,7 @@ export async function readSmallText(path: string, what: string, most?: number): 
   return textIn(await readSmallFile(path, what, undefined, most), path, what);
 }
 
-/** The text of bytes from a file. Throws `invalid` for what is no UTF-8. */
+/** The text of bytes from a file. Throws `invalid` unless it is UTF-8. */
 export function textIn(bytes: Uint8Array, path: string, what: string): string {
   try {
     return utf8.decode(bytes);
@@ -101,7 +101,7 @@ export async function readSmallFile(
   let file: FileHandle | undefined;
   try {
     const info = await stat(path);
-    if (info.isFIFO()) (await import('../platform/data-dir.ts')).refusePipe(path, info, what);
+    if (info.isFIFO()) (await import('../platform/ownership.ts')).refusePipe(path, info, what);
     file = await open(path, constants.O_RDONLY);
     await check?.(file);
     const buffer = Buffer.alloc(most + 1);
@@ -123,11 +123,11 @@ export async function readSmallFile(
 /** A new file that gets its name only once it is complete. */
 export interface NewFile {
   readonly handle: FileHandle;
-  /** Path of the bytes until then. */
+  /** Path of the file until then. */
   readonly temporary: string;
   /**
-   * Makes it durable and gives it its name, or the given one. Fails if that name was taken meanwhile; the temporary
-   * file then stays, and another name may be tried.
+   * Makes it durable and gives it its name, or the given one. Fails if that name was taken in the meantime; the
+   * temporary file then stays, and another name may be tried.
    */
   commit(name?: string): Promise<void>;
   /** Deletes the temporary file. */
@@ -234,7 +234,7 @@ async function takeLock(lock: string, holder: string, path: string): Promise<voi
     }
     const other = await holderOf(lock);
     if (!(await isGone(other))) throw beingWritten(path, lock);
-    // Another command may have taken the lock over meanwhile: it notices that before it writes.
+    // Another command may have taken the lock over in the meantime: it notices that before it writes.
     const away = `${lock}.${randomBytes(6).toString('hex')}`;
     if (!(await rename(lock, away).then(() => true, isNotThere))) continue;
     const taken = await holderOf(away);
@@ -280,7 +280,7 @@ function draftOf(lock: string, holder: string): string {
 }
 
 async function holderOf(lock: string): Promise<string> {
-  return readlink(lock).catch(() => readFile(lock, 'utf8').catch(() => ''));
+  return readlink(lock).catch(() => readSmallText(lock, 'a lock').catch(() => ''));
 }
 
 /** Whether the holder has ended. Unknown, so false, for a process on another machine or a malformed holder. */

@@ -355,7 +355,7 @@ async function newKeyPlace(cli: Cli, appliance: Appliance, kind: RingKind, ring:
 interface Place {
   readonly file: NewFile;
   readonly path: string;
-  /** Determines it again; absent if the path was given. */
+  /** Determines the path again; absent if the caller chose it. */
   readonly place: (() => Promise<string>) | undefined;
 }
 

@@ -81,7 +81,7 @@ export async function readSecretBytes(path: string, what: string): Promise<Uint8
   return readSmallFile(path, what, async (file) => {
     const info = await file.stat();
     if (!info.isFile()) return;
-    const { refuseExposed } = await import('../platform/data-dir.ts');
+    const { refuseExposed } = await import('../platform/ownership.ts');
     refuseExposed(path, info, what, 'put another in its place');
   });
 }

@@ -2,7 +2,7 @@
 // in files below $XDG_STATE_HOME/kms, and warns if one comes back older than it was.
 import { readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { boundedText, longestAnswer } from '../client/bounded.ts';
+import { boundedJson, longestAnswer } from '../client/bounded.ts';
 import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import {
   formatState,
@@ -71,21 +71,12 @@ async function askedId(send: Send, baseUrl: string): Promise<string | undefined>
 
 /** The id in an answer of the health check. Throws `sealed`. */
 async function idIn(response: Response, baseUrl: string): Promise<string | undefined> {
-  const answer = jsonOf(await boundedText(response, longestAnswer, baseUrl));
+  const answer = await boundedJson(response, longestAnswer, baseUrl);
   // A sealed appliance without its keys at hand reveals nothing.
   const error = response.status === 503 ? errorOfAnswer(response, answer, baseUrl) : undefined;
   if (error?.code === 'sealed') throw error;
   const { appliance } = Object(answer);
   return typeof appliance === 'string' && /^[0-9a-f]{32}$/.test(appliance) ? appliance : undefined;
-}
-
-/** Undefined if it is not JSON. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Throws `refused` if an answer comes from an appliance other than `expected`. */
@@ -161,7 +152,7 @@ function fileMemory(dir: string): StateMemory {
     async save(state) {
       const { makeDirs } = await import('../platform/data-dir.ts');
       await makeDirs(dir);
-      // Another command may have seen a later state meanwhile.
+      // Another command may have seen a later state in the meantime.
       const now = await read(nameOf(state));
       if (now && !isLater(state, now)) return;
       const file = join(dir, nameOf(state));

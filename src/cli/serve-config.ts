@@ -5,7 +5,7 @@ import type { PeopleSettings } from '../appliance/mail.ts';
 import type { CopySettings } from '../backup/service.ts';
 import { KmsError } from '../errors.ts';
 import { secretOf } from '../model/secret-text.ts';
-import type { ServeConfig } from '../server/serve.ts';
+import type { ServeConfig } from '../server/config.ts';
 import type { RetentionSettings } from '../telemetry/retention.ts';
 import type { StreamingSettings } from '../telemetry/streaming/streaming.ts';
 import { readAuthorities } from './authorities.ts';

@@ -7,7 +7,7 @@ export interface Column<T> {
   readonly value: (row: T) => string | number | boolean;
   /** Never cut: an id or secret is useless in part. Numbers are never cut, either. */
   readonly whole?: true;
-  /** Dropped if there is no room for it. */
+  /** Dropped if there is no room. */
   readonly spare?: true;
   /** A name that commands accept: worth more room than a spare column. */
   readonly name?: true;

@@ -209,7 +209,7 @@ async function typedAuthorities(cli: Cli): Promise<Authorities | undefined> {
   return file === undefined ? undefined : { pem: await readAuthorities(cli.io, file), from: file };
 }
 
-/** True on other errors than a missing path, too: opening it will report them. `look`: whether a link is followed. */
+/** Also true on errors other than a missing path: opening it will report them. `look`: whether a link is followed. */
 async function isThere(path: string, look: (path: string) => Promise<unknown> = stat): Promise<boolean> {
   return look(path).then(
     () => true,

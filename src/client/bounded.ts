@@ -1,7 +1,7 @@
-// Size limits on reading answers: anything may answer at an address, and send, or have inflated, more than fits in
+// Limits on reading answers: anything may answer at an address, and send, or have inflated or parsed, more than fits in
 // memory.
 import { KmsError } from '../errors.ts';
-import { longestPage } from '../model/json.ts';
+import { jsonOf, longestPage } from '../model/json.ts';
 
 /**
  * Bytes. A page reaches the limit of a page and ends with one whole item, which is no longer than a request; in UTF-8 a
@@ -43,4 +43,42 @@ export async function boundedText(response: Response, most: number, base: string
     }
     text += decoder.decode(value, { stream: true });
   }
+}
+
+/** Levels of an answer: free-form objects have up to 32, and an answer a few around them. */
+const deepest = 64;
+/** Values in an answer: a page of 4 MiB can have two million, and each takes some 50 bytes once it is parsed. */
+const mostValues = 4_000_000;
+
+/** The body as JSON; undefined if it is none. Throws `unavailable` if no appliance answers as much, or as deeply. */
+export async function boundedJson(response: Response, most: number, base: string): Promise<unknown> {
+  const text = await boundedText(response, most, base);
+  if (!isModest(text)) {
+    throw new KmsError('unavailable', `expected an answer of kms from ${base}, got JSON of another size or depth`, {
+      hint: 'is it the address of a kms appliance?',
+    });
+  }
+  return jsonOf(text);
+}
+
+const [quote, backslash, comma] = [0x22, 0x5c, 0x2c];
+const [openBracket, closeBracket, openBrace, closeBrace] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/** Whether JSON is within the limits; of another text it means nothing. */
+function isModest(text: string): boolean {
+  let depth = 0;
+  let values = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) {
+      for (at++; at < text.length && text.charCodeAt(at) !== quote; at++) if (text.charCodeAt(at) === backslash) at++;
+    } else if (code === openBracket || code === openBrace) {
+      if (++depth > deepest || ++values > mostValues) return false;
+    } else if (code === comma) {
+      if (++values > mostValues) return false;
+    } else if (code === closeBracket || code === closeBrace) {
+      depth--;
+    }
+  }
+  return true;
 }

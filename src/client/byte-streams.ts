@@ -152,7 +152,9 @@ function settled(promise: Promise<unknown>): Promise<undefined> {
   return promise.then(nothing, nothing);
 }
 
-/** Marks a promise that is awaited later or never, so that its rejection meanwhile is not reported as unhandled. */
+/**
+ * Marks a promise that is awaited later or never, so that its rejection in the meantime is not reported as unhandled.
+ */
 function handled<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;

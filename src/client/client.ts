@@ -4,7 +4,7 @@
 import { type ClientEndpointId, clientPaths, type Path } from '../api/paths.ts';
 import { KmsError } from '../errors.ts';
 import { checkedAnswer } from './answers.ts';
-import { boundedText, longestAnswer, longestList, plainEncoding, refuseInflated } from './bounded.ts';
+import { boundedJson, longestAnswer, longestList, plainEncoding, refuseInflated } from './bounded.ts';
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut } from './failure.ts';
 import type { CallOptions, Client } from './methods.ts';
 import { againAfter, isUnchanging, type Outcome, systemTiming, type Timing, withRetries } from './retry.ts';
@@ -88,7 +88,7 @@ export function createClient(options: ClientOptions): Client {
     await options.watch?.see(response);
     await options.watch?.save();
     refuseInflated(request, response, base);
-    const answer = parse(await boundedText(response, most, base));
+    const answer = await boundedJson(response, most, base);
     const isObject = typeof answer === 'object' && answer !== null && !Array.isArray(answer);
     if (response.status === 200) {
       return isObject ? { answer: checkedAnswer(id, answer) } : { error: notOurs(base), again: 'never' };
@@ -113,14 +113,6 @@ function both(one: AbortSignal | undefined, other: AbortSignal | undefined): Abo
 
 function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError';
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -48,7 +48,7 @@ export function errorOfAnswer(response: Response, answer: unknown, base: string)
   const details: ErrorDetails = {
     body: answer,
     fields: isTexts(answer.errors) ? answer.errors : undefined,
-    // A hint in the answer stays in `body`: anything might have answered and given that advice.
+    // A hint in the answer stays in `body`: something other than the appliance may have given it.
     hint: lost ? lostHint : undefined,
     retryAfter: Number.isFinite(seconds) ? seconds : undefined,
   };

@@ -26,7 +26,7 @@ interface Rewrapping {
 
 interface Rewrapped {
   readonly rewrapped: number;
-  /** Keys still not, or not correctly, wrapped to the ring's public key, for want of a private key. */
+  /** Keys still not, or not correctly, wrapped to the ring's public key, because a private key is missing. */
   readonly left: number;
   /** Keys among `left` that have reached the limit of rewraps; absent if none. They are unchanged. */
   readonly full?: number;
@@ -90,7 +90,7 @@ async function onePass({ client, ring, privateKeys, progress }: Rewrapping) {
           made.collision = error;
           break;
         }
-        // The other keys can go on without this one.
+        // The other keys can continue without this one.
         keys = keys.filter((_, n) => n !== Number(index));
         made.left++;
         if (what === 'id') made.full++;

@@ -109,8 +109,8 @@ export function publicKeySpki(text: string): Uint8Array | undefined {
 }
 
 /**
- * Fingerprint for people to compare: SHA-256 of the SPKI DER in hex, in groups of eight. Undefined if it is no public
- * key.
+ * Fingerprint for people to compare: SHA-256 of the SPKI DER in hex, in groups of eight. Undefined if it is not a
+ * public key.
  */
 export function fingerprintOf(publicKey: string): string | undefined {
   const spki = publicKeySpki(publicKey);

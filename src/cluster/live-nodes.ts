@@ -60,7 +60,7 @@ export class Nodes {
     const nodes = new Nodes(world);
     await nodes.#note(true);
     nodes.#timer = setInterval(() => {
-      // Other users of the database report that it is away; until it is back, the last list counts.
+      // Other users of the database report that it is unreachable; until it is back, the last list counts.
       nodes.#noting = nodes.#noting.then(() => nodes.#note(false)).catch(() => {});
     }, world.every ?? usualEvery).unref();
     return nodes;
@@ -157,7 +157,7 @@ function waitsFor(older: readonly ListedNode[]): string | undefined {
   return `the stores wait to be brought up to the schema of this program while older nodes run: ${names}`;
 }
 
-/** For a command that is no node itself. Throws `refused` if live nodes do not know its schemas. */
+/** For a command that is not itself a node. Throws `refused` if live nodes do not know its schemas. */
 export async function needSchemasKnown(engine: Pick<SharedEngine, 'nodes'>): Promise<void> {
   const reason = waitsFor(olderThan(ownSchemas(), await engine.nodes()));
   if (reason !== undefined) throw new KmsError('refused', reason, { hint: 'bring the nodes up to date first' });

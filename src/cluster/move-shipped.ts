@@ -91,7 +91,7 @@ async function switchOver(node: SharedNode, standby: Standby, options: MoveShipp
   await said?.('sending what does not change any more; the appliance serves meanwhile');
   const sent = new Map<string, Sent>();
   await sendAhead(node, standby, proven, sent);
-  // Sends what was shipped meanwhile, so that little is left.
+  // Sends what was shipped in the meantime, so that little is left.
   proven = await standby.catchUp(proven);
   await sendAhead(node, standby, proven, sent);
   await said?.('telling the appliance to stop');

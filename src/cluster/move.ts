@@ -16,6 +16,7 @@ import {
   dataDirState,
   foreign,
   holdNew,
+  longestMark,
   movedMark,
   needAppliance,
   restoreMark,
@@ -138,7 +139,7 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
     if (await sealInFiles(files, root).isOnPurpose()) await node.seal.sealOnPurpose();
     await node.begin(seal);
   } catch (error) {
-    // If the seal may have arrived, an operator must look; the mark then stays.
+    // If the seal may have arrived, the mark stays until an operator has looked.
     if (await node.engine.readSeal().then((found) => !found)) await files.remove(movedMark);
     throw error;
   }
@@ -254,7 +255,7 @@ async function refuseUnlessEmpty(root: string): Promise<void> {
 /** An interrupted move to `root` is completed; after a move to elsewhere this one would make a second appliance. */
 async function refuseIfElsewhere({ engine, name }: SharedNode, root: string): Promise<void> {
   if (!(await engine.files.exists(movedInDatabase))) return;
-  const to = markedPlace(await engine.files.read(movedInDatabase));
+  const to = markedPlace(await engine.files.read(movedInDatabase, longestMark));
   if (to === root) return;
   throw new KmsError('refused', `${name}: was moved to ${to} already; nothing was changed`, {
     hint: 'move what is there; or, if that is lost, run `kms move --undo` with the same --store first',
@@ -320,7 +321,7 @@ export async function undoMove(data: string, store: StoreSource | undefined): Pr
 
 async function unmark(files: Pick<Files, 'exists' | 'read' | 'remove'>, name: string, from: string): Promise<string> {
   if (!(await files.exists(name))) throw notMoved(from);
-  const to = markedPlace(await files.read(name));
+  const to = markedPlace(await files.read(name, longestMark));
   await files.remove(name);
   return to;
 }

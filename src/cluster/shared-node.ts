@@ -8,9 +8,9 @@ import {
   type DirectoryHold,
   dataDirState,
   foreign,
+  longestMark,
   makeAndHold,
   moved,
-  needPrivateDirectory,
   nodeFile,
   notOfNode,
   sealName,
@@ -21,6 +21,7 @@ import type { ApplianceEvent } from '../platform/events.ts';
 import { type Finding, Findings } from '../platform/finding.ts';
 import { lockDirectory } from '../platform/lock.ts';
 import { nodeFiles } from '../platform/node-files.ts';
+import { needPrivateDirectory } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { postgresConfig, type StoreSource, storeName } from '../platform/store-url.ts';
 import { CheckpointThread, type SharedCheckpoints } from '../platform/threads/checkpoint.ts';
@@ -161,7 +162,8 @@ export class SharedNode {
     const { engine } = this;
     for (const { store } of await engine.stores()) await engine.erase(store);
     if (!(await engine.files.exists(sentAhead))) return;
-    for (const store of (fromUtf8(await engine.files.read(sentAhead)) ?? '').split('\n')) await engine.erase(store);
+    for (const store of (fromUtf8(await engine.files.read(sentAhead, longestSent)) ?? '').split('\n'))
+      await engine.erase(store);
     await this.forgetSent();
   }
 
@@ -222,7 +224,7 @@ interface NodeRecord {
 export async function readNode(files: Pick<Files, 'exists' | 'read'>): Promise<NodeRecord | undefined> {
   if (!(await files.exists(nodeFile))) return undefined;
   try {
-    const { node, appliance } = Object(JSON.parse(fromUtf8(await files.read(nodeFile)) ?? ''));
+    const { node, appliance } = Object(JSON.parse(fromUtf8(await files.read(nodeFile, longestMark)) ?? ''));
     if (typeof node === 'string' && typeof appliance === 'string') return { node, appliance };
   } catch {
     // Not JSON.
@@ -256,6 +258,8 @@ export const movedInDatabase = 'appliance/moved';
 
 /** File in a database that names the stores with files sent ahead, one a line. */
 const sentAhead = 'appliance/sent';
+/** In bytes: 33 for each store. */
+const longestSent = 16 * 1024 * 1024;
 
 /** Name of the seal in errors. */
 const sealInDatabase = 'the seal in the database';

@@ -19,14 +19,14 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
             [
               'For programs',
               <span key="docs">
-                <Elsewhere href={`${baseUrl}/docs`} text="Reference of the API" />, and its description as{' '}
+                <Elsewhere href={`${baseUrl}/docs`} text="API reference" />, and its description as{' '}
                 <Elsewhere href={`${baseUrl}/openapi.json`} text="OpenAPI" />
               </span>,
             ],
             [
               'Licence',
               <span key="licence">
-                Apache-2.0. <code>kms licenses</code> prints the licences of all that is in it.
+                Apache-2.0. <code>kms licenses</code> prints the licences of everything in it.
               </span>,
             ],
           ]}
@@ -49,8 +49,8 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
           </>
         ) : (
           <p>
-            You came with an API key: what it may do is shown only as you try. Make a user for yourself to see it
-            beforehand.
+            You logged in with an API key, so this page cannot list what it may do. Create a user for yourself to see
+            that.
           </p>
         )}
       </section>

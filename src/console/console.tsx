@@ -38,7 +38,7 @@ type State =
       readonly isEnrolling?: boolean;
     };
 
-const ended = 'Your session has ended. Log in again to go on where you were.';
+const ended = 'Your session has ended. Log in again to continue where you were.';
 const endedHeld = 'Your session has ended. Finish and save what is on this page before you leave it.';
 
 interface ConsoleProps {
@@ -159,7 +159,7 @@ function Enrolment({ session, client, onLogout, onAdded }: EnrolmentProps) {
       <main>
         <MessagePage title="One more step">
           <p>
-            With what you may do here, a password alone is not enough. Add a second factor to go on: an app on your
+            With your permissions, a password alone is not enough. To continue, add a second factor: an app on your
             phone that shows codes, or a passkey.
           </p>
           <SecondFactors api={client.api} onAdded={onAdded} />
@@ -186,7 +186,7 @@ function older(seen: Life, remembered: Life): string {
       ? 'it comes from before its last restore'
       : missing > 0
         ? `${missing} changes that this browser knew of are missing`
-        : 'it went on from an older state, without changes that this browser knew of';
+        : 'it continued from an older state, without changes that this browser knew of';
   return [
     `This service is older than when this browser last saw it: ${by}.`,
     'Unless somebody restored it on purpose, it was set back:',

@@ -72,7 +72,7 @@ export function Menu({ page, session, isOpen }: MenuProps) {
         </section>
       ))}
       <p data-zone>
-        {zone === 'UTC' ? 'Times are in UTC.' : `Times are those of ${zone}; point at one to see it in UTC.`}
+        {zone === 'UTC' ? 'Times are in UTC.' : `Times are in the time zone ${zone}; point at one to see it in UTC.`}
       </p>
     </nav>
   );

@@ -140,6 +140,6 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
 const steps: Readonly<Record<string, number | undefined>> = { ArrowDown: 1, ArrowUp: -1 };
 
 function statusText(count: number, isAsking: boolean): string {
-  if (count === 0) return isAsking ? 'Looking…' : 'Nothing is called that, as far as you may see it.';
-  return `${count === 1 ? '1 place' : `${count} places`}. Choose with the arrow keys, go with Enter.`;
+  if (count === 0) return isAsking ? 'Looking…' : 'Nothing that you may see has this name.';
+  return `${count === 1 ? '1 place' : `${count} places`}. Choose with the arrow keys, open with Enter.`;
 }

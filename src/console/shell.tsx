@@ -29,7 +29,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
 
   const navigate = (href: string, how?: 'replace'): void => {
     if (isHeld()) {
-      toast('What is on this page would be lost: finish it first.');
+      toast('You would lose what is on this page: finish it first.');
       return;
     }
     if (how === 'replace') window.history.replaceState(null, '', href);
@@ -70,7 +70,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
   return (
     <SessionContext.Provider value={session}>
       <a href="#page" data-skip>
-        To the content
+        Skip to the content
       </a>
       <header>
         <button
@@ -100,7 +100,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
             {...{ page, client, session, navigate, place }}
           />
         ) : (
-          <PageHeader key="nothing" title="Nothing is here" lead="There is no page at this address." />
+          <PageHeader key="nothing" title="Page not found" lead="There is no page at this address." />
         )}
       </main>
       <Toasts />

@@ -161,7 +161,7 @@ export async function verifyActivity(store: Store, anchor?: ChainAnchor): Promis
   for (;;) {
     const start = chainBegin(store);
     const verdict = await verifyFrom(store, start, anchor);
-    // Try again if retention dropped records meanwhile.
+    // Try again if retention dropped records in the meantime.
     if (!verdict.broken || chainBegin(store).seq === start.seq) return { ...verdict, start };
   }
 }
@@ -224,7 +224,7 @@ const exporting = new WeakMap<Store, string[]>();
  * done so far is durable. Call it in the request's transaction, then read or return the iterator: until then it
  * occupies one of the export slots. Throws `rate-limited` if all slots are taken. `leading` is the head of the record
  * before the first, if retention dropped that record: it is the export's first line, so that the export can be verified
- * by itself.
+ * on its own.
  */
 export function exportChain(
   store: Store,

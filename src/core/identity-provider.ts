@@ -175,7 +175,7 @@ function checkedSettings(given: SetProvider): ProviderSettings {
 
 function secretText(field: string, value: string | undefined): string {
   const text = shortText(field, value);
-  // Programs substitute it for bytes they cannot decode: the secret would not be the one meant.
+  // Programs put this character in place of bytes that they cannot decode, so the secret would be a wrong one.
   if (text.includes('\ufffd')) throw invalidField(field, 'expected no U+FFFD');
   return text;
 }

@@ -102,7 +102,7 @@ export async function startLogin(place: OidcPlace): Promise<{ url: string; bindi
 /** A login that the provider has answered. */
 interface Proven {
   readonly claims: Claims;
-  /** To be consumed. */
+  /** Can be consumed once. */
   readonly state: string;
   readonly expiresAt: number;
 }

@@ -1,8 +1,8 @@
 // Pages of lists, read outside the request's transaction: in reads of a few milliseconds each, between which other
 // requests are served. Rows come in the order of their places, which never change, so a page has each row as it stood
-// at one moment while it was read, none twice, and every row that existed throughout; rows added or removed meanwhile
-// may be missing or not. Items are serialized as they are read: objects kept until the last one would be copied by the
-// garbage collector again and again.
+// at one moment while it was read, none twice, and every row that existed throughout; rows added or removed in the
+// meantime may be missing or not. Items are serialized as they are read: objects kept until the last one would be
+// copied by the garbage collector again and again.
 import { longestPage } from '../model/json.ts';
 import { yieldToEventLoop } from '../store/event-loop.ts';
 import type { Store, Tables } from '../store/port.ts';

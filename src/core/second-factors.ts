@@ -165,7 +165,7 @@ function wantedOf(place: PasskeyPlace, userId: string, factors: readonly SecondF
 export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): ActivityDetails {
   if (step.is === 'none') {
     if (!ctx.tx.secondFactors.has(userId)) return {};
-    // The factor was added meanwhile: the next try is told which are wanted.
+    // The factor was added in the meantime: the next try learns which kinds are wanted.
     throw new KmsError('invalid', 'a second factor is needed');
   }
   try {

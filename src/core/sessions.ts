@@ -142,7 +142,7 @@ export function refreshSession(
 
 /**
  * Refresh for a token that the browser keeps: the token stays and lives longer, so that windows that refresh at once,
- * or reload meanwhile, keep the session. There is no new token to return.
+ * or reload in the meantime, keep the session. There is no new token to return.
  */
 export function extendSession(
   { tx, world, caller }: Context,

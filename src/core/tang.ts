@@ -1,6 +1,7 @@
-// Tang: key pairs by which machines unlock their disks while they reach the appliance. A machine binds a disk to the
-// advertised pair by itself; to recover, it sends a blinded point, which the appliance multiplies by the pair's secret:
-// the disk key itself never gets here. Clients have no credential; each recovery is recorded with their address.
+// Tang: key pairs that let machines unlock their disks while they can reach the appliance. A machine binds a disk to
+// the advertised pair without the appliance's help; to recover, it sends a blinded point, which the appliance
+// multiplies by the pair's secret: the disk key itself never gets here. Clients have no credential; each recovery is
+// recorded with their address.
 import type { Answer } from '../api/endpoints.ts';
 import type { TangPair as PairAnswer } from '../api/tang.ts';
 import {

@@ -17,7 +17,8 @@ import { keyThing, ringThing } from './keyrings.ts';
 import { findRing, givenPair } from './rings.ts';
 
 /**
- * Rewraps all of them or none. Throws `conflict` for a key that was rewrapped meanwhile, and what `findRing` throws.
+ * Rewraps all of them or none. Throws `conflict` for a key that was rewrapped in the meantime, and what `findRing`
+ * throws.
  */
 export function rewrapKeys(ctx: Context, input: Body<'rewrapKeys'>): Answer<'rewrapKeys'> {
   const { tx, world } = ctx;

@@ -12,7 +12,7 @@ export function canonicalJson(value: unknown): string {
   try {
     writer.value(value);
   } catch (cause) {
-    // A cycle overflows the stack.
+    // A value with a cycle overflows the stack.
     if (!(cause instanceof RangeError)) throw cause;
     throw notJson(cause);
   }

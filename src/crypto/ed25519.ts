@@ -29,7 +29,7 @@ export function expectSignatures(howMany: 'many' | 'few'): void {
 }
 
 /**
- * Whether the signature is valid; false, too, for a malformed key or signature. Only canonical encodings, no point of
+ * Whether the signature is valid; also false for a malformed key or signature. Only canonical encodings, no point of
  * small order as key or R, and the equation of RFC 8032 §5.1.7 without the cofactor: libsodium's rules, and
  * node:crypto's since 26.5. noble's own `verify` multiplies by the cofactor and accepts an R of small order, so a key
  * holder could make signatures that only noble accepts.

@@ -26,6 +26,26 @@ export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array
   return (message) => hmac(nobleSha256, key, message);
 }
 
+/** The same of one message that comes in pieces; `key` has at most 64 bytes. */
+export function runningHmacSha256(key: Uint8Array): RunningSha256 {
+  const block = (pad: number): Uint8Array => {
+    const bytes = new Uint8Array(64).fill(pad);
+    for (let at = 0; at < key.length; at++) bytes[at] = (key[at] ?? 0) ^ pad;
+    return bytes;
+  };
+  const inner = runningSha256();
+  inner.update(block(0x36));
+  return {
+    update: (bytes) => inner.update(bytes),
+    digest() {
+      const outer = runningSha256();
+      outer.update(block(0x5c));
+      outer.update(inner.digest());
+      return outer.digest();
+    },
+  };
+}
+
 /** `length` bytes derived from `key` for the purpose `label`: HKDF-SHA256 with an empty salt and the label as info. */
 export function hkdfSha256(key: Uint8Array, label: string, length: number): Uint8Array {
   return hkdf(nobleSha256, key, undefined, utf8(label), length);

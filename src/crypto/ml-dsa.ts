@@ -36,7 +36,7 @@ export function isMlDsaSpki(spki: Uint8Array): boolean {
   return spki.length === length + publicKeyLength && equalBytes(spki.subarray(0, length), spkiPrefix);
 }
 
-/** Whether the signature is valid; false, too, for a malformed key or signature. */
+/** Whether the signature is valid; also false for a malformed key or signature. */
 export function mlDsaVerify(spki: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
   if (!isMlDsaSpki(spki) || signature.length !== mlDsaSignatureLength) return false;
   try {

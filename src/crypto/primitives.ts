@@ -33,7 +33,7 @@ export interface Primitives {
   ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean;
   /** ECDSA in DER over the message's hash. Each signature differs, whereas noble's follow RFC 6979. */
   p256Sign(key: Uint8Array, hash: EcdsaHash, message: Uint8Array): Uint8Array;
-  /** `publicKey` is an uncompressed point of the curve. False, too, for a malformed signature. */
+  /** `publicKey` is an uncompressed point of the curve. Also false for a malformed signature. */
   p256Verify(publicKey: Uint8Array, hash: EcdsaHash, message: Uint8Array, signature: Uint8Array): boolean;
   /** RFC 8439 with a 12-byte nonce: ciphertext and tag. */
   sealChaCha(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;

@@ -253,7 +253,7 @@ export function p256Verify(publicKey: Uint8Array, message: Uint8Array, as: Signe
   }
 }
 
-/** Whether the signature is valid; false, too, for a malformed one. */
+/** Whether the signature is valid; also false for a malformed one. */
 export function isSignature(
   type: SignerName,
   publicKey: Uint8Array,

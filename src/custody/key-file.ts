@@ -6,9 +6,9 @@ import { dirname, resolve } from 'node:path';
 import { fromUtf8, toHex } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError, systemCode, systemError } from '../errors.ts';
-import { isOwnPipe, refuseExposed, refusePipe } from '../platform/data-dir.ts';
 import { giveName, withoutModes } from '../platform/file-system.ts';
 import { makeDirs, notFile } from '../platform/node-files.ts';
+import { isOwnPipe, refuseExposed, refusePipe } from '../platform/ownership.ts';
 import { formatKeyFile, parseKeyFile, parseSecret } from '../seal/custodian-secret.ts';
 import type { Slot } from '../seal/slot.ts';
 

@@ -4,13 +4,15 @@
 
 import { spawn } from 'node:child_process';
 import { constants, type Stats } from 'node:fs';
-import { type FileHandle, open, readFile, realpath, stat } from 'node:fs/promises';
+import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { concatBytes, equalBytes, utf8 } from '../crypto/bytes.ts';
 import { type ErrorDetails, KmsError, systemCode, systemError, systemRefusal } from '../errors.ts';
 import type { CustodianKind } from '../model/custodian-kinds.ts';
-import { exposureOf, sealFile } from '../platform/data-dir.ts';
+import { sealFile } from '../platform/data-dir.ts';
 import { environment } from '../platform/environment.ts';
+import { readFileWithin, readFully } from '../platform/node-files.ts';
+import { exposureOf } from '../platform/ownership.ts';
 import { parseSecret } from '../seal/custodian-secret.ts';
 import { mostOfKind, type Slot } from '../seal/slot.ts';
 import { defaultKeyFile, keyFilePlaces, readKeyFile, readNotedKeyFile } from './key-file.ts';
@@ -82,6 +84,9 @@ export function environmentSource(env: NonNullable<KeySources['env']> = environm
   };
 }
 
+/** In bytes, as systemd limits all of a service's together. */
+const longestCredential = 1024 * 1024;
+
 /** Provided by LoadCredentialEncrypted= and SetCredentialEncrypted=, see systemd.exec(5). */
 export function credentialSource(env: NonNullable<KeySources['env']> = environment): KeySource {
   const name = `the credential ${credential}`;
@@ -92,7 +97,7 @@ export function credentialSource(env: NonNullable<KeySources['env']> = environme
       const dir = env('CREDENTIALS_DIRECTORY');
       if (!dir) return undefined;
       try {
-        return parseSecret(await readFile(join(dir, credential)), name);
+        return parseSecret(await readFileWithin(join(dir, credential), longestCredential), name);
       } catch (error) {
         if (systemCode(error) === 'ENOENT') return undefined;
         throw systemError(error, name);
@@ -155,7 +160,8 @@ async function ownersOf(data: string, seal: Uint8Array): Promise<readonly Stats[
   try {
     file = await open(`/proc/self/fd/${directory.fd}/${sealFile}`, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     const info = await file.stat();
-    if (!info.isFile() || info.size !== seal.length || !equalBytes(await file.readFile(), seal)) return undefined;
+    if (!info.isFile() || info.size !== seal.length || !equalBytes(await readFully(file, 0, seal.length), seal))
+      return undefined;
     return [await directory.stat(), info];
   } finally {
     await file?.close();

@@ -1,10 +1,10 @@
 // The seal of an appliance: read and opened with an available custodian, and in an open appliance changed one step at a
 // time, each durable before it takes effect, with live keys that follow. Also the mark of an appliance sealed on
 // purpose. Both are in a data directory, or shared between nodes.
-import { readFile } from 'node:fs/promises';
 import { utf8 } from '../crypto/bytes.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { inDir, sealFile, sealMark } from '../platform/data-dir.ts';
+import { inDir, longestSeal, sealFile, sealMark } from '../platform/data-dir.ts';
+import { readFileWithin } from '../platform/node-files.ts';
 import type { KeyEpoch, Seal } from '../seal/seal.ts';
 import { type LiveKeys, liveKeys, type TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
@@ -172,7 +172,7 @@ function sameEpochs(before: readonly KeyEpoch[], after: readonly KeyEpoch[]): bo
 
 export async function readSealFile(data: string): Promise<SealBytes> {
   const name = inDir(data, sealFile);
-  const bytes = await readFile(name).catch((error: unknown) => {
+  const bytes = await readFileWithin(name, longestSeal).catch((error: unknown) => {
     throw systemError(error, name);
   });
   return { bytes, name };

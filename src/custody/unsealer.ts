@@ -24,7 +24,7 @@ interface UnsealerOptions {
 
 export class Unsealer {
   readonly #options: UnsealerOptions;
-  /** By the slot that they open, then by share number. */
+  /** Keyed by the slot that they open, then by share number. */
   readonly #shares = new Map<string, Map<number, Share>>();
   #slots: readonly Slot[] = [];
 
@@ -88,7 +88,8 @@ export class Unsealer {
     const splits = this.#slots.filter(({ kind }) => kind === 'shares');
     const slot = splits.find(({ params }) => params.set === share.set);
     if (!slot || thresholdOf(slot) !== share.threshold) {
-      // A caller who knows the set's id could forge a share of it, which would discard all shares given.
+      // The set's id is named only locally: with it, a caller could forge a share of the set, which would discard all
+      // shares given.
       const sets = isLocal ? `the set ${splits.map(({ params }) => params.set).join(' or ')}` : 'another set';
       const needs = splits.length === 0 ? 'no shares open it' : `needs one of ${sets}, got one of ${share.set}`;
       throw new KmsError('refused', `that share does not belong to this appliance: ${needs}`);

@@ -112,7 +112,7 @@ async function send(form: HTMLFormElement): Promise<void> {
   const key = localStorage.getItem(consoleKeyName(prefix));
   if (key === null && isPublic !== 'true') {
     output.replaceChildren(
-      'Nobody is logged in here. ',
+      'You are not logged in. ',
       element('a', 'Log in to the console', { href: `${prefix}/console` }),
       ' and send it again.',
     );
@@ -120,7 +120,11 @@ async function send(form: HTMLFormElement): Promise<void> {
     return;
   }
   const target = targetOf(form, path);
-  if ((method === 'DELETE' || target === '/seal') && !confirm(`${method} ${target}: really? It is not undone.`)) return;
+  if (
+    (method === 'DELETE' || target === '/seal') &&
+    !confirm(`${method} ${target}: are you sure? This cannot be undone.`)
+  )
+    return;
   button.disabled = true;
   output.textContent = 'Sent…';
   try {

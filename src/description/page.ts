@@ -135,7 +135,7 @@ ${main}
  */
 function homeHtml(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): Html {
   return html`<h1>The API</h1>
-<p>Keys for client-side encryption, and who may use them: over HTTP, in JSON. The <a href="docs/guide">guide</a> says how things belong together; each group of endpoints has a page.</p>
+<p>Keys for client-side encryption, and who may use them: over HTTP, in JSON. The <a href="docs/guide">guide</a> explains how things fit together; each group of endpoints has a page.</p>
 <section>
 <h2><a href="docs/guide">Guide</a></h2>
 <ul class="columns">${guide.map(({ id, title }) => html`<li id="${id}"><a href="docs/guide#${id}">${title}</a></li>`)}</ul>
@@ -158,13 +158,13 @@ ${groups.map(
 
 function guideHtml(): Html {
   return html`<h1>Guide</h1>
-<p>What holds for all endpoints, and how the things behind them belong together.</p>
+<p>Rules for all endpoints, and how the things behind them fit together.</p>
 ${guide.map(({ id, title, blocks }) => html`<section><h2 id="${id}">${title}</h2>${blocks.map(block)}</section>`)}`;
 }
 
 function schemasHtml(schemas: readonly (readonly [string, JsonSchema])[]): Html {
   return html`<h1>Schemas</h1>
-<p>What stands in more than one request or answer.</p>
+<p>Objects that occur in more than one request or answer.</p>
 ${schemas.map(
   ([name, schema]) => html`<article aria-labelledby="schema-${name}">
 <h2 id="schema-${name}">${name}</h2>
@@ -280,7 +280,7 @@ ${parameters.map(
 <input id="${id}-${name}" name="${name}" data-in="${place}"${required ? html` required` : ''} placeholder="${String(example ?? '')}" spellcheck="false"></p>`,
 )}
 ${media ? html`<p><label for="${id}-body">Body</label><textarea id="${id}-body" name="" rows="8" spellcheck="false">${JSON.stringify(media.example, null, 2)}</textarea></p>` : ''}
-<p><button>Send</button> <span class="type">${isPublic ? 'Goes to this appliance as it is.' : 'Goes to this appliance with the rights of your session in the console.'}</span></p>
+<p><button>Send</button> <span class="type">${isPublic ? 'It is sent to this appliance as shown.' : 'It is sent to this appliance with the permissions of your console session.'}</span></p>
 <output tabindex="-1" hidden></output>
 </form>
 </details>`;
@@ -296,7 +296,7 @@ function parametersHtml(parameters: NonNullable<Operation['parameters']>): Html 
 <ul class="fields">${parameters.map(
     ({ name, in: place, required, description, schema }) => html`<li><code class="name">${name}</code>
 <span class="type">${place}, ${schema.type ?? 'string'}${required ? ', required' : ''}${
-      schema.default === undefined ? '' : html`, ${String(schema.default)} where absent`
+      schema.default === undefined ? '' : html`, ${String(schema.default)} if absent`
     }</span><br>${sentence(description)}</li>`,
   )}</ul>`;
 }
@@ -335,7 +335,7 @@ function messageOf(value: unknown): string | undefined {
 
 function resolved(response: OpenApiResponse | Reference | undefined, document: OpenApiDocument): OpenApiResponse {
   const found = response && '$ref' in response ? document.components.responses[componentName(response.$ref)] : response;
-  if (!found) throw new Error('a response is not there');
+  if (!found) throw new Error('a response is missing');
   return found;
 }
 

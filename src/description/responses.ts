@@ -14,7 +14,7 @@ const state = { 'Kms-State': header('KmsState') };
 export const sharedHeaders: Readonly<Record<string, Header>> = {
   KmsState: {
     description:
-      'How far the appliance is: `<appliance>.<tenant>.<epoch>.<transactions>`, then `.<from>-<tag>` for each of the newest eight runs of the tenant\u2019s log, the newest first. Comes with every answer to a known credential.',
+      'The position of the appliance: `<appliance>.<tenant>.<epoch>.<transactions>`, then `.<from>-<tag>` for each of the newest eight runs of the tenant\u2019s log, newest first. Comes with every answer to a known credential.',
     schema: {
       type: 'string',
       examples: [
@@ -26,7 +26,7 @@ export const sharedHeaders: Readonly<Record<string, Header>> = {
   Allow: { description: 'The methods that the path takes.', schema: { type: 'string', examples: ['GET, HEAD, POST'] } },
   RetryAfter: { description: 'How many seconds to wait.', schema: { type: 'integer', minimum: 1, examples: [4] } },
   XRequestId: {
-    description: 'Finds the request in the log of the server.',
+    description: 'Identifies the request in the log of the server.',
     schema: { type: 'string', examples: ['x7k2m9qa-2f'] },
   },
 };
@@ -56,7 +56,7 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
       content: content(['the body is over the limit of 1048576 bytes']),
     },
     UnsupportedMediaType: {
-      description: 'the body is written in a way that is not read here',
+      description: 'the body is compressed, or not in UTF-8',
       content: content([
         'the header Content-Encoding: a body is taken as it is, not compressed',
         'the header Content-Type: a body is taken in the charset UTF-8 alone',

@@ -1,7 +1,6 @@
 // `kms doctor` on the appliance's machine: all checks that need no running server, and those of the stores too if none
 // is running.
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { StandbyAnswer } from '../api/local/copies.ts';
 import { fencedOff, rememberedFence } from '../backup/fence.ts';
@@ -12,7 +11,7 @@ import { KmsError } from '../errors.ts';
 import { dataDirState, inDir, needAppliance, systemDir, tenantDir } from '../platform/data-dir.ts';
 import { diskSpace } from '../platform/disk.ts';
 import { type Examination, type Examined, Findings } from '../platform/finding.ts';
-import { type DirectoryLock, lockDirectory, lockFile, pidFile } from '../platform/lock.ts';
+import { type DirectoryLock, lockDirectory, lockFile, notedPid, pidFile } from '../platform/lock.ts';
 import { nodeFiles } from '../platform/node-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import type { StoreSource } from '../platform/store-url.ts';
@@ -61,7 +60,7 @@ export async function examine(options: DoctorOptions): Promise<Examination> {
     }
     if (!isNode && !isStandby) await examineCustodians(data, options.keyFile, findings.add);
     if (!isNew) await examineSpace(host, data, findings.add);
-    await examineMemory(host, inUse ? await pidOf(data) : undefined, findings.add);
+    await examineMemory(host, inUse ? await notedPid(inDir(data, pidFile)) : undefined, findings.add);
     await examineCertificates(options, now(), findings.add);
     if (isStandby) {
       await examineStandby(data, await options.standby?.(), findings.add);
@@ -161,7 +160,7 @@ function inUseByAnother(data: string, findings: Findings) {
   return { stores: 0, activities: 0, dropped: 0 };
 }
 
-/** Keeps others from changing anything meanwhile, if that is possible without changes of its own. */
+/** Keeps others from changing anything in the meantime, if that is possible without changes of its own. */
 function lockForReading(data: string): DirectoryLock | 'in-use' | undefined {
   // Without the file, the directory was never opened.
   if (!existsSync(inDir(data, lockFile))) return undefined;
@@ -170,9 +169,4 @@ function lockForReading(data: string): DirectoryLock | 'in-use' | undefined {
   } catch (error) {
     return error instanceof KmsError && error.code === 'in-use' ? 'in-use' : undefined;
   }
-}
-
-async function pidOf(data: string): Promise<number | undefined> {
-  const text = await readFile(inDir(data, pidFile), 'utf8').catch(() => '');
-  return /^[0-9]+\s*$/.test(text) ? Number(text) : undefined;
 }

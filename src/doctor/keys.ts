@@ -2,15 +2,16 @@
 // whether key files are in place, protected, and apart from the data. And the certificates given to `serve`: whether
 // they are valid, for how long, and who can read their key.
 
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { resolve, sep } from 'node:path';
 import { keyFilePlaces, readKeyFile } from '../custody/key-file.ts';
 import { readSealFile } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import { type MissingIssuer, missingIssuer } from '../platform/authorities.ts';
-import { readPair, validityOf, whyNotValid } from '../platform/certificate.ts';
-import { exposureOf, modeText, refusePipe } from '../platform/data-dir.ts';
+import { longestPem, readPair, validityOf, whyNotValid } from '../platform/certificate.ts';
 import type { Find } from '../platform/finding.ts';
+import { readFileWithin } from '../platform/node-files.ts';
+import { exposureOf, modeText, refusePipe } from '../platform/ownership.ts';
 import { parseHeader } from '../seal/header.ts';
 import { type Slot, slotIdOf } from '../seal/slot.ts';
 
@@ -116,7 +117,7 @@ async function examineCertificate(file: string, now: number, find: Find): Promis
   let issuer: MissingIssuer | undefined;
   try {
     refusePipe(file, await stat(file), 'a certificate');
-    const pem = await readFile(file);
+    const pem = await readFileWithin(file, longestPem);
     validity = validityOf(pem);
     issuer = missingIssuer(pem.toString());
   } catch {

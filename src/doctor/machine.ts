@@ -7,10 +7,8 @@ import { drillPrefix } from '../backup/keeper.ts';
 import { copiesDir } from '../backup/take-over.ts';
 import { reasonOf } from '../errors.ts';
 import {
-  exposureOf,
   fencedMark,
   initMark,
-  modeText,
   movedMark,
   nodeFile,
   reserveFile,
@@ -28,6 +26,7 @@ import { type DiskSpace, freePercent, inUnits } from '../platform/disk.ts';
 import { userId } from '../platform/environment.ts';
 import type { Find } from '../platform/finding.ts';
 import { lockFile, pidFile } from '../platform/lock.ts';
+import { exposureOf, modeText } from '../platform/ownership.ts';
 
 export interface Host {
   /** The file's text; undefined if there is none. */
@@ -59,7 +58,7 @@ export async function examineMemory(host: Host, pid: number | undefined, find: F
   const limits = await host.read(`/proc/${who}/limits`);
   const [, soft] = /^Max core file size +(\S+)/m.exec(limits ?? '') ?? [];
   const filter = await host.read(`/proc/${who}/coredump_filter`);
-  // A server excludes memory from its core dumps by itself; if that worked, they are harmless.
+  // A server excludes its memory from core dumps; if that worked, they are harmless.
   const harmless = pid !== undefined && filter !== undefined && Number.parseInt(filter, 16) === 0;
   if (soft !== undefined && soft !== '0' && !harmless) {
     const advice = 'start the server with core dumps off: `ulimit -c 0`, or LimitCORE=0 in its unit';
@@ -200,7 +199,7 @@ function examineName(data: string, path: string, inUse: boolean, find: Find): vo
     find('warning', 'leftover', path, 'an upgrade is under way, or was cut off', advice);
     return;
   }
-  // A standby looks after its copies itself.
+  // A standby takes care of its copies itself.
   if (name.startsWith(upgradeCopy) || name.startsWith(`${copiesDir}/`)) return;
   // A running server may be writing them.
   if (last.endsWith('.tmp') || name.startsWith(drillPrefix)) {

@@ -1,5 +1,5 @@
 // The examination of a running appliance: its stores are held at one commit and proven on a worker thread, while it
-// goes on serving.
+// keeps serving.
 import type { CryptoInUse } from '../api/local/status.ts';
 import { pieces } from '../backup/format.ts';
 import type { Copies } from '../backup/service.ts';

@@ -28,7 +28,7 @@ export interface AppliancePort {
   /** Limits of concurrent requests. Default: the usual ones. */
   readonly fairLimits?: FairLimits | undefined;
   readonly sealing: Sealing;
-  /** Each request reads this once and keeps the result: the appliance may be sealed meanwhile. */
+  /** Each request reads this once and keeps the result: the appliance may be sealed in the meantime. */
   readonly state: State;
   /** Awaited between the parts of a long answer, to let other requests run. */
   readonly turn: Turn;
@@ -70,7 +70,7 @@ export interface OpenState {
   readonly meter: Meter;
   readonly local: LocalHandlers;
   readiness(): Readiness;
-  /** Why writes are refused now, while reads go on; undefined if they are allowed. */
+  /** Why writes are refused now, while reads continue; undefined if they are allowed. */
   refuseWrites(): KmsError | undefined;
   /** The whole appliance as a sealed backup; nothing is done before the first piece is read. */
   backup(): AsyncIterable<Uint8Array>;

@@ -1,6 +1,6 @@
 // Console cookie carries the session of the console's pages: the token is in a cookie that no script reads, and each of
 // their requests has a header that no page of another origin can send. It is read only from requests with that header
-// and without `Authorization`; a cookie by itself is never a credential.
+// and without `Authorization`; a cookie alone is never a credential.
 
 import type { World } from '../core/context.ts';
 import { keepingKey, keptName, openToken, sealToken } from '../core/kept-token.ts';

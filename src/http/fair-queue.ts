@@ -83,7 +83,7 @@ export class FairQueue {
     for (const [tenant, queue] of this.#tenants) {
       for (const [caller, line] of queue.callers) {
         for (const waiter of line) {
-          // RequestResult callers and tenants go to the end of the order.
+          // Served callers and tenants go to the end of the order.
           queue.callers.delete(caller);
           queue.callers.set(caller, line);
           this.#tenants.delete(tenant);

@@ -79,10 +79,10 @@ function errorTexts({ code, message }: KmsError): Texts {
   if (code === 'sealed') {
     return {
       title: 'The service is sealed',
-      text: 'Nobody can use it until an administrator has unsealed it: here, where scripts may run, or with kms unseal.',
+      text: 'Nobody can use it until an administrator unseals it: here, if the browser runs scripts, or with kms unseal.',
     };
   }
-  if (code === 'not-found') return { title: 'Nothing is here', text: 'There is no page at this address.' };
+  if (code === 'not-found') return { title: 'Page not found', text: 'There is no page at this address.' };
   return { title: 'This page cannot be shown', text: message };
 }
 

@@ -33,7 +33,7 @@ export interface AnswerRoom {
   cut(): void;
 }
 
-/** By lower-case name, as Node parses them. */
+/** Keyed by lower-case name, as Node parses them. */
 type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 export interface ApiRequest {

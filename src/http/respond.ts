@@ -78,7 +78,7 @@ export function inPieces(pieces: readonly Uint8Array[], onSent?: (bytes: number)
       async pull(controller) {
         if (sent > 0 && sent % piecesInOneGo === 0) await nextTurn();
         const piece = waiting.pop();
-        // None is left if the stream was cancelled meanwhile.
+        // None is left if the stream was cancelled in the meantime.
         if (!piece) return;
         controller.enqueue(piece);
         sent++;

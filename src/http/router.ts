@@ -27,10 +27,10 @@ interface Pattern<T> {
 const noParams: PathParams = Object.freeze({});
 
 export class Router<T extends Routed> {
-  /** By method and path, such as `POST /ks/encrypt`. */
+  /** Keyed by method and path, such as `POST /ks/encrypt`. */
   readonly #exact = new Map<string, Found<T>>();
   readonly #exactPaths = new Map<string, T[]>();
-  /** By number of segments. */
+  /** Keyed by number of segments. */
   readonly #patterns = new Map<number, Pattern<T>[]>();
 
   constructor(paths: readonly T[]) {

@@ -28,9 +28,9 @@ export interface ResourceRef {
 
 export interface ActivityDetails {
   readonly object?: ResourceRef;
-  /** Objects affected along with it: all, or some of `objectCount`. */
+  /** Other objects affected: all of them, or some of `objectCount`. */
   readonly objects?: readonly ResourceRef[];
-  /** Number of objects affected along with it, if more than `mostNamed`. */
+  /** Number of other objects affected, if more than `mostNamed`. */
   readonly objectCount?: number;
   /** For a new ring: who can use its keys. */
   readonly custody?: Custody;
@@ -121,7 +121,7 @@ export class FlagNames {
   }
 }
 
-/** The deed in a record's `props`. Those of a reported record are the reporter's own words, not a deed. */
+/** The deed in a record's `props`. In a reported record they are the reporter's own words, not a deed. */
 export function detailsIn(props: JsonObject): ActivityDetails {
   const { object, objects, objectCount, keyVersion, fromKeyVersion, changed, granted, revoked } = props;
   return {

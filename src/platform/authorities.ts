@@ -109,7 +109,10 @@ export function missingIssuer(pem: string): MissingIssuer | undefined {
   return { name: last.issuer.replaceAll('\n', ', '), isPublic: /^CA Issuers/m.test(last.infoAccess ?? '') };
 }
 
-/** By names: `checkIssued` also requires an authority's key usage, which certificates made by `kms tls` lack. */
+/**
+ * Compares names, since `checkIssued` also requires an authority's key usage, which certificates made by `kms tls`
+ * lack.
+ */
 function isSelfSigned({ subject, issuer }: X509Certificate): boolean {
   return subject === issuer;
 }

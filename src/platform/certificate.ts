@@ -1,10 +1,11 @@
 // A certificate with its private key, as `serve` loads it and `kms doctor` checks it; and its validity, as reported by
 // doctor and by the log of a server with an invalid one.
 import { X509Certificate } from 'node:crypto';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { KmsError, systemError } from '../errors.ts';
-import { refuseExposed, refusePipe } from './data-dir.ts';
+import { readFileWithin } from './node-files.ts';
+import { refuseExposed, refusePipe } from './ownership.ts';
 
 /** Both in epoch milliseconds. */
 interface Validity {
@@ -57,10 +58,13 @@ export async function readPair(
   return { cert, key };
 }
 
+/** In bytes: a chain has some thousands. */
+export const longestPem = 1024 * 1024;
+
 async function readPem(file: string, what: string): Promise<Buffer> {
   try {
     refusePipe(file, await stat(file), what);
-    return await readFile(file);
+    return await readFileWithin(file, longestPem);
   } catch (error) {
     throw systemError(error, file);
   }

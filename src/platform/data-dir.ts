@@ -1,30 +1,31 @@
-// A data directory seen from outside: names of its files, its state, its epoch, how it is made, and who can reach it,
-// which must be the owner alone. Opens no store.
-import { type Dirent, existsSync, type Stats } from 'node:fs';
-import { chmod, lstat, readdir, rm, rmdir, stat } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
+// A data directory seen from outside: names of its files, its state, how it is made. Opens no store.
+import { type Dirent, existsSync } from 'node:fs';
+import { chmod, lstat, readdir, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { KmsError, systemCode, systemError } from '../errors.ts';
-import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
-import { parseTimestamp } from '../model/timestamp.ts';
-import type { ReadStore } from '../store/read-store.ts';
-import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
-import { groupIds, userId } from './environment.ts';
-import { mayKeepNoModes, mountAlone, trialFile, tryFileSystem, withoutModes } from './file-system.ts';
+import { trialFile, tryFileSystem, withoutModes } from './file-system.ts';
 import { type DirectoryLock, lockDirectory, lockFile, pidFile } from './lock.ts';
 import { makeDirs, notFile } from './node-files.ts';
+import { needPrivateDirectory, ownership } from './ownership.ts';
 
 /** For commands too, which must not depend on the store. */
 export { makeDirs };
 
 export const sealFile = 'kms.seal';
+/** In bytes: about 100 for each key of each store. */
+export const longestSeal = 16 * 1024 * 1024;
 /** Exists while an `init` is under way: without a seal beside it, everything else in the directory is useless. */
 export const initMark = 'kms.init';
 export const socketFile = 'kms.sock';
 /** The log position of each store, for the rollback guard. */
 export const witnessFile = 'kms.witness';
+/** In bytes: some 250 for each store. */
+export const longestWitness = 64 * 1024 * 1024;
 
 /** Marks the directory of a node, whose stores are in a database, and names node and appliance. */
 export const nodeFile = 'kms.node';
+/** Limit in bytes of a mark that holds a name, a path or a few numbers. */
+export const longestMark = 16 * 1024;
 
 /** Exists while the appliance is sealed on purpose. */
 export const sealMark = 'kms.stay-sealed';
@@ -167,7 +168,7 @@ export async function holdNew(root: string): Promise<DirectoryLock> {
     () => true,
     () => false,
   );
-  const { mode } = await look(root);
+  const { mode } = await ownership(root);
   if (isOurs && (mode & 0o077) !== 0) throw withoutModes(root, mode);
   await needPrivateDirectory(root);
   const isLockNew = !existsSync(inDir(root, lockFile));
@@ -296,201 +297,7 @@ export function tenantDir(name: string): string {
   return `tenants/${name}`;
 }
 
-interface Owned {
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
-}
-
-interface Identity {
-  readonly uid: number | undefined;
-  readonly groups: readonly number[];
-}
-
-/**
- * `own-group`: it belongs to another user, who grants this process access by its group, as container volumes do; there
- * the group is the owner in all but name.
- */
-type Exposure = 'none' | 'own-group' | 'group' | 'others';
-
-export function exposureOf({ mode, uid, gid }: Owned, me: Identity = identity()): Exposure {
-  if ((mode & 0o007) !== 0) return 'others';
-  if ((mode & 0o070) === 0) return 'none';
-  return uid !== me.uid && me.groups.includes(gid) ? 'own-group' : 'group';
-}
-
-function identity(): Identity {
-  return { uid: userId(), groups: groupIds() };
-}
-
-/** Such as `0750`, for `chmod`. */
-export function modeText(mode: number): string {
-  return `0${(mode & 0o777).toString(8).padStart(3, '0')}`;
-}
-
-/** Whether neither this process's user nor root owns the file or directory; false if it does not exist. */
-export async function isOfAnother(path: string): Promise<boolean> {
-  const found = await lstat(path).catch(() => undefined);
-  return found !== undefined && found.uid !== 0 && found.uid !== userId();
-}
-
-/** Throws `refused` for a data directory that others can read or write. */
-export async function needPrivateDirectory(path: string): Promise<void> {
-  const info = await look(path);
-  const exposure = exposureOf(info);
-  if (exposure === 'none' || exposure === 'own-group') return;
-  throw new KmsError('refused', `${path}: ${reached(exposure)} (mode ${modeText(info.mode)})`, {
-    hint:
-      info.uid === userId()
-        ? `run: chmod 0700 ${path}${(await mayKeepNoModes(path)) ? `; where that changes nothing, ${mountAlone()}` : ''}`
-        : 'let its owner run chmod 0700 on it, or name a new directory below it with --data, which is made for you alone',
-  });
-}
-
-/**
- * Throws `refused` if others can read the file `path`, which holds `what` and is readable to this process; `remedy` is
- * the advice in case they did.
- */
-export function refuseExposed(path: string, info: Owned, what: string, remedy: string, me = identity()): void {
-  const exposure = exposureOf(info, me);
-  if (exposure === 'none' || exposure === 'own-group') return;
-  // Readable to neither the owner nor a group of this process, so by an access list, as systemd makes for credentials.
-  // The group bits are then the list's mask and say nothing about a group.
-  const isListed = info.uid !== me.uid && me.uid !== 0 && !me.groups.includes(info.gid);
-  if (exposure === 'group' && isListed) return;
-  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
-    hint: `run: chmod 0600 ${path}; if anybody else may have read it, ${remedy}`,
-  });
-}
-
-/** Throws `refused` if others can write to the file `path`, which controls this process. */
-export function refuseWritable(path: string, info: Owned, me = identity()): void {
-  // Volumes of containers may belong to another user and be shared through a group of this process.
-  if (exposureOf(info, me) === 'own-group') return;
-  if (info.uid !== 0 && info.uid !== me.uid) {
-    throw new KmsError('refused', `${path}: belongs to another user, who could change it`, {
-      hint: `see that it says what you mean, then make it your own: chown ${me.uid} ${path}`,
-    });
-  }
-  const exposure = exposureOf({ ...info, mode: info.mode & 0o022 }, me);
-  if (exposure === 'none' || exposure === 'own-group') return;
-  const who = exposure === 'group' ? 'its group' : 'everybody on this machine';
-  throw new KmsError('refused', `${path}: ${who} can write to it (mode ${modeText(info.mode)})`, {
-    hint: `see that it says what you mean, then run: chmod go-w ${path}`,
-  });
-}
-
-/** A pipe of a process started for this one, such as a shell's `<(…)`. */
-const ownPipe = /^\/(dev|proc\/self)\/fd\/\d+$|^\/dev\/stdin$/;
-
-/** Whether the path names a descriptor of this process. */
-export function isOwnPipe(path: string): boolean {
-  return ownPipe.test(path);
-}
-
-/**
- * Throws `refused` for a named pipe instead of a file with `what`: opening it would block until it has a writer, with
- * no way to stop. Call this before opening.
- */
-export function refusePipe(path: string, info: Pick<Stats, 'isFIFO'>, what: string): void {
-  if (!info.isFIFO() || isOwnPipe(path)) return;
-  throw new KmsError('refused', `${path}: expected a file with ${what}, found a named pipe`, {
-    hint: 'name the file itself; what a command writes is read with <(COMMAND) in its place',
-  });
-}
-
-function reached(exposure: 'group' | 'others'): string {
-  return `${exposure === 'group' ? 'its group' : 'everybody on this machine'} can reach it`;
-}
-
-async function look(path: string): Promise<Owned> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    throw systemError(error, path);
-  }
-}
-
 /** The name under which the seal has the keys of the store in `dir`. */
 export function sealName(dir: string): string {
   return dir.startsWith('tenants/') ? dir.slice('tenants/'.length) : dir;
-}
-
-/**
- * The epoch of a data directory: it starts at 1, and rises with each restore, and with each start that accepts older
- * files. Together with the stores' log positions it only grows, so that a client that remembers the highest one notices
- * when an older copy is back in use.
- */
-export interface Epoch {
-  readonly number: number;
-  /** RFC 3339: when the restore, or the start with older files, began the epoch; and the time of the copy, if any. */
-  readonly restoredAt?: string;
-  readonly madeAt?: string;
-}
-
-const first: Epoch = { number: 1 };
-
-/** Highest number of an epoch: directories that are shipped to have at most 15 digits of it in their names. */
-export const latestEpoch = 999_999_999_999_999;
-
-export function currentEpoch(settings: Pick<SettingTable, 'get'>): Epoch {
-  const text = settings.get('epoch');
-  return text === undefined ? first : readEpoch(text);
-}
-
-/** The epoch in a store that was read but is not open. */
-export function epochIn(system: Pick<ReadStore<SystemTables>, 'rows'>): number {
-  const text = settingIn(system, 'epoch');
-  return (text === undefined ? first : readEpoch(text)).number;
-}
-
-/** Throws `corrupt` for anything but an epoch: its number becomes part of a directory's name. */
-function readEpoch(text: string): Epoch {
-  const value = jsonOf(text);
-  const { number, restoredAt, madeAt } = isJsonObject(value) ? value : {};
-  const isTime = (time: unknown): boolean =>
-    time === undefined || (typeof time === 'string' && parseTimestamp(time) !== undefined);
-  if (!isCount(number) || number < 1 || number > latestEpoch || !isTime(restoredAt) || !isTime(madeAt)) {
-    throw notSetting('epoch');
-  }
-  return {
-    number,
-    ...(restoredAt === undefined ? {} : { restoredAt: String(restoredAt) }),
-    ...(madeAt === undefined ? {} : { madeAt: String(madeAt) }),
-  };
-}
-
-/** The error for a setting of the appliance's own store that no appliance writes like that. */
-export function notSetting(name: string): KmsError {
-  return new KmsError('corrupt', `${systemDir}: the setting ${name} is none that kms writes`, {
-    hint: 'nothing was changed; find out who made this directory, or restore from a backup',
-  });
-}
-
-/** The directory that the appliance last shipped to, empty if none. Throws `corrupt` for anything but a whole path. */
-export function shipToIn(system: Pick<ReadStore<SystemTables>, 'rows'>): string {
-  const path = settingIn(system, 'ship-to') ?? '';
-  if (path === '' || (isAbsolute(path) && !path.includes('\0'))) return path;
-  throw notSetting('ship-to');
-}
-
-function settingIn(system: Pick<ReadStore<SystemTables>, 'rows'>, name: 'epoch' | 'ship-to'): string | undefined {
-  const [row] = system.rows<{ value: string }>((schema) =>
-    schema === 0 ? `SELECT '' AS value WHERE 0` : `SELECT value FROM settings WHERE name = '${name}'`,
-  );
-  return row?.value;
-}
-
-/** In epoch milliseconds, so that of two restores of one copy the later has the higher epoch. */
-export function nextEpoch(settings: SettingTable, now: number, origin?: { readonly madeAt: string }): Epoch {
-  const before = currentEpoch(settings);
-  const number = Math.max(before.number + 1, Math.floor(now));
-  if (number > latestEpoch) {
-    throw new KmsError('refused', `the next epoch would be ${number}, expected at most ${latestEpoch}`, {
-      hint: 'nothing was changed; no clock leads there: set the clock right, or restore a backup from before it',
-    });
-  }
-  const epoch: Epoch = { number, restoredAt: new Date(now).toISOString(), ...(origin && { madeAt: origin.madeAt }) };
-  settings.set('epoch', JSON.stringify(epoch));
-  return epoch;
 }

@@ -24,8 +24,8 @@ interface User {
 }
 
 /**
- * Runs `work` as another user, if the process is root and that user is not; otherwise unchanged. The whole process is
- * that user meanwhile, so nothing else may run in it.
+ * Runs `work` as another user if the process is root and that user is not; otherwise as the present one. The whole
+ * process changes user for that time, so nothing else may run in it.
  */
 export async function actingAs<T>({ uid, gid }: User, work: () => Promise<T>): Promise<T> {
   const { geteuid, getegid, getgroups, seteuid, setegid, setgroups } = process;

@@ -80,6 +80,7 @@ export function listedFiles<F extends ListedFile>(
   const refuse = async (): Promise<never> => {
     throw new KmsError('internal', refusal);
   };
+  const reader = readers(fileOf);
   return {
     list: async (dir) =>
       [...listed.keys()]
@@ -87,7 +88,12 @@ export function listedFiles<F extends ListedFile>(
         .map((name) => name.slice(dir.length + 1)),
     exists: async (name) => listed.has(name),
     size: async (name) => fileOf(name).bytes,
-    ...readers(fileOf),
+    ...reader,
+    async read(name, most) {
+      const { bytes } = fileOf(name);
+      if (bytes > most) throw new KmsError('corrupt', `${name}: expected at most ${most} bytes, found ${bytes}`);
+      return reader.read(name, most);
+    },
     openAppend: refuse,
     replace: refuse,
     remove: refuse,

@@ -21,6 +21,8 @@ export interface ForeignFiles extends Files {
   names(dir: string): Promise<string[]>;
   /** Makes a new directory (mode 0700), durably. Fails with code `EEXIST` if the name is taken. */
   makeNewDir(dir: string): Promise<void>;
+  /** Text that changes whenever the file does. Fails with code `ENOENT` if there is none. */
+  stamp(name: string): Promise<string>;
   /** Renames a file within its directory, durably; replaces an existing one. */
   rename(from: string, to: string): Promise<void>;
   /** The files in a directory, which may be created later. */
@@ -48,11 +50,6 @@ export async function foreignFile(
 const clockTick = 25;
 /** Tries on a file that is being changed. */
 const mostTries = 8;
-/**
- * Limit in bytes of a file that is read whole, unless its kind has a higher one: others may have made it as long as a
- * disk.
- */
-const mostWhole = 1024 * 1024;
 /** Limit of nested directories that are removed; this program makes three. */
 const deepest = 32;
 
@@ -89,7 +86,12 @@ class FilesBeneath implements ForeignFiles {
     return Number((await this.#look(name)).size);
   }
 
-  read(name: string, most = mostWhole): Promise<Uint8Array> {
+  async stamp(name: string): Promise<string> {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await this.#look(name);
+    return [dev, ino, size, mtimeNs, ctimeNs].join();
+  }
+
+  read(name: string, most: number): Promise<Uint8Array> {
     return this.#reading(name, (handle) => readBounded(handle, join(this.#prefix, name), most));
   }
 

@@ -101,9 +101,9 @@ export class ForeignRoot implements Guard {
     }
   }
 
-  /** By identity, since another mount may give the directory above a path apart from the data. */
+  /** Compares identities, since another mount may give the directory above a path outside the data. */
   async needForeignDirectory(path: string, found: BigIntStats): Promise<void> {
-    // A directory removed meanwhile may have left its inode number to this one.
+    // A directory removed in the meantime may have left its inode number to this one.
     if (this.#directories.has(identityOf(found))) await this.#check(path, identityOf(found));
   }
 
@@ -165,7 +165,7 @@ export async function enterMade(above: OpenDirectory, name: string): Promise<Ope
     return await above.enter(name).catch(async (error: unknown) => {
       if (systemCode(error) !== 'ENOENT') throw error;
       await above.make(name).catch((again: unknown) => {
-        // Another process may have made it meanwhile.
+        // Another process may have made it in the meantime.
         if (systemCode(again) !== 'EEXIST') throw again;
       });
       await above.sync();
@@ -197,8 +197,8 @@ async function realPath(path: string): Promise<{ readonly path: string; readonly
 }
 
 /**
- * The directory and those inside it, at any depth; `withFiles`: files as well. Entries that vanish meanwhile are left
- * out.
+ * The directory and those inside it, at any depth; `withFiles`: files as well. Entries that vanish in the meantime are
+ * left out.
  */
 async function* treeOf(path: string, withFiles: boolean): AsyncGenerator<BigIntStats> {
   // An administrator may have made the data directory a link; nothing inside it is one.

@@ -9,7 +9,7 @@ import {
   lstatSync,
   openSync,
   readdirSync,
-  readFileSync,
+  readSync,
   rmSync,
   statSync,
   writeSync,
@@ -17,15 +17,17 @@ import {
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { KmsError, systemCode } from '../errors.ts';
-import { notFile } from './node-files.ts';
+import { notFile, readFileWithin } from './node-files.ts';
 
-const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+const { O_RDONLY, O_NONBLOCK, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
 /** For creating a file only if its name is free. */
 const newFile = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 
 export const lockFile = 'kms.lock';
 /** The holder's process id, for the message alone. */
 export const pidFile = 'kms.pid';
+/** In bytes. */
+const longestPid = 32;
 
 /**
  * Keeps the locked databases from garbage collection: a hold ends when it is released or the process ends, not when its
@@ -219,9 +221,18 @@ function inUse(root: string, pidPath: string): KmsError {
   });
 }
 
+/** The process id that the holder noted in a data directory, which may be anyone's. */
+export async function notedPid(path: string): Promise<number | undefined> {
+  const text = await readFileWithin(path, longestPid).then(String, () => '');
+  return /^[0-9]+\s*$/.test(text) ? Number(text) : undefined;
+}
+
 function holder(pidPath: string): string {
   try {
-    const text = readFileSync(pidPath, 'utf8').trim();
+    const bytes = Buffer.alloc(longestPid + 1);
+    const fd = openSync(pidPath, O_RDONLY | O_NONBLOCK);
+    const text = bytes.toString('latin1', 0, readSync(fd, bytes, 0, bytes.length, null)).trim();
+    closeSync(fd);
     return /^[0-9]+$/.test(text) ? `process ${text}` : 'another process';
   } catch {
     return 'another process';

@@ -224,7 +224,7 @@ export function startCrypto(
       wrongByNoble ??= test();
       putIn(taken);
       await setImmediate();
-      // Other primitives were set meanwhile.
+      // Other primitives were set in the meantime.
       if (native() !== taken) return;
     }
     if (wrongByNoble !== undefined) {

@@ -72,7 +72,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
     async read(name, most) {
       const handle = await openFile(path(name), O_RDONLY);
       try {
-        return await (most === undefined ? readWhole(handle) : readBounded(handle, path(name), most));
+        return await readBounded(handle, path(name), most);
       } finally {
         await handle.close();
       }
@@ -113,7 +113,7 @@ export function nodeFiles(root: string, { ofItsOwner = false } = {}): Files {
       const whole = resolve(path(dir));
       const first = await makeDirs(whole);
       if (first === undefined) return;
-      // Each new directory is an entry of its parent, which needs the sync.
+      // A new directory is an entry in its parent, so the parent needs the sync.
       for (let made = whole; made.length >= first.length; made = dirname(made)) {
         await give((uid, gid) => lchown(made, uid, gid));
         await syncPath(dirname(made));
@@ -173,7 +173,7 @@ export async function makeDirs(path: string): Promise<string | undefined> {
   const above = await makeDirs(dirname(whole));
   // The parent exists now: a second ENOENT comes from the file system itself.
   await mkdir(whole, { mode: 0o700 }).catch((error) => {
-    // Another process may have made it meanwhile.
+    // Another process may have made it in the meantime.
     if (systemCode(error) !== 'EEXIST') throw error;
   });
   return above ?? whole;
@@ -227,17 +227,36 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** A plain array: a Buffer may be a view of a shared pool. */
-async function readWhole(handle: FileHandle): Promise<Uint8Array> {
-  const { buffer, byteOffset, length } = await handle.readFile();
-  return new Uint8Array(buffer, byteOffset, length);
-}
-
 /** Throws `corrupt` for more than `most` bytes, without reading them. */
 export async function readBounded(handle: FileHandle, path: string, most: number): Promise<Uint8Array> {
   const { size } = await handle.stat();
   if (size <= most) return readFully(handle, 0, size);
-  throw new KmsError('corrupt', `${path}: expected at most ${most} bytes, found ${size}`, {
+  throw tooLong(path, most, String(size));
+}
+
+/** The bytes of a file at any path, of at most `most`; links are followed. Throws `corrupt` for more. */
+export async function readFileWithin(path: string, most: number): Promise<Buffer> {
+  const handle = await open(path, O_RDONLY);
+  try {
+    const read: Buffer[] = [];
+    // A device has no size, and no end.
+    for (let length = 0; length <= most; ) {
+      const piece = Buffer.alloc(Math.min(pieceLength, most + 1 - length));
+      const { bytesRead } = await handle.read(piece, 0, piece.length, null);
+      if (bytesRead === 0) return Buffer.concat(read);
+      read.push(piece.subarray(0, bytesRead));
+      length += bytesRead;
+    }
+  } finally {
+    await handle.close();
+  }
+  throw tooLong(path, most, 'more');
+}
+
+const pieceLength = 64 * 1024;
+
+function tooLong(path: string, most: number, found: string): KmsError {
+  return new KmsError('corrupt', `${path}: expected at most ${most} bytes, found ${found}`, {
     hint: 'it is longer than any such file of kms: find out who wrote it; nothing was changed',
   });
 }

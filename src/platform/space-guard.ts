@@ -1,6 +1,6 @@
-// SpaceGuard watches the disk space. When it runs short, writes are refused while reads go on and are recorded, in the
-// end out of a reserve: an append or a small file that finds the disk full is retried once the reserve has given some
-// back. When space is back, the reserve is filled and writes are accepted again, without a restart.
+// SpaceGuard watches the disk space. When it runs short, writes are refused while reads continue and are recorded, in
+// the end out of a reserve: an append or a small file that finds the disk full is retried once the reserve has given
+// some back. When space is back, the reserve is filled and writes are accepted again, without a restart.
 import { KmsError } from '../errors.ts';
 import { type AppendFile, type Files, isFull } from '../store/files.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -32,7 +32,7 @@ const usualFloor = 16 * 1024 * 1024;
 const share = 16;
 /** Fewer creatable files than this is as bad as no bytes. */
 const fewFiles = 16;
-/** Least bytes that the reserve gives back when an append finds the disk full. */
+/** Minimum number of bytes that the reserve gives back when an append finds the disk full. */
 const leastStep = 64 * 1024;
 const warnings = [20, 10, 5] as const;
 
@@ -215,7 +215,7 @@ export function guardedFiles(files: Files, onFull: OnFull): Files {
     list: (dir) => files.list(dir),
     exists: (name) => files.exists(name),
     size: (name) => files.size(name),
-    read: (name) => files.read(name),
+    read: (name, most) => files.read(name, most),
     readAt: (name, offset, length) => files.readAt(name, offset, length),
     openAppend: async (name, create) =>
       new GuardedAppendFile(await again(0, () => files.openAppend(name, create)), onFull),

@@ -1,6 +1,6 @@
 // The address of a shared store, `postgres://user@host:port/db?…`, in the syntax of PostgreSQL's own programs as far as
 // that is safe: a server on another machine must prove its identity by a certificate.
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { pemText } from '../crypto/pem.ts';
@@ -9,7 +9,8 @@ import { isLoopbackHost } from '../model/hosts.ts';
 import { secretLines, secretOf } from '../model/secret-text.ts';
 import type { PostgresConfig, PostgresHost } from '../store/shared/postgres-connections.ts';
 import { authoritiesIn, trustSystem } from './authorities.ts';
-import { refuseExposed, refusePipe } from './data-dir.ts';
+import { readFileWithin } from './node-files.ts';
+import { refuseExposed, refusePipe } from './ownership.ts';
 
 export interface StoreSource {
   readonly url: string;
@@ -267,10 +268,13 @@ async function readPrivate(path: string, what: string, remedy: string): Promise<
   return readWhole(path, what);
 }
 
+/** In bytes: a bundle of authorities has some hundred thousand. */
+const longestFile = 4 * 1024 * 1024;
+
 async function readWhole(path: string, what: string): Promise<Uint8Array> {
   try {
     refusePipe(path, await stat(path), what);
-    return await readFile(path);
+    return await readFileWithin(path, longestFile);
   } catch (error) {
     throw systemError(error, path);
   }

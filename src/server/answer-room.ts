@@ -222,7 +222,7 @@ export class ResponseRoom implements AnswerRoom {
     else this.#outgoing.once('close', closed);
   }
 
-  /** The answer is complete, or there will be none. Until then the work goes on, even if the client is gone. */
+  /** The answer is complete, or there will be none. Until then the work continues, even if the client is gone. */
   made(): void {
     this.#isMade = true;
     this.#letGo();

@@ -297,7 +297,7 @@ export class RequestBody implements BodySource {
       clearTimeout(timer);
       closeFully();
     });
-    // Node closes a stream by itself when it has ended.
+    // Node closes a stream itself when it has ended.
     incoming.resume();
   }
 }

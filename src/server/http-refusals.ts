@@ -153,7 +153,7 @@ function textOf({ message, isAboutMethod }: Refusal, { methods, problem }: Diale
   return JSON.stringify(problem(isAboutMethod ? `${message}: ${methods}` : message));
 }
 
-/** Refuses an unreadable request; the connection goes on. */
+/** Refuses an unreadable request; the connection stays open. */
 export function refuseUnreadable(outgoing: ServerResponse, dialect: Dialect): void {
   const body = textOf(unreadable, dialect);
   outgoing.writeHead(unreadable.status, {

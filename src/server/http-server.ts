@@ -36,10 +36,10 @@ import { sendText } from './short-answer.ts';
 /** Limits against slow or too many clients. Times are in milliseconds. */
 export interface HttpLimits {
   readonly maxHeaderSize: number;
-  /** For receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
+  /** Limits for receiving the headers, and the whole request; a TLS handshake may take as long as the headers. */
   readonly headersTimeout: number;
   readonly requestTimeout: number;
-  /** Between two requests on a connection. */
+  /** Limit for the pause between two requests on a connection. */
   readonly keepAliveTimeout: number;
   /** Interval at which connections are checked. */
   readonly connectionsCheckingInterval: number;
@@ -87,6 +87,8 @@ interface ServerOptions {
   origin(incoming: IncomingMessage): RequestOrigin;
   /** Called with each request before anything else reads it. */
   prepare?(incoming: IncomingMessage): void;
+  /** Answers clients that send their request and then end their side, as `nc -N` does. Default: they are cut off. */
+  readonly allowHalfOpen?: boolean;
   /** Wording of refusals for requests that never reach the app. Default: the app's. */
   readonly dialect?: Dialect;
 }
@@ -136,6 +138,8 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
     : createServer(limits, inTurn);
   server.maxConnections = maxConnections;
+  // A switch of Node that its types lack.
+  Object.assign(server, { httpAllowHalfOpen: options.allowHalfOpen ?? false });
   // 100 Continue is sent when the body is asked for.
   server.on('checkContinue', inTurn);
   server.on('checkExpectation', inTurn);
@@ -164,7 +168,7 @@ function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, st
   }
   const isHead = incoming.method === 'HEAD';
   if (whole === undefined && !isHead) {
-    // Any failure here, such as a library that cannot be loaded for want of file descriptors, ends this connection
+    // Any failure here, such as a library that cannot be loaded because file descriptors ran out, ends this connection
     // only.
     sendInPieces(incoming, outgoing, { outcome, state }).catch(() => {
       void stream?.cancel().catch(() => {});

@@ -11,7 +11,7 @@ const quiet = 150;
 const little = 0.02;
 /** Microseconds of processor time of all threads since the last time: with less than this, no garbage has gathered. */
 const worthIt = 300_000;
-/** Least milliseconds between two rounds: a thread may work for hours beside an idle serving thread. */
+/** Minimum milliseconds between two rounds: a thread may work for hours beside an idle serving thread. */
 const apart = 60_000;
 /**
  * Collections in a round: V8 shrinks the young generation only once it sees low demand, which is not the first time.

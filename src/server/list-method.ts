@@ -36,7 +36,7 @@ function asGet(came: Buffer): Buffer | undefined {
   return Buffer.concat([head, came.subarray(end)]);
 }
 
-/** A connection that goes on where another's parser failed. Node's server accepts any stream as one. */
+/** A connection that continues where another's parser failed. Node's server accepts any stream as one. */
 export class Listing extends Duplex {
   readonly #under: Duplex;
   /** The bytes until the first line is complete; a client may send it in pieces. */
@@ -67,7 +67,7 @@ export class Listing extends Duplex {
     if (!this.#came) return void this.push(bytes);
     const came = Buffer.concat([this.#came, bytes]);
     this.#came = came.includes('\n') ? undefined : came;
-    // The parser refuses a first line that is not a LIST after all.
+    // If the first line turns out not to be a LIST, the parser refuses it.
     if (!this.#came) this.push(asGet(came) ?? came);
   }
 

@@ -1,7 +1,7 @@
 // Reloader gives a running server a new certificate or configuration. It checks everything before it changes anything,
 // and logs what it did.
 import type { Server } from 'node:http';
-import type { LiveConfig } from '../appliance/open-appliance.ts';
+import type { LiveConfig } from '../appliance/config.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
 import { reasonOf } from '../errors.ts';
 import { type Certificate, type RequestOrigin, replaceCertificate } from './http-server.ts';

@@ -1,72 +1,31 @@
 // An appliance on the network and on the local socket. The port is taken first, so that a conflict shows before
 // anything is created; early requests wait until the appliance is open.
 
-import type { IncomingMessage, Server } from 'node:http';
 import { resolve } from 'node:path';
 import { HeldAppliance, type OpenAppliance } from '../appliance/appliance.ts';
-import { type Initialised, initAppliance } from '../appliance/init.ts';
-import type { ApplianceConfig, ApplianceOptions } from '../appliance/open-appliance.ts';
+
+import { initAppliance } from '../appliance/init.ts';
 import { hasTakenOver, Standby } from '../backup/standby.ts';
 import { standbyAnswers } from '../backup/standby-answers.ts';
 import type { KeySources } from '../custody/key-sources.ts';
-import { tangAddresses } from '../dialects/tang/limits.ts';
-import { KmsError, systemError } from '../errors.ts';
-import { type ApiRequest, emptyBody } from '../http/request.ts';
-import type { Answer, Reply } from '../http/request-log.ts';
-import type { Outcome } from '../http/respond.ts';
-import { dataDirState, needPrivateDirectory } from '../platform/data-dir.ts';
+import { type KmsError, systemError } from '../errors.ts';
+import { emptyBody } from '../http/request.ts';
+import type { Answer } from '../http/request-log.ts';
+import { dataDirState } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { hardenProcess } from '../platform/hardening.ts';
-import { type CryptoChoice, startCrypto } from '../platform/native-crypto.ts';
-import { connectionsFor, judgeLimits, processLimits } from '../platform/process-limits.ts';
-import { type Hold, holdOf, needNoUpgrade, stayOut } from '../upgrade/journal.ts';
-import { AnswerBudget } from './answer-room.ts';
-import { BodyBudget } from './body-budget.ts';
-import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
-import {
-  clientAddress,
-  endServer,
-  type HttpLimits,
-  httpServer,
-  type RequestOrigin,
-  takeForwardedHost,
-} from './http-server.ts';
+import { startCrypto } from '../platform/native-crypto.ts';
+import { needPrivateDirectory } from '../platform/ownership.ts';
+import { judgeLimits, processLimits } from '../platform/process-limits.ts';
+import { holdOf, needNoUpgrade, stayOut } from '../upgrade/journal.ts';
+import type { ServeOptions } from './config.ts';
+import { Gate } from './gate.ts';
+import { endServer, httpServer } from './http-server.ts';
 import { giveMemoryBack } from './idle-memory.ts';
-import { aheadBudget } from './in-turn.ts';
-import {
-  type Listening,
-  type ListenOptions,
-  listening,
-  openSocket,
-  portOf,
-  takePort,
-  warnOfCertificate,
-} from './listen.ts';
+import { listening, openSocket, warnOfCertificate } from './listen.ts';
+import { openListeners } from './listeners.ts';
 import { createLog, type Logger } from './log.ts';
 import { Reloader, type Reread } from './reload.ts';
-
-/** Configuration of a server and its appliance. Each service gets its own part as one object. */
-export interface ServeConfig extends ListenOptions, ApplianceConfig {
-  /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
-  readonly transitListen?: string | undefined;
-  /** `HOST:PORT` for clients of Tang. Absent: none. */
-  readonly tangListen?: string | undefined;
-  /** Hosts of the first tenant, if the directory is initialised. */
-  readonly hosts?: readonly string[] | undefined;
-  readonly logLevel?: string | undefined;
-  /** Implementation of the expensive primitives. Default: `node`. */
-  readonly crypto?: CryptoChoice | undefined;
-}
-
-/** A data directory that is missing, empty or unfinished is initialised first. */
-export interface ServeOptions
-  extends ServeConfig,
-    Pick<ApplianceOptions, 'sources' | 'space' | 'segments' | 'held' | 'onWaiting' | 'stopping' | 'uptime'> {
-  /** Limits against slow clients. Default: the usual ones. */
-  readonly limits?: Partial<HttpLimits> | undefined;
-  /** Called at once if the directory was initialised, with values that are shown nowhere else. */
-  readonly onInitialised?: (made: Initialised) => void | Promise<void>;
-}
 
 export interface Serving {
   /** The address listened on. */
@@ -264,50 +223,6 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   };
 }
 
-/** The network's listeners, each on its port. */
-async function openListeners(
-  options: ServeOptions,
-  where: Listening,
-  gate: Gate,
-  ofProcess: ReturnType<typeof processLimits>,
-) {
-  const { transitListen, tangListen } = options;
-  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const given = [options.listen, transitListen, tangListen].filter((each) => each !== undefined);
-  const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
-  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
-  const network = networkServer(gate, where, shared);
-  const transitWhere =
-    transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
-  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
-  const tangWhere = await tangListening(options);
-  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
-  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
-  const networks: Server[] = [];
-  try {
-    for (const [server, place] of [
-      [network, where] as const,
-      [transit, transitWhere] as const,
-      [tang, tangWhere] as const,
-    ]) {
-      if (!server || !place) continue;
-      await takePort(server, place);
-      networks.push(server);
-    }
-  } catch (error) {
-    await Promise.all(networks.map((network) => endServer(network)));
-    throw error;
-  }
-  return {
-    networks,
-    tang: tangOrigin,
-    address: where.addressOf(portOf(network)),
-    url: where.urlOf(portOf(network)),
-    transitAddress: transit && transitWhere.addressOf(portOf(transit)),
-    tangAddress: tang && tangWhere.addressOf(portOf(tang)),
-  };
-}
-
 /** Makes the appliance where there is none yet; its directory must be private. */
 async function needData(data: string, options: ServeOptions): Promise<void> {
   if ((await dataDirState(data)) !== 'whole') {
@@ -327,50 +242,6 @@ async function setUpUrl({ opened, requests }: HeldAppliance): Promise<string | u
   return typeof url === 'string' ? url : undefined;
 }
 
-/** The same certificate and proxy, but not the URL of the API's clients. */
-function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
-  return { ...options, listen: options.transitListen ?? '' };
-}
-
-/**
- * Plain HTTP, whatever the address: the content is useless to anyone who reads or changes it, and a booting machine has
- * no certificate to check. The client is the connection's peer, behind a proxy too.
- */
-async function tangListening({ tangListen, tangAllow }: ServeOptions) {
-  if (tangListen === undefined) {
-    if (tangAllow === undefined) return undefined;
-    throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
-  }
-  const where = await listening({ listen: tangListen, behindProxy: true }, '--tang-listen');
-  return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
-}
-
-/** Budgets shared by the network's listeners; the local socket has its own, unaffected by them. */
-interface SharedLimits extends Pick<ServeOptions, 'limits'> {
-  readonly bodies: BodyBudget;
-  readonly answers: AnswerBudget;
-  readonly ahead: BodyBudget;
-}
-
-function networkServer(
-  { handle }: Gate,
-  { tls, behindProxy }: Listening,
-  { limits, ...budgets }: SharedLimits,
-  surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
-): Server {
-  return httpServer(handle, {
-    tls,
-    origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
-    ...(behindProxy ? { prepare: takeForwardedHost } : {}),
-    ...(limits && { limits }),
-    ...budgets,
-    dialect: dialects[surface.surface ?? ''] ?? ownDialect,
-  });
-}
-
-/** By surface name. */
-const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
-
 function logEvent(logger: Logger, { level, message, cause }: ApplianceEvent): void {
   logger[level](cause === undefined ? {} : { err: cause }, message);
 }
@@ -381,71 +252,4 @@ function closeOnce(close: () => Promise<void>): () => Promise<void> {
     closing ??= close();
     return closing;
   };
-}
-
-/** Paths that change nothing that could be lost, or that let the appliance be unsealed. */
-const harmless: ReadonlySet<string> = new Set(['/healthz', '/system/seal-status', '/system/unseal', '/local/status']);
-
-/** The upgrade itself comes through the local socket. */
-function mayPass(hold: Hold, { path, local, headers }: ApiRequest): boolean {
-  return harmless.has(path) || (local === true && hold.isUpgrade(headers));
-}
-
-function unavailable(message: string, headers: Outcome['headers'] = {}): Reply {
-  return { outcome: { status: 503, body: { message }, headers } };
-}
-
-/** Holds early requests until the appliance is open, or has failed to open. */
-class Gate {
-  #hold: Hold | undefined;
-  /** Resolves once there is a handler, or a reason for a refusal. */
-  readonly #decided = Promise.withResolvers<void>();
-  #reason: string | undefined;
-  #appliance: HeldAppliance | undefined;
-  #standby: Answer | undefined;
-
-  constructor(hold: Hold | undefined) {
-    this.#hold = hold;
-    void hold?.released.then(() => {
-      this.#hold = undefined;
-    });
-  }
-
-  readonly handle: Answer = (request) => {
-    if (this.#standby) return this.#standby(request);
-    const hold = this.#hold;
-    if (hold && !mayPass(hold, request)) {
-      const { message, retryAfter = 1 } = hold.refusal;
-      return Promise.resolve(unavailable(message, { 'Retry-After': String(retryAfter) }));
-    }
-    return this.#appliance ? this.#appliance.requests.handle(request) : this.#answerLater(request);
-  };
-
-  /** Refuses requests with this reason until it opens, instead of holding them: that may take long. */
-  wait(reason: string): void {
-    this.#reason = reason;
-    this.#decided.resolve();
-  }
-
-  standBy(answer: Answer): void {
-    this.#standby = answer;
-    this.#decided.resolve();
-  }
-
-  open(appliance: HeldAppliance): void {
-    this.#standby = undefined;
-    this.#appliance = appliance;
-    this.#decided.resolve();
-  }
-
-  refuse(): void {
-    this.#decided.resolve();
-  }
-
-  async #answerLater(request: ApiRequest): Promise<Reply> {
-    await this.#decided.promise;
-    if (this.#standby || this.#appliance) return this.handle(request);
-    if (this.#reason !== undefined) return unavailable(this.#reason, { 'Retry-After': '1' });
-    return unavailable('the appliance could not start');
-  }
 }

@@ -7,7 +7,7 @@ import type { OpenStatus } from '../api/local/status.ts';
 import type { World } from '../core/context.ts';
 import { reasonOf } from '../errors.ts';
 import { isJsonObject, jsonOf } from '../model/json.ts';
-import { notSetting } from '../platform/data-dir.ts';
+import { notSetting } from '../platform/epoch.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Tenants } from './served-tenants.ts';
 import type { SystemStore } from './stores.ts';

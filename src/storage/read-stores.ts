@@ -6,7 +6,8 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
-import { nextEpoch, systemDir, tenantDir, witnessFile } from '../platform/data-dir.ts';
+import { systemDir, tenantDir, witnessFile } from '../platform/data-dir.ts';
+import { nextEpoch } from '../platform/epoch.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { ActivityInput, Store, Tables } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
@@ -32,7 +33,7 @@ interface OlderStore {
 
 export interface ReadStores {
   readonly system: ReadStore<SystemTables>;
-  /** By directory, without deleted tenants unless an older store of theirs was accepted. */
+  /** Keyed by directory, without deleted tenants unless an older store of theirs was accepted. */
   readonly tenants: ReadonlyMap<string, ReadStore<Tables>>;
   /** The older stores that were accepted. */
   readonly accepted: readonly OlderStore[];

@@ -255,7 +255,7 @@ export async function recordInTenants(
       try {
         await tenant.handle.store.transaction((tx) => tx.record(made()));
       } catch (error) {
-        // A tenant deleted meanwhile no longer has a log.
+        // A tenant deleted in the meantime no longer has a log.
         if (tenants.all.includes(tenant)) throw error;
       }
     }),

@@ -129,7 +129,7 @@ class StoreDirectories implements StorePlace {
     if (await this.#files.exists(markOf(dir))) await this.#files.remove(markOf(dir));
   }
 
-  /** Removes the mark last, so that after a crash it still stands beside the remaining files. */
+  /** Removes the mark last, so that after a crash it is still there beside the remaining files. */
   async remove(dir: string): Promise<void> {
     const mark = markOf(dir);
     for (const name of await this.#files.list(dir)) {

@@ -11,7 +11,7 @@ import { systemRandom } from '../crypto/random.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
 import { formatMark, isFork, type Mark } from '../model/store-mark.ts';
-import { systemDir, witnessFile } from '../platform/data-dir.ts';
+import { longestWitness, systemDir, witnessFile } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Files } from '../store/files.ts';
@@ -71,7 +71,9 @@ function notedMark(value: unknown, name: string): NotedMark {
 
 /** Undefined if there is no file: nothing was noted yet, or the file was removed. */
 export async function readWitness(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
-  return (await files.exists(witnessFile)) ? openWitness(keys, await files.read(witnessFile)) : undefined;
+  return (await files.exists(witnessFile))
+    ? openWitness(keys, await files.read(witnessFile, longestWitness))
+    : undefined;
 }
 
 /** Writes the first notes in a directory that has none. */

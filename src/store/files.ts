@@ -53,9 +53,9 @@ export interface Files {
   size(name: string): Promise<number>;
   /**
    * Returns the whole file. Fails with code `ENOENT` if there is none; throws `corrupt` if it is not a regular file or
-   * is larger than `most` bytes. `most` defaults to 1 MiB where other users may write.
+   * is larger than `most` bytes: a sparse file is as long as its maker likes, and costs them nothing.
    */
-  read(name: string, most?: number): Promise<Uint8Array>;
+  read(name: string, most: number): Promise<Uint8Array>;
   /** `length` bytes from `offset`, fewer at the end of the file. */
   readAt(name: string, offset: number, length: number): Promise<Uint8Array>;
   /** Opens for appending. With `create`, makes the file (mode 0600) and fails if it exists. */

@@ -114,7 +114,7 @@ export class GroupReplayer {
   }
 
   #statement(number: number): Statement {
-    return this.#state.statement(this.#texts[number] ?? '');
+    return this.#state.logged(this.#texts[number] ?? '');
   }
 
   #readRecords({ at = 0, alike = [] }: Partial<Payload>, payload: Uint8Array, start: number): void {

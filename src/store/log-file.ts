@@ -14,6 +14,7 @@ import {
   RecordSealer,
   runOf,
   sealLogHeader,
+  sectorLength,
 } from './log-format.ts';
 import {
   corrupt,
@@ -95,7 +96,7 @@ class LogPieces {
  * that no file follows, so that the end may be torn.
  */
 export async function readLog(
-  files: Pick<Files, 'read' | 'readAt'>,
+  files: Pick<Files, 'size' | 'readAt'>,
   name: string,
   keys: StoreKeys,
   start: LogStart,
@@ -128,10 +129,10 @@ export async function readLog(
     const payload = isWhole ? sealer.open(pieces.at(offset), length, place) : undefined;
     if (!isWhole || payload === undefined) {
       if (!last) throw corrupt(name, offset, 'a record does not verify');
-      const file = await files.read(name);
-      const damage = damageAt(file, offset, length, sealer);
+      const { bytes, from } = await tailOf(files, name, offset);
+      const damage = damageAt(bytes, offset - from, length, sealer, from);
       if (damage !== undefined) throw corrupt(name, offset, damage);
-      return { ...place, header, torn: endOfContent(file, offset) - offset };
+      return { ...place, header, torn: endOfContent(bytes, offset - from) - (offset - from) };
     }
     const { transactions, begins } = apply(payload, name, offset);
     const { sequence, runs } = place;
@@ -144,6 +145,21 @@ export async function readLog(
       runs: begins ? withRun(runs, runOf(sequence, chain)) : runs,
     };
   }
+}
+
+/** Bytes after the last good record: of one group, and of room. */
+const longestTail = 256 * 1024 * 1024;
+
+/** The file's bytes from the beginning of the sector that `offset` is in. Throws `corrupt` for more than a torn end. */
+async function tailOf(
+  files: Pick<Files, 'size' | 'readAt'>,
+  name: string,
+  offset: number,
+): Promise<{ readonly bytes: Uint8Array; readonly from: number }> {
+  const from = offset - (offset % sectorLength);
+  const length = (await files.size(name)) - from;
+  if (length > longestTail) throw corrupt(name, offset, `a record does not verify, and ${length} bytes follow it`);
+  return { bytes: await files.readAt(name, from, length), from };
 }
 
 function readLogHeader(name: string, file: Uint8Array, keys: StoreKeys, start: LogStart): FileHeader {

@@ -141,13 +141,14 @@ const provingZeros = 4;
 
 /**
  * Why the record at `offset`, which does not verify, is damage; undefined if it is a torn end. `length` is the record's
- * length if its check verifies.
+ * length if its check verifies. `file` may leave out its first `from` bytes, whole sectors, which no offset counts.
  */
 export function damageAt(
   file: Uint8Array,
   offset: number,
   length: number | undefined,
   sealer: RecordSealer,
+  from = 0,
 ): string | undefined {
   if (file.length - offset < prefixLength) return undefined;
   if (length !== undefined) {
@@ -159,8 +160,8 @@ export function damageAt(
   const prefixEnd = offset + prefixLength;
   const sectorEnd = Math.ceil(prefixEnd / sectorLength) * sectorLength;
   if (!zeroSector(file, offset, Math.min(sectorEnd, file.length))) return "a record's length does not verify";
-  const next = nextRecord(file, prefixEnd, sealer);
-  return next === undefined ? undefined : `a record is missing; the next one is at offset ${next}`;
+  const next = nextRecord(file, prefixEnd, sealer, from);
+  return next === undefined ? undefined : `a record is missing; the next one is at offset ${next + from}`;
 }
 
 /** The end of the last non-zero byte from `start` on, or `start`. */
@@ -179,13 +180,18 @@ function zeroSector(file: Uint8Array, start: number, end: number): boolean {
   return false;
 }
 
-/** The first offset from `start` on at which a record's length verifies. */
-function nextRecord(file: Uint8Array, start: number, sealer: RecordSealer): number | undefined {
+/** In a torn write of some megabytes, fewer offsets than this look like the beginning of a record. */
+const mostTries = 1_000_000;
+
+/** The first offset from `start` on at which a record's length verifies, or at which too many have looked like one. */
+function nextRecord(file: Uint8Array, start: number, sealer: RecordSealer, from: number): number | undefined {
   const view = new DataView(file.buffer, file.byteOffset, file.byteLength);
+  let tries = 0;
   for (let at = start; at + recordOverhead <= file.length; at++) {
     const length = view.getUint32(at);
     if (length < recordOverhead - prefixLength || at + prefixLength + length > file.length) continue;
-    if (sealer.lengthAt(file.subarray(at), at) !== undefined) return at;
+    if (++tries > mostTries || sealer.lengthAt(file.subarray(at, at + prefixLength), at + from) !== undefined)
+      return at;
   }
   return undefined;
 }

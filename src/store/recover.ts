@@ -11,7 +11,7 @@ import type { LogPlace } from './log-format.ts';
 import { readSnapshot } from './snapshot.ts';
 import { openState, type State } from './state.ts';
 import { corrupt, type FileHeader, listStoreFiles, logName, type StoreKeys, snapshotName } from './store-files.ts';
-import { type Migration, refuseNewer } from './tables/migrations.ts';
+import { type Migration, needSchema, refuseNewer } from './tables/migrations.ts';
 
 export interface RecoverOptions {
   readonly files: Files;
@@ -65,7 +65,13 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   }
   if (options.migrations) refuseNewer(manifest.schema, options.migrations, dir);
   const state = await openState(wasm, snapshot.image.length > 0 ? snapshot.image : undefined);
+  const check = async (): Promise<void> => {
+    if (!options.migrations) return;
+    refuseNewer(state.schemaVersion, options.migrations, dir);
+    await needSchema(state, options.migrations, wasm, dir);
+  };
   try {
+    await check();
     const activity = openActivityLog({
       ...options,
       ...manifest.activity,
@@ -78,7 +84,7 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
     const between = async () => options.rolls && activity.roll();
     const replayed = await replay(options, start, logs, replayer, between);
     // A newer program's migration may stand only in the log.
-    if (options.migrations) refuseNewer(state.schemaVersion, options.migrations, dir);
+    await check();
     return {
       state,
       activity,

@@ -4,7 +4,7 @@ import { KmsError } from '../errors.ts';
 import { yieldToEventLoop } from './event-loop.ts';
 import type { ActivityInput, Transaction } from './port.ts';
 import type { Row, Slices, Sql, SqlValue, Tally } from './sql.ts';
-import type { LoggedStatement, State, Statement } from './state.ts';
+import { type LoggedStatement, notLoggable, type State, type Statement } from './state.ts';
 
 /** The part of the activity log that a transaction needs. */
 export interface Staging {
@@ -278,7 +278,7 @@ export class Session<T extends object> {
   write(text: string, params: SqlValue[]): number {
     if (this.#mode !== 'transaction') throw outside();
     this.#begin();
-    const statement = this.#state.statement(text);
+    const statement = this.#writable(text);
     const changed = this.#state.run(statement, params);
     this.#keep(statement, params);
     return changed;
@@ -287,11 +287,17 @@ export class Session<T extends object> {
   /** Keeps a tally beside the table. The log gets the sum of each group, which a replay runs as a statement. */
   #count(text: string, id: string, latest: readonly SqlValue[]): void {
     if (this.#mode !== 'transaction') throw outside();
-    const statement = this.#state.statement(text);
+    const statement = this.#writable(text);
     const counts = this.#countsOf(statement);
     const before = counts.get(id);
     counts.set(id, { sum: (before?.sum ?? 0) + 1, latest });
     this.#counts.push({ statement, id, latest, before });
+  }
+
+  #writable(text: string): Statement {
+    const statement = this.#state.statement(text);
+    if (!statement.isLoggable) throw notLoggable(text);
+    return statement;
   }
 
   #get<R extends Row>(text: string, params: SqlValue[]): R | undefined {
@@ -310,6 +316,7 @@ export class Session<T extends object> {
 
   #readable(text: string): Statement {
     const statement = this.#state.statement(text);
+    if (!statement.reads && !statement.isLoggable) throw notLoggable(text);
     if (this.#mode === 'idle' || (this.#mode === 'read' && !statement.reads)) throw outside();
     if (this.#mode === 'transaction') this.#begin();
     return statement;

@@ -2,6 +2,7 @@
 // prepared by their text. It knows nothing of logs and files; its caller decides what becomes durable.
 import initSqlJs from 'sql.js';
 import { KmsError } from '../errors.ts';
+import { isLoggable } from './loggable.ts';
 import type { Row, SqlValue, Tally } from './sql.ts';
 
 type SqlJs = Awaited<ReturnType<typeof initSqlJs>>;
@@ -37,6 +38,8 @@ export interface Statement extends LoggedStatement {
   readonly prepared: Prepared;
   /** Whether it changes nothing, and so needs no place in a log. */
   readonly reads: boolean;
+  /** Whether a log may hold it. */
+  readonly isLoggable: boolean;
   /** The only table that it writes to; undefined if that may be several or none. */
   readonly writes: string | undefined;
   columns: readonly string[] | undefined;
@@ -90,6 +93,14 @@ export class State {
     return this.#prepare(text, reads);
   }
 
+  /** The same for a text from a log. Nothing that a log may not hold is prepared. */
+  logged(text: string): Statement {
+    const known = this.#statements.get(text);
+    if (known?.isLoggable) return known;
+    if (!isLoggable(text)) throw notLoggable(text);
+    return this.statement(text);
+  }
+
   #prepare(text: string, reads: boolean): Statement {
     let prepared: Prepared;
     try {
@@ -106,6 +117,7 @@ export class State {
       text,
       prepared,
       reads,
+      isLoggable: !reads && isLoggable(text),
       writes,
       columns: undefined,
       counts: undefined,
@@ -191,6 +203,14 @@ export class State {
     return row?.user_version ?? 0;
   }
 
+  /** Each table, index and the like, with the text that made it, in the order of their names. */
+  get schema(): readonly string[] {
+    const text = 'SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name';
+    return this.all(this.statement(text), []).map(({ type, name, tbl_name, sql }) =>
+      [type, name, tbl_name, sql ?? ''].join(' '),
+    );
+  }
+
   /** Number of rows in each table. */
   countRows(): Record<string, number> {
     const names = this.all<{ name: string }>(
@@ -246,6 +266,11 @@ function bind(statement: Statement, params: SqlValue[]): void {
     }
   }
   statement.prepared.bind(params);
+}
+
+/** The error for a statement that a log may not hold. */
+export function notLoggable(text: string): KmsError {
+  return new KmsError('internal', `a statement that no log may hold: ${JSON.stringify(text.slice(0, 100))}`);
 }
 
 /** SQLite's messages name tables and columns, never values. */

@@ -43,12 +43,12 @@ const minute = 60_000;
 export class Retention {
   readonly #deps: RetentionDeps;
   #settings: RetentionSettings | undefined;
-  /** By tenant id: the record up to which the log has recorded a drop. */
+  /** For each tenant id, the record up to which the log has recorded a drop. */
   readonly #recorded = new Map<string, number>();
-  /** By tenant id: records that have to arrive first. */
+  /** For each tenant id, the records that must arrive first. */
   readonly #waiting = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
-  /** Only the last start goes on. */
+  /** Only the last start continues. */
   #starts = 0;
   #running: Promise<void> = Promise.resolve();
   #isClosed = false;

@@ -26,7 +26,7 @@ import { inDir, sealFile, socketFile, upgradeCopy, upgradeJournal, upgradeLock }
 import { inUnits } from '../platform/disk.ts';
 import { actingAs } from '../platform/environment.ts';
 import { isWithoutLinks } from '../platform/file-system.ts';
-import { lockFile, pidFile } from '../platform/lock.ts';
+import { lockFile, notedPid, pidFile } from '../platform/lock.ts';
 import type { Journal } from './journal.ts';
 
 /** Called before each change on disk; tests end the process there. */
@@ -37,8 +37,8 @@ export const previousOf = (executable: string): string => `${executable}.previou
 const newOf = (executable: string): string => `${executable}.new`;
 
 /**
- * Runs `work` in the data directory as its owner: root, upgrading another user's service, could be led elsewhere by
- * links that the service puts there.
+ * Runs `work` in the data directory as its owner: when root upgrades another user's service, links that the service put
+ * there could lead root elsewhere.
  */
 export async function asOwner<T>(data: string, work: () => Promise<T>): Promise<T> {
   return actingAs(await stat(data), work);
@@ -372,9 +372,8 @@ async function syncDir(path: string): Promise<void> {
  * user than the directory's owner, who may have noted a process of anybody, which an upgrade would end.
  */
 export async function holderOf(data: string): Promise<number | undefined> {
-  const text = await readFile(inDir(data, pidFile), 'utf8').catch(() => '');
-  if (!/^[0-9]+\s*$/.test(text)) return undefined;
-  const pid = Number(text);
+  const pid = await notedPid(inDir(data, pidFile));
+  if (pid === undefined) return undefined;
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   const [, uid] = /^Uid:\t([0-9]+)\t/m.exec(status) ?? [];
   return uid === String((await stat(data)).uid) ? pid : undefined;

@@ -122,7 +122,7 @@ export async function needNoUpgrade(data: string): Promise<void> {
   if (journal && steps[journal.step].holds) throw underWay(journal.step);
 }
 
-/** Milliseconds between a server's looks at the journal that keeps it from serving. */
+/** Milliseconds between a server's checks of the journal that keeps it from serving. */
 const pause = 100;
 
 /** Steps in which a server is started for a check. */

@@ -133,7 +133,7 @@ export class ServiceControl {
       try {
         process.kill(pid, signal);
       } catch {
-        // It has ended by itself, or belongs to another user: the lock shows.
+        // It has ended on its own, or belongs to another user: the lock shows which.
       }
       if (await this.#isFree(Math.min(grace, limit))) return;
     }
@@ -167,7 +167,7 @@ export class ServiceControl {
     return this.#run('/bin/sh', ['-c', line], `the command that is to ${why}`);
   }
 
-  /** Processes started by the command may go on, so this must not wait for their streams. */
+  /** Processes started by the command may keep running, so this must not wait for their streams. */
   #run(command: string, args: readonly string[], name: string): Promise<string> {
     const { env, limit } = this.#settings;
     return new Promise((resolve, reject) => {

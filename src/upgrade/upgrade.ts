@@ -42,7 +42,7 @@ export interface UpgradePorts {
   start(journal: Journal): Promise<void>;
   /** Throws unless this version serves and decrypts the probes as before, within the time limit. */
   check(journal: Journal, version: string): Promise<void>;
-  /** Releases the server: for `none` it ends, otherwise it goes on. */
+  /** Releases the server: for `none` it ends, otherwise it continues. */
   release(service: Service): Promise<void>;
   say(line: string): Promise<void>;
   readonly now: () => number;
@@ -313,7 +313,7 @@ async function lockSoon(data: string): Promise<DirectoryLock> {
 }
 
 /**
- * Runs `work` unless another upgrade of this directory is running, and keeps others from starting meanwhile: by a
+ * Runs `work` unless another upgrade of this directory is running, and keeps others from starting in the meantime: by a
  * system lock, which ends with the process.
  */
 export async function alone<T>(data: string, work: () => Promise<T>): Promise<T> {

@@ -17,7 +17,8 @@ import { after, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
-import { dataDirState, exposureOf } from '../../src/platform/data-dir.ts';
+import { dataDirState } from '../../src/platform/data-dir.ts';
+import { exposureOf } from '../../src/platform/ownership.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-data-dir-'));
 after(() => rmSync(base, { recursive: true, force: true }));

@@ -28,7 +28,7 @@ test('a segment that was changed in the database is found, and found well again'
         asked.add(name);
         return testStoreKeys();
       },
-      read: (path) => engine.files.read(path),
+      read: (path, most) => engine.files.read(path, most),
       onEvent: ({ message, cause }) => assert.fail(`${message}: ${cause}`),
     },
     { firstAfter: 1, passEvery: 50, againEvery: 50, lookEvery: 1000, bytesPerSecond: 1e9 },
@@ -38,7 +38,7 @@ test('a segment that was changed in the database is found, and found well again'
   await until('it is verified', () => store.status().activityVerifiedAt !== undefined);
   assert.deepEqual(faults(), []);
   assert.deepEqual([...asked], [dir]);
-  const well = await engine.files.read(segment);
+  const well = await engine.files.read(segment, 2 ** 20);
   const changed = well.slice();
   changed[changed.length - 20] = (changed.at(-20) ?? 0) ^ 1;
   await engine.files.replace(segment, changed);

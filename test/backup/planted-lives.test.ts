@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { raiseFence } from '../../src/backup/fence.ts';
-import { laterLives, lifeBeside } from '../../src/backup/lives.ts';
+import { laterLives, lifeBeside, mostOfLook, UnprovenLives } from '../../src/backup/lives.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import {
   type Point,
@@ -382,4 +382,51 @@ test('however many directories are named like lives, few are looked at, and that
   );
   await place.at.close();
   await place.follow(/999 directories are named like lives, expected at most 256/, place.keyFile);
+});
+
+test('long lines of planted journals are never parsed, and read once, some megabytes a look', async (t) => {
+  const long = 16 * 1024 * 1024 - 100;
+  const front = `{"at":1,"keyEpoch":${own.epoch},"stores":`;
+  const forged = Buffer.from(`${front}${'['.repeat(long - front.length)}\t${'0'.repeat(64)}\n`);
+  let [read, turns] = [0, 0];
+  const stamps = new Map<string, number>();
+  const source = (name: string) => {
+    const files = new MemoryFiles();
+    files.contents.set('points.kms', name === life(2).name ? real : forged);
+    return Object.assign(files, {
+      readAt: async (_: string, offset: number, length: number) => {
+        read += length;
+        return (files.contents.get('points.kms') ?? forged).subarray(offset, offset + length);
+      },
+      stamp: async () => String(stamps.get(name) ?? 0),
+    });
+  };
+  const real = journalOf(life(2), [10]).contents.get('points.kms') ?? forged;
+  const names = [2, 3, 4, 5, 6, 7].map((epoch) => life(epoch).name);
+  const memory = new UnprovenLives();
+  const parsed = t.mock.method(JSON, 'parse');
+  const count = (): void => {
+    turns++;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const look = async () => {
+    [read, turns] = [0, 0];
+    return laterLives(source, names, life(1), own, memory);
+  };
+  for (let looks = 0; looks < 5; looks++) {
+    const { found } = await look();
+    assert.deepEqual(found?.isProven, looks === 4, `look ${looks}`);
+    assert.ok(read > long && read <= mostOfLook, `look ${looks}: ${read} bytes`);
+    // Each turn hashes 256 KiB at most.
+    assert.ok(turns >= long / (256 * 1024), `look ${looks}: ${turns} turns`);
+  }
+  assert.equal((await look()).found?.directory.epoch, 2);
+  assert.ok(read < 64 * 1024, `${read} bytes for what is known`);
+  stamps.set(life(4).name, 1);
+  await look();
+  assert.ok(read > long && read < 2 * long, `${read} bytes for what changed`);
+  clearImmediate(timer);
+  const longest = Math.max(0, ...parsed.mock.calls.map(({ arguments: [text] }) => String(text).length));
+  assert.ok(longest < 4096, `${longest} characters were parsed`);
 });

@@ -56,12 +56,12 @@ test('everything about an API key: what was done to it and with it, in sentences
   // Whatever the key is called, it is not shown as a user.
   assert.equal(told(`API key ${evil} encrypted with keyring payroll 3 times`), 1);
   assert.equal(told(`${evil} tried to encrypt with keyring other denied`), 1);
-  assert.equal(told(`root made API key ${evil}`), 1);
+  assert.equal(told(`root created API key ${evil}`), 1);
   assert.equal(told(`root changed API key`), 2);
   assert.equal(told('flags granted: keyring.payroll.decrypt'), 1);
   assert.equal(told(`${evil} did ${reported.action.slice(0, 80)}`), 1);
   assert.equal(told('not true'), 0);
-  await page.getByText('The other 2 times').focus();
+  await page.getByText('2 more times').focus();
   await page.keyboard.press('Enter');
   assert.equal(await entries.filter({ hasText: '3 times' }).getByRole('listitem').count(), 2);
   await looksRight(page, 'activity-about');
@@ -75,9 +75,9 @@ test('everything about an API key: what was done to it and with it, in sentences
   assert.doesNotMatch(csv, /(?:^|,)"[=+@-]/m);
 
   for (const [path, count, text] of [
-    ['keyring/payroll', 5, 'made keyring Payroll'],
-    [`account/${accountId}`, 0, 'made API key'],
-    ['asym-keyring/payroll', 0, 'The log has nothing about it.'],
+    ['keyring/payroll', 5, 'created keyring Payroll'],
+    [`account/${accountId}`, 0, 'created API key'],
+    ['asym-keyring/payroll', 0, 'The log has no records about it.'],
     ['session/x', 0, 'There is no page at this address.'],
   ] as const) {
     await goTo(page, `/console/activity/${path}`);

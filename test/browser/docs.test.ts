@@ -132,7 +132,7 @@ test('a request is tried with the rights of the session in the console, and of n
     return tried(page, id).getByRole('button', { name: 'Send' });
   };
   await (await open(stranger, 'listKeyrings')).click();
-  await tried(stranger, 'listKeyrings').getByText('Nobody is logged in here').waitFor();
+  await tried(stranger, 'listKeyrings').getByText('You are not logged in').waitFor();
 
   const { page, troubles } = await visitAs(appliance, 'ada');
   await page.goto(`${url}/keyrings`);

@@ -18,7 +18,7 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
   await sentence.getByText('can do nothing here').waitFor();
   await page.getByRole('button', { name: 'Encrypt only' }).focus();
   await page.keyboard.press('Enter');
-  await sentence.getByText('A keyring is still to be named below.').waitFor();
+  await sentence.getByText('You still have to name a keyring below.').waitFor();
   await page.getByLabel('Name of the keyring').fill(long);
   await sentence.getByText(`can encrypt with the keyring ${long}. Nothing else.`).waitFor();
   await looksRight(page, 'flags-preset');
@@ -40,7 +40,7 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
   const { body } = await call('GET', `/auth/apikey/${new URL(page.url()).pathname.split('/').at(-1)}`);
   assert.deepEqual(body.flags, { 'keyring.payroll.decrypt': true });
   await goTo(page, '/console/users/bob');
-  await page.getByText('do everything with the keyring payroll and API keys. Nothing else. They can give').waitFor();
+  await page.getByText('do everything with the keyring payroll and API keys. Nothing else. They can grant').waitFor();
   assert.deepEqual(troubles, []);
 });
 

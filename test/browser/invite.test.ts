@@ -64,7 +64,7 @@ test('the session that completion opens is not left behind, nor anything else', 
   const html = await page.content();
   for (const secret of [token, strong]) assert.ok(!left.includes(secret) && !html.includes(secret));
   await page.reload();
-  await page.getByRole('heading', { name: 'Open the link of your invitation' }).waitFor();
+  await page.getByRole('heading', { name: 'Open your invitation link' }).waitFor();
 });
 
 test('the password can be shown, and is in no attribute of the page', async () => {
@@ -110,14 +110,14 @@ test('an invite that was used, replaced, cut off or made up says so', async () =
     assert.deepEqual(troubles, []);
   }
   const { page } = await visit(`${appliance.url}/console/invite`);
-  await page.getByRole('heading', { name: 'Open the link of your invitation' }).waitFor();
+  await page.getByRole('heading', { name: 'Open your invitation link' }).waitFor();
 });
 
 test('an expired invite says what to do', async () => {
   const { invite } = await servedAppliance({ invite: 1 });
   const { page } = await visit(await invite('gerda'));
   await page.getByRole('heading', { name: 'Your invitation has expired' }).waitFor();
-  await page.getByText('Ask whoever invited you').waitFor();
+  await page.getByText('Ask the person who invited you').waitFor();
 });
 
 test('an invite that ends while the page is open says so when it is used', async () => {

@@ -33,7 +33,7 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
 
   await page.getByRole('button', { name: 'Create the keyring' }).click();
-  await page.getByText('This is needed.').waitFor();
+  await page.getByText('This is required.').waitFor();
   await page.getByLabel('Name').fill('pay roll');
   await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.waitForFunction(() => document.activeElement?.getAttribute('aria-invalid') === 'true');
@@ -82,12 +82,12 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   await page.getByRole('button', { name: 'Change settings' }).click();
   await page.getByLabel('Encrypts per key').fill('0');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('This has to be a whole number of at least 1.').waitFor();
+  await page.getByText('Enter a whole number of at least 1.').waitFor();
   await page.getByLabel('Encrypts per key').fill('1000');
   for (const wrong of ['59m', '90', 'soon']) {
     await page.getByLabel('Age at which a key is replaced').fill(wrong);
     await page.getByRole('button', { name: 'Save settings' }).click();
-    await page.getByText('This has to be an age of at least 1h, such as 12h or 90d.').waitFor();
+    await page.getByText('Enter an age of at least 1h, such as 12h or 90d.').waitFor();
   }
   await page.getByLabel('Age at which a key is replaced').fill(' 90d');
   await page.locator('[name=props]').fill('{"team": 12345678901234567890}');
@@ -104,20 +104,20 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   assert.equal(await page.getByLabel('Age at which a key is replaced').inputValue(), '90d');
   await page.getByLabel('Age at which a key is replaced').fill('');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('any time', { exact: true }).waitFor();
+  await page.getByText('any length of time', { exact: true }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/config?ringname=payroll')).body.config.rotateAfter, null);
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel('Type payroll to confirm').fill('payrol');
   await page.getByRole('button', { name: 'Delete the keyring' }).click();
-  await page.getByText('Type payroll, letter by letter.').waitFor();
+  await page.getByText('Type payroll exactly as shown.').waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).status, 200);
   await page.getByLabel('Type payroll to confirm').fill('payroll');
   await page.getByRole('button', { name: 'Delete the keyring' }).click();
-  await page.getByText('There is no keyring yet.').waitFor();
+  await page.getByText('There are no keyrings yet.').waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).status, 404);
 
-  await page.getByRole('button', { name: 'Bring it back' }).click();
+  await page.getByRole('button', { name: 'Restore it' }).click();
   await page.getByRole('heading', { name: 'Payroll', level: 1 }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/payroll')).body.ring.id, made.body.ring.id);
   assert.deepEqual(troubles, []);
@@ -132,9 +132,9 @@ test('deleted keyrings are listed, and brought back unless their name is taken',
   await page.getByText('Deleted keyrings').first().click();
   const bin = page.getByRole('table', { name: 'Deleted keyrings' });
   await bin.getByRole('row').nth(2).waitFor();
-  await page.getByRole('button', { name: 'Bring back older' }).click();
+  await page.getByRole('button', { name: 'Restore older' }).click();
   await page.getByRole('alert').filter({ hasText: 'another keyring has this name' }).waitFor();
-  await page.getByRole('button', { name: 'Bring back old', exact: true }).click();
+  await page.getByRole('button', { name: 'Restore old', exact: true }).click();
   await page.getByRole('heading', { name: 'old', level: 1 }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/keyrings/old')).status, 200);
   const [left] = (await appliance.call('GET', '/ks/keyrings?deleted=true')).body.data;
@@ -151,7 +151,7 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/transit');
   await page.getByRole('row').filter({ hasText: 'server' }).getByRole('link', { name: 'Unseal' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
-  await page.getByText('server: the service holds its keys, and can use them').waitFor();
+  await page.getByText('server: the service holds its keys and can use them').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
   await page.getByRole('button', { name: 'Rotate' }).click();
   await page.getByRole('status').filter({ hasText: 'It has the new version 2.' }).waitFor();
@@ -164,15 +164,15 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByLabel('Encrypts from version').fill('x');
   await page.getByLabel('Age at which a version is replaced').fill('59m');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('This has to be a whole number from 1 to 2.').waitFor();
-  await page.getByText('This has to be a whole number from 0 to 2.').waitFor();
-  await page.getByText('This has to be an age of at least 1h, such as 12h or 90d.').waitFor();
+  await page.getByText('Enter a whole number from 1 to 2.').waitFor();
+  await page.getByText('Enter a whole number from 0 to 2.').waitFor();
+  await page.getByText('Enter an age of at least 1h, such as 12h or 90d.').waitFor();
   await page.getByLabel('Decrypts from version').fill('2');
   await page.getByLabel('Encrypts from version').fill('1');
   await page.getByLabel('Age at which a version is replaced').fill('90d');
-  await page.getByLabel('It may be deleted').check();
+  await page.getByLabel('May be deleted').check();
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('This has to be 0, or at least the version above.').waitFor();
+  await page.getByText('Enter 0, or at least the version above.').waitFor();
   await page.getByLabel('Encrypts from version').fill('0');
   await page.getByRole('button', { name: 'Save settings' }).click();
   await page.getByText('90d', { exact: true }).waitFor();
@@ -191,11 +191,11 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel('Type unseal to confirm').fill('unseal');
   await page.getByRole('button', { name: 'Delete the transit ring' }).click();
-  await page.getByText('There is no transit ring.').waitFor();
+  await page.getByText('There are no transit rings.').waitFor();
   assert.equal((await appliance.call('GET', '/transit/rings/unseal')).status, 404);
   await page.getByText('Deleted transit rings').first().click();
-  await page.getByRole('button', { name: 'Bring back Unseal' }).waitFor();
-  await page.getByRole('button', { name: 'Bring it back' }).click();
+  await page.getByRole('button', { name: 'Restore Unseal' }).waitFor();
+  await page.getByRole('button', { name: 'Restore it' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
   assert.deepEqual(await decrypts(), items[0]);
   assert.deepEqual(troubles, []);
@@ -203,9 +203,9 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
 
 test('Tang key pairs: the first is made, the next advertised, an earlier one deleted by its thumbprint', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/tang');
-  await page.getByText('There is no Tang key pair yet.').waitFor();
-  await page.getByRole('button', { name: 'Make the first pair' }).click();
-  await page.getByRole('status').filter({ hasText: 'The first pair is made.' }).waitFor();
+  await page.getByText('There are no Tang key pairs yet.').waitFor();
+  await page.getByRole('button', { name: 'Create the first pair' }).click();
+  await page.getByRole('status').filter({ hasText: 'The first pair has been created.' }).waitFor();
   const pairs = async () => (await appliance.call('GET', '/tang/pairs')).body.pairs;
   const [first] = await pairs();
   const rows = page.getByRole('table', { name: 'Tang key pairs' }).getByRole('row');
@@ -217,7 +217,7 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
   assert.equal((await recover()).status, 200);
 
   await page.getByRole('button', { name: 'Rotate' }).click();
-  await page.getByRole('status').filter({ hasText: 'What was bound before is still unlocked' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'The earlier pairs still unlock' }).waitFor();
   await rows.nth(2).waitFor();
   const [second] = await pairs();
   assert.notEqual(second.thumbprint, first.thumbprint);
@@ -231,7 +231,7 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
   const dialog = page.getByRole('dialog', { name: 'Delete this Tang key pair?' });
   await dialog.getByLabel(`Type ${first.thumbprint} to confirm`).fill(first.thumbprint.toLowerCase());
   await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
-  await dialog.getByText(`Type ${first.thumbprint}, letter by letter.`).waitFor();
+  await dialog.getByText(`Type ${first.thumbprint} exactly as shown.`).waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   assert.equal((await recover()).status, 200, 'nothing is deleted by what was not confirmed');
   await rowOf(first.thumbprint).getByRole('button', { name: 'Delete…' }).click();
@@ -246,7 +246,7 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
   await rowOf(second.thumbprint).getByRole('button', { name: 'Delete…' }).click();
   await dialog.getByLabel(`Type ${second.thumbprint} to confirm`).fill(second.thumbprint);
   await dialog.getByRole('button', { name: 'Delete the key pair' }).click();
-  await page.getByRole('status').filter({ hasText: 'The key pair is deleted.' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'The key pair has been deleted.' }).waitFor();
   await rowOf(second.thumbprint).waitFor({ state: 'detached' });
   assert.equal((await pairs()).length, 1);
   assert.equal((await recover()).status, 404);
@@ -296,7 +296,7 @@ test('a keyring that an API key uses says so, and is not deleted', async () => {
   await page.getByRole('button', { name: 'Delete the keyring' }).click();
   await page
     .getByRole('alert')
-    .filter({ hasText: `still use this keyring: ${key.body.keyid}. Disable them, or take the flags` })
+    .filter({ hasText: `still use this keyring: ${key.body.keyid}. Disable them, or revoke their flags` })
     .waitFor();
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
@@ -332,7 +332,7 @@ test('a public key made elsewhere is enough, and one that is none is told at its
   await page.getByLabel('I have made one elsewhere').check();
   await page.getByLabel('Public key', { exact: true }).fill('no key');
   await page.getByRole('button', { name: 'Create the keyring' }).click();
-  await page.getByText('This is no public key for a keyring.').waitFor();
+  await page.getByText('This is not a public key for a keyring.').waitFor();
   await page.getByLabel('Public key', { exact: true }).fill(Buffer.alloc(32, 9).toString('base64'));
   await page.getByRole('button', { name: 'Create the keyring' }).click();
   await page.waitForFunction(() => document.activeElement?.getAttribute('name') === 'name');
@@ -359,7 +359,7 @@ test('an asym keyring is made, rotated and read by name', async () => {
   assert.equal((await downloading).suggestedFilename(), 'devices.key');
   await dialog.getByRole('checkbox').check();
   await dialog.getByRole('button', { name: 'Done' }).click();
-  await page.getByRole('status').filter({ hasText: 'The asymmetric keyring Devices is made.' }).waitFor();
+  await page.getByRole('status').filter({ hasText: 'The asymmetric keyring Devices has been created.' }).waitFor();
   const rotate = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Rotate' }) });
   await rotate.getByLabel('Name of the keyring').fill('nowhere');
   await rotate.getByRole('button', { name: 'Rotate' }).click();

@@ -41,7 +41,7 @@ const invite = (): Promise<string> => appliance.invite(`guest${++invited}`);
 const longName = { firstName: 'Wolfeschlegelsteinhausenbergerdorff', lastName: 'Blaine-Featherstonehaugh' };
 
 const states: readonly State[] = [
-  { name: 'nothing-here', url: at('/console/nowhere/at/all'), heading: 'Nothing is here' },
+  { name: 'nothing-here', url: at('/console/nowhere/at/all'), heading: 'Page not found' },
   { name: 'invite', url: invite, heading: /^Welcome/ },
   { name: 'invite-weak', url: invite, go: typed('weak Pass'), heading: /^Welcome/ },
   {
@@ -53,7 +53,7 @@ const states: readonly State[] = [
   { name: 'invite-done', url: invite, go: typed(strong), heading: 'Your password is set' },
   { name: 'invite-expired', url: () => shortLived.invite('late'), heading: 'Your invitation has expired' },
   { name: 'invite-invalid', url: at('/console/invite?token=x'), heading: 'This invitation does not work' },
-  { name: 'invite-missing', url: at('/console/invite'), heading: 'Open the link of your invitation' },
+  { name: 'invite-missing', url: at('/console/invite'), heading: 'Open your invitation link' },
   {
     name: 'invite-unreachable',
     url: at('/console/invite?token=x'),
@@ -65,13 +65,13 @@ const states: readonly State[] = [
     name: 'reset-done',
     url: () => appliance.resetLink('grace'),
     go: typed(strong),
-    heading: 'Your password is changed',
+    heading: 'Your password has been changed',
   },
   {
     name: 'reset-refused',
     url: at('/console/reset?token=x'),
     go: typed(strong),
-    heading: 'This link does not work any more',
+    heading: 'This link no longer works',
   },
   { name: 'reset-missing', url: at('/console/reset'), heading: 'Open the link that you were given' },
   { name: 'forgot', url: at('/console/forgot'), heading: 'Forgot your password?' },
@@ -86,7 +86,7 @@ const states: readonly State[] = [
     name: 'forgot-sent',
     url: () => `${mailing.url}/console/forgot`,
     go: asked('grace@example.org'),
-    heading: 'Look into your mail',
+    heading: 'Check your mail',
   },
 ];
 

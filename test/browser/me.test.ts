@@ -24,7 +24,7 @@ test('somebody ends a session, then all others, and changes their password', asy
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
   await page.getByRole('link', { name: 'Ada Lovelace' }).click();
   await page.getByRole('heading', { name: 'Your account', level: 1 }).waitFor();
-  await page.getByText('This is where you are').waitFor();
+  await page.getByText('You are here').waitFor();
   const rows = page.getByRole('row').filter({ hasText: '127.0.0.1' });
   assert.equal(await rows.count(), 4);
   await looksRight(page, 'me');
@@ -44,7 +44,7 @@ test('somebody ends a session, then all others, and changes their password', asy
   const third = await logIn('ada');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByRole('button', { name: 'Save password' }).click();
-  await page.getByText('This is needed.').first().waitFor();
+  await page.getByText('This is required.').first().waitFor();
   await page.getByLabel('Current password').fill('not-mine');
   await page.getByLabel('New password').fill('short');
   await page.getByRole('button', { name: 'Save password' }).click();
@@ -73,6 +73,6 @@ test('with an API key the page says that there is nothing', async () => {
   await page.getByRole('button', { name: 'Use an API key instead' }).click();
   await page.getByLabel('API key').fill(appliance.rootKey);
   await page.getByRole('button', { name: 'Use this key' }).click();
-  await page.getByText('You came with an API key, which has neither').waitFor();
+  await page.getByText('You logged in with an API key, which has neither').waitFor();
   assert.deepEqual(troubles, []);
 });

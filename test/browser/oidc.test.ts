@@ -36,7 +36,7 @@ test('the button leads to the provider, and the provider back to the page that w
 test('a login that was not begun here, or that the provider refused, is told as such', async () => {
   const { page, troubles } = await visit(`${appliance.url}/console/oidc?code=x&state=y`);
   await page.getByRole('heading', { name: 'You are not logged in' }).waitFor();
-  await page.getByText('A login begins at the login page, in the same window.').waitFor();
+  await page.getByText('A login starts at the login page, in the same window.').waitFor();
   assert.equal(page.url(), `${appliance.url}/console/oidc`);
   const keep = () => sessionStorage.setItem('kms-oidc', JSON.stringify({ binding: 'x', from: '/console' }));
   await page.evaluate(keep);
@@ -45,7 +45,7 @@ test('a login that was not begun here, or that the provider refused, is told as 
   await page.evaluate(keep);
   await page.goto(`${appliance.url}/console/oidc?code=x&state=y`);
   await page.getByText('The service answered: this login was not begun here, or is over: begin it again.').waitFor();
-  await page.getByRole('link', { name: 'To the login page' }).click();
+  await page.getByRole('link', { name: 'Go to the login page' }).click();
   await page.getByRole('button', { name: 'Log in' }).waitFor();
   assert.deepEqual(troubles, []);
 });

@@ -47,7 +47,7 @@ test('what needs attention leads to what mends it', async () => {
   await attention.getByRole('link', { name: 'See which' }).click();
   await page.getByText('12 entries.').waitFor();
   await goTo(page, '/console');
-  await attention.getByRole('link', { name: 'Change when it expires' }).last().click();
+  await attention.getByRole('link', { name: 'Change its expiry' }).last().click();
   await page.getByRole('heading', { name: long, level: 1 }).waitFor();
   assert.deepEqual(troubles, []);
 });
@@ -75,7 +75,7 @@ test('a keyring past its age is named, and so is a backup that failed', async ()
 
 test('who may see little is shown no more, and asks for no more', async () => {
   const bob = await visitAs(appliance, 'bob');
-  await bob.page.getByText('Nothing, as far as it is known and you may see it.').waitFor();
+  await bob.page.getByText('Nothing, as far as is known and you are allowed to see.').waitFor();
   assert.equal(await bob.page.getByRole('button', { name: 'Back up now' }).count(), 0);
   const eve = await visitAs(appliance, 'eve');
   const button = eve.page.getByRole('button', { name: 'Back up now' });

@@ -58,7 +58,7 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   await page.keyboard.press('Control+k');
   await field.waitFor();
   await page.keyboard.type('no such thing');
-  await dialog.getByText('Nothing is called that').waitFor();
+  await dialog.getByText('Nothing that you may see has this name').waitFor();
   await page.keyboard.press('Enter');
   await looksRight(page, 'palette-nothing');
   await page.keyboard.press('Escape');
@@ -92,7 +92,7 @@ test('who may list nothing finds pages, and asks for nothing', async () => {
   await page.getByRole('option', { name: 'Encrypt a file' }).waitFor();
   assert.equal(await page.getByRole('option', { name: 'Users' }).count(), 0);
   await page.keyboard.type('ring-1');
-  await page.getByText('Nothing is called that').waitFor();
+  await page.getByText('Nothing that you may see has this name').waitFor();
   assert.deepEqual(asked, []);
   await page.keyboard.press('Escape');
   await goTo(page, '/console/about');

@@ -27,7 +27,7 @@ test('somebody is invited, invited again, changed, and deleted', async () => {
   assert.ok(link.startsWith(`${appliance.url}/console/invite?token=kmsin_`));
   assert.deepEqual((await appliance.call('GET', '/auth/users/alan')).body.flags, { 'user.read': true });
 
-  await page.getByRole('link', { name: 'To the user' }).click();
+  await page.getByRole('link', { name: 'Go to the user' }).click();
   await page.getByRole('heading', { name: 'Alan Turing', level: 1 }).waitFor();
   await page.getByRole('button', { name: 'Invite again…' }).click();
   await page.getByRole('button', { name: 'Invite again', exact: true }).click();
@@ -60,7 +60,7 @@ test('somebody is invited, invited again, changed, and deleted', async () => {
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByRole('button', { name: 'Delete the user' }).click();
-  await page.getByText('This is needed.').waitFor();
+  await page.getByText('This is required.').waitFor();
   await page.getByLabel('Type alan to confirm').fill('alan');
   await page.getByRole('button', { name: 'Delete the user' }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
@@ -119,7 +119,7 @@ test('somebody gets a password that was made for them', async () => {
   await page.getByLabel('Last name').fill('Lovelace');
   await page.getByLabel('E-mail address').fill('ada@example.org');
   await page.getByLabel('User name').fill('ada');
-  await page.getByLabel('With a password made for them').check();
+  await page.getByLabel('With a generated password').check();
   await page.getByRole('button', { name: 'Create the user' }).click();
   const made = await page.getByLabel('Password', { exact: true }).inputValue();
   assert.equal(await appliance.login('ada', made), 200);
@@ -140,7 +140,7 @@ test('what one may not do is off, with the reason', async () => {
   await page.getByRole('link', { name: /^Accounts/ }).click();
   await page.getByRole('alert').filter({ hasText: 'the permission flag account.read is missing' }).waitFor();
   await page.getByRole('link', { name: 'Keyrings', exact: true }).click();
-  await page.getByText('There is no keyring yet.').waitFor();
+  await page.getByText('There are no keyrings yet.').waitFor();
   assert.deepEqual(troubles, []);
 });
 
@@ -158,7 +158,7 @@ test('an account is made, changed and deleted', async () => {
     for (let i = 0; i < 3; i++) form?.requestSubmit();
   });
   await page.getByRole('heading', { name: 'customer/7 <b>', level: 1 }).waitFor();
-  await page.getByText('This account has no API key.').waitFor();
+  await page.getByText('This account has no API keys.').waitFor();
   await page.getByRole('button', { name: 'Change', exact: true }).click();
   await page.getByLabel('Notes').fill('By mail');
   await page.getByRole('button', { name: 'Save' }).click();

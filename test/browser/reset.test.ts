@@ -19,7 +19,7 @@ test('somebody resets a password; the old one and its sessions end', async () =>
   await page.getByText('Type a password first.').waitFor();
   await page.getByLabel('New password', { exact: true }).fill(strong);
   await page.getByRole('button', { name: 'Change password' }).click();
-  await page.getByRole('heading', { name: 'Your password is changed' }).waitFor();
+  await page.getByRole('heading', { name: 'Your password has been changed' }).waitFor();
   assert.deepEqual([await appliance.login('ada', old), await appliance.login('ada', strong)], [400, 200]);
   assert.equal((await appliance.call('GET', '/auth/basic/refresh', undefined, body.accessToken)).status, 401);
   assert.deepEqual(troubles, []);
@@ -27,7 +27,7 @@ test('somebody resets a password; the old one and its sessions end', async () =>
   const again = await visit(link);
   await again.page.getByLabel('New password', { exact: true }).fill(old);
   await again.page.getByRole('button', { name: 'Change password' }).click();
-  await again.page.getByRole('heading', { name: 'This link does not work any more' }).waitFor();
+  await again.page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
   assert.equal(await appliance.login('ada', strong), 200);
   await again.page.getByRole('link', { name: 'Ask for a new link' }).click();
   await again.page.getByRole('heading', { name: 'Forgot your password?' }).waitFor();
@@ -39,7 +39,7 @@ test('a link past its time does not work', async () => {
   const { page } = await visit(await resetLink('brook'));
   await page.getByLabel('New password', { exact: true }).fill(strong);
   await page.getByLabel('New password', { exact: true }).press('Enter');
-  await page.getByRole('heading', { name: 'This link does not work any more' }).waitFor();
+  await page.getByRole('heading', { name: 'This link no longer works' }).waitFor();
   assert.equal(await login('brook', old), 200);
 });
 
@@ -56,7 +56,7 @@ test('asking for a link answers the same for everybody: who can help, where no m
     await page.getByText('Type your e-mail address first.').waitFor();
     await page.getByLabel('Your e-mail address').fill('ada');
     await page.keyboard.press('Enter');
-    await page.getByText('Type a whole e-mail address').waitFor();
+    await page.getByText('Type a complete e-mail address').waitFor();
     await page.getByLabel('Your e-mail address').fill(email);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Ask your administrator' }).waitFor();
@@ -76,7 +76,7 @@ test('where mail goes out, everybody is told to look for it', async () => {
     const { page, troubles } = await visit(`${url}/console/forgot`);
     await page.getByLabel('Your e-mail address').fill(email);
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Look into your mail' }).waitFor();
+    await page.getByRole('heading', { name: 'Check your mail' }).waitFor();
     await page.getByText(email).waitFor();
     assert.deepEqual(troubles, []);
   }

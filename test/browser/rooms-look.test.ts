@@ -61,7 +61,7 @@ const states: readonly State[] = [
   {
     name: 'keyrings-deleted',
     path: `/console/keyrings?deleted=${made.body.ring.id}&name=old`,
-    text: 'can be brought back',
+    text: 'You can restore it for 30 days',
   },
   { name: 'new-keyring', path: '/console/new/keyring', text: 'Make it in this browser' },
   {
@@ -72,7 +72,7 @@ const states: readonly State[] = [
       await page.getByText('Properties', { exact: true }).click();
       await pressed('Create the keyring')(page);
     },
-    text: 'This is needed.',
+    text: 'This is required.',
   },
   { name: 'keyring', path: '/console/keyrings/payroll', text: '2 entries' },
   { name: 'keyring-long', path: `/console/keyrings/${'a'.repeat(128)}`, text: '1 entry' },
@@ -165,7 +165,7 @@ for (const { name, path, go, text } of states) {
     const { page, troubles } = grace;
     // Visits another page first, so that the page mounts again.
     await goTo(page, '/console/nothing');
-    await page.getByRole('heading', { name: 'Nothing is here' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await goTo(page, path);
     await go?.(page);
     await page.getByText(text).first().waitFor();
@@ -179,12 +179,12 @@ for (const { name, path, go, text } of states) {
 
 test('the ways in look right', async () => {
   const { page, troubles } = await visit(`${empty.url}/console`);
-  await page.getByText('There is no user yet.').waitFor();
+  await page.getByText('There are no users yet.').waitFor();
   await looksRight(page, 'login-new');
   await pressed('Use a password instead')(page);
   await looksRight(page, 'login');
   await pressed('Log in')(page);
-  await page.getByText('This is needed.').first().waitFor();
+  await page.getByText('This is required.').first().waitFor();
   await looksRight(page, 'login-missing');
   await pressed('Use an API key instead')(page);
   await looksRight(page, 'login-key');
@@ -192,13 +192,13 @@ test('the ways in look right', async () => {
   await pressed('Use this key')(page);
   await page.getByRole('button', { name: 'Log out' }).waitFor();
   await goTo(page, '/console/users');
-  await page.getByText('There is no user yet.').waitFor();
+  await page.getByText('There are no users yet.').waitFor();
   await looksRight(page, 'users-empty');
   await goTo(page, '/console/keyrings');
-  await page.getByText('There is no keyring yet.').waitFor();
+  await page.getByText('There are no keyrings yet.').waitFor();
   await looksRight(page, 'keyrings-empty');
   await goTo(page, '/console/tang');
-  await page.getByText('There is no Tang key pair yet.').waitFor();
+  await page.getByText('There are no Tang key pairs yet.').waitFor();
   await looksRight(page, 'tang-empty');
   await pressed('Log out')(page);
   await page.getByRole('main').getByText('You are logged out.').waitFor();

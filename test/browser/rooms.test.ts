@@ -63,7 +63,7 @@ test('the overview tells how the service is used and how it is', async () => {
   const backup = await downloading;
   assert.match(backup.suggestedFilename(), /^kms-\d{4}-\d\d-\d\d\.kms-backup$/);
   assert.equal((await readFile(await backup.path())).toString('latin1', 0, 8), 'KMS-BKUP');
-  await page.getByText('nobody can open it').waitFor();
+  await page.getByText('Nobody can open it').waitFor();
   await looksRight(page, 'overview');
   await encrypt('payroll');
   await page.getByRole('button', { name: 'Refresh' }).click();
@@ -182,7 +182,7 @@ test('activity is searched, by an address that can be kept, and followed live', 
   await looksRight(page, 'activity-empty');
 
   await goTo(page, '/console/activity?start=yesterday');
-  await page.getByRole('alert').filter({ hasText: 'This address has filters that make no sense' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Some filters in this address are not valid' }).waitFor();
   await page.getByRole('link', { name: 'Clear all filters' }).click();
   await page.getByRole('button', { name: 'Follow live' }).click();
   await page.getByText(/^Following\./).waitFor();
@@ -196,10 +196,10 @@ test('activity is searched, by an address that can be kept, and followed live', 
   assert.equal(new Set(records).size, records.length, 'each record once');
   const readings = live.getByRole('listitem').filter({ hasText: /^.*ada read the activity log/s });
   assert.equal(await readings.count(), 0);
-  await page.getByLabel('Show my own reading of the log too').check();
+  await page.getByLabel('Also show when I read the log').check();
   await page.waitForURL(/own=yes/);
   await readings.first().waitFor();
-  await page.getByLabel('Show my own reading of the log too').uncheck();
+  await page.getByLabel('Also show when I read the log').uncheck();
 
   const hide = (hidden: boolean): Promise<void> =>
     page.evaluate((value) => {
@@ -229,7 +229,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('link', { name: 'New API key' }).click();
   await page.getByLabel('Account', { exact: true }).fill(uid);
   await page.getByLabel('Name (optional)').fill('Nightly <b>batch</b>');
-  await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1\nhome');
+  await page.getByLabel('Allowed addresses').fill('192.0.2.7/24, 127.0.0.1\nhome');
   await page.getByLabel('Expires').fill('soon');
   await page.locator('summary', { hasText: /^Keyrings/ }).click();
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
@@ -246,12 +246,12 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('Did you mean').waitFor({ state: 'detached' });
   await page.getByText('Not one of this service’s flags').waitFor();
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('Give a date such as 2027-01-31').waitFor();
+  await page.getByText('Enter a date such as 2027-01-31').waitFor();
   await page.getByLabel('Expires').fill('2099-12-31 08:00');
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText('“home” is no IPv4 or IPv6 address').waitFor();
+  await page.getByText('“home” is neither an IPv4 or IPv6 address').waitFor();
   await looksRight(page, 'new-apikey');
-  await page.getByLabel('May come from').fill('192.0.2.7/24, 127.0.0.1');
+  await page.getByLabel('Allowed addresses').fill('192.0.2.7/24, 127.0.0.1');
   await page.getByRole('button', { name: 'Create the key' }).click();
 
   const field = page.getByLabel('Secret of the API key', { exact: true });
@@ -278,19 +278,19 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByTitle('2099-12-31 08:00:00 UTC').waitFor();
   await page.getByText('192.0.2.0/24, 127.0.0.1').waitFor();
   await page.getByRole('main').getByRole('link', { name: 'ada', exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  await page.getByRole('button', { name: 'Change name, expiry and addresses' }).click();
   assert.equal(await page.getByLabel('Expires').inputValue(), '2099-12-31 08:00 UTC');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('The key is saved.').first().waitFor();
   assert.deepEqual((await read()).expiresAt, expiresAt);
-  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  await page.getByRole('button', { name: 'Change name, expiry and addresses' }).click();
   await page.getByLabel('Expires').fill('2020-01-01');
-  await page.getByLabel('May come from').fill('');
+  await page.getByLabel('Allowed addresses').fill('');
   await looksRight(page, 'apikey-edit');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('expired', { exact: true }).waitFor();
   await page.getByText('anywhere', { exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Change name, end and addresses' }).click();
+  await page.getByRole('button', { name: 'Change name, expiry and addresses' }).click();
   await page.getByLabel('Expires').fill('');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('active', { exact: true }).waitFor();
@@ -312,7 +312,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('size').check();
   await page.getByRole('button', { name: 'Show what will change' }).click();
   await dialog.getByRole('button', { name: 'Change the key' }).click();
-  await page.getByText('The key is changed.').first().waitFor();
+  await page.getByText('The key has been changed.').first().waitFor();
   // The previous change showed the same message.
   await page.getByText('"size": 3').waitFor({ state: 'hidden' });
   assert.deepEqual(
@@ -356,7 +356,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
 test('what somebody may not grant cannot be chosen, and says why', async () => {
   const { keyid } = await apiKey({ 'keyring.payroll.read': true, 'user.read': true });
   const { page, troubles } = await visitAs(appliance, 'bob', `/console/apikeys/${keyid}`);
-  await page.getByText('which you do not have: the service will refuse changes').waitFor();
+  await page.getByText('which you do not have: the service will not let you change it').waitFor();
   await page.getByRole('button', { name: 'Change…' }).click();
   await page.locator('summary', { hasText: /^Users/ }).waitFor();
   const mine = page.getByLabel(/^keyring\.payroll\.rotate/);
@@ -386,7 +386,7 @@ test('assets are searched, followed to their parents and children, and deleted b
   await page.getByRole('button', { name: 'Show its children' }).click();
   await graph.getByRole('link', { name: /^Receipt 2, .*one parent/ }).waitFor();
   await looksRight(page, 'asset');
-  await page.getByLabel('Go on from').selectOption({ index: 1 });
+  await page.getByLabel('Continue from').selectOption({ index: 1 });
   await graph.getByRole('link', { name: /^Receipt 1, / }).focus();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Receipt 1', level: 1 }).waitFor();
@@ -395,7 +395,7 @@ test('assets are searched, followed to their parents and children, and deleted b
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel(`Type ${receipt} to confirm`).fill('receipt');
   await page.getByRole('button', { name: 'Delete the asset' }).click();
-  await page.getByText(`Type ${receipt}, letter by letter.`).waitFor();
+  await page.getByText(`Type ${receipt} exactly as shown.`).waitFor();
   await page.getByLabel(`Type ${receipt} to confirm`).fill(receipt);
   await page.getByRole('button', { name: 'Delete the asset' }).click();
   await page.getByText('3 entries.').waitFor();

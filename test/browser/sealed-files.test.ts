@@ -67,14 +67,14 @@ test('a file for two keyrings needs no private key to be made, and the key of ei
   await shown.getByText('files open offline', { exact: true }).waitFor();
   assert.equal(await shown.getByText('New: this browser has not encrypted to this keyring before.').count(), 3);
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
-  await page.getByText('The keyring payroll is there twice.').waitFor();
+  await page.getByText('The keyring payroll is listed twice.').waitFor();
   await page.getByLabel('Further keyrings').fill(Array.from({ length: 20 }, (_, n) => `r${n}`).join(' '));
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
-  await page.getByText('There are 21 keyrings, and a file is for 20 at most.').waitFor();
+  await page.getByText('There are 21 keyrings, but a file can have at most 20.').waitFor();
   await page.getByLabel('Further keyrings').fill('vault');
   await page.getByLabel('Attach an asset').check();
   await page.getByRole('button', { name: 'Encrypt and save' }).click();
-  await page.getByText('An asset belongs to one keyring alone.').waitFor();
+  await page.getByText('An asset belongs to only one keyring.').waitFor();
   await page.getByLabel('Attach an asset').uncheck();
   await looksRight(page, 'encrypt-public');
   assert.deepEqual(sent, []);
@@ -97,12 +97,12 @@ test('a file for two keyrings needs no private key to be made, and the key of ei
   // The console shows before decrypting how the file was made.
   await goTo(page, '/console/decrypt');
   await page.getByLabel('Encrypted file').setInputFiles(d.path('two.kms'));
-  const says = page.getByRole('region', { name: 'What the file says of itself' });
+  const says = page.getByRole('region', { name: 'What the file says about itself' });
   for (const text of [
     'the public key: the writer cannot open it',
     '2 keyrings, each of which opens it',
     'X25519, Hybrid',
-    'the private key of 1 of them alone opens it',
+    'for 1 of them, the private key alone opens it',
     '8 bytes',
   ]) {
     await says.getByText(text, { exact: true }).waitFor();
@@ -143,7 +143,7 @@ test('a public key that changed since the last file is said to be, and taken onc
   for (const user of ['ada', 'eve']) {
     const { page, troubles } = await visitAs(appliance, user);
     const shown = page.getByRole('region', { name: 'Public keys' });
-    const accepted = page.getByLabel('The owner of turned told me of the changed public key');
+    const accepted = page.getByLabel('The owner of turned told me about the changed public key');
     const encrypt = page.getByRole('button', { name: 'Encrypt and save' });
     const downloads: string[] = [];
     page.on('download', (download) => downloads.push(download.suggestedFilename()));
@@ -170,7 +170,7 @@ test('a public key that changed since the last file is said to be, and taken onc
     await shown.getByText('Changed: this browser encrypted to another public key of this keyring before.').waitFor();
     await shown.getByText(await fingerprint('turned'), { exact: true }).waitFor();
     await encrypt.click();
-    await page.getByText('Ask first, and compare the fingerprint with what you are told.').waitFor();
+    await page.getByText('Ask the owner first, and compare the fingerprint with the answer.').waitFor();
     assert.equal(downloads.length, 2);
     await looksRight(page, `encrypt-changed-${user}`);
     await accepted.check();

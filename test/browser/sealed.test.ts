@@ -21,7 +21,7 @@ test('a sealed service asks for what opens it, on whatever page one is', async (
   assert.equal(await field.evaluate((element) => element === document.activeElement), true);
   await looksRight(page, 'unseal');
   await page.keyboard.press('Enter');
-  await page.getByText('This is needed.').waitFor();
+  await page.getByText('This is required.').waitFor();
   await field.fill('kms-master-key-1 wrong');
   await page.keyboard.press('Enter');
   await page

@@ -58,7 +58,7 @@ test('somebody logs in with a passkey, loses it, and comes back by a recovery co
   await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
   const codes = (await page.getByLabel('Recovery codes', { exact: true }).inputValue()).split('\n');
   assert.equal(codes.length, 10);
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   await page.getByRole('rowheader', { name: 'my laptop' }).waitFor();
   assert.equal(await appliance.login('ada', password), 400);
   assert.ok(!(await page.content()).includes(codes[0] ?? ''));
@@ -77,7 +77,7 @@ test('somebody logs in with a passkey, loses it, and comes back by a recovery co
   await fillLogin(page, 'ada');
   await page.getByLabel('Code of your second factor').fill('zzzz-zzzz-zzzz-zzzz');
   await page.keyboard.press('Enter');
-  await page.getByText('This is wrong, or was used before.').waitFor();
+  await page.getByText('This is wrong, or has been used already.').waitFor();
   await page.getByLabel('Code of your second factor').fill((codes[3] ?? '').toUpperCase());
   await page.keyboard.press('Enter');
   await isIn(page);
@@ -110,7 +110,7 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await page.getByRole('button', { name: 'Add the app' }).click();
   await page.getByRole('heading', { name: 'Your recovery codes' }).waitFor();
   await looksRight(page, 'second-factor-codes');
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   await page.getByRole('button', { name: 'Remove my phone' }).waitFor();
   await looksRight(page, 'me-second-factors');
   await logOut(page);
@@ -119,7 +119,7 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await page.getByLabel('Code of your second factor').waitFor();
   await looksRight(page, 'login-second-factor');
   await page.getByRole('button', { name: 'Log in', exact: true }).click();
-  await page.getByText('This is needed.').waitFor();
+  await page.getByText('This is required.').waitFor();
   // A code works only once; the next one is already valid.
   await page.getByLabel('Code of your second factor').fill(appCode(secret, Date.now() + 30_000));
   await page.keyboard.press('Enter');
@@ -128,7 +128,7 @@ test('somebody adds an app by its secret, logs in with a code, and makes new rec
   await page.getByLabel('Current password').fill(password);
   await page.getByRole('button', { name: 'Create new codes' }).click();
   const codes = (await page.getByLabel('Recovery codes', { exact: true }).inputValue()).split('\n');
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   const body = { username: 'grace', password, code: codes[9] };
   assert.equal((await appliance.call('POST', '/auth/basic/login', body)).status, 200);
   assert.deepEqual(troubles, []);
@@ -148,7 +148,7 @@ test('who needs a second factor and has none adds one before anything else', asy
   await page.getByRole('button', { name: 'Add a passkey' }).click();
   await page.getByLabel('Current password').fill(password);
   await page.getByRole('button', { name: 'Create a passkey' }).click();
-  await page.getByRole('button', { name: 'I have kept them' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   await page.getByRole('row').filter({ hasText: 'grace' }).waitFor();
   assert.deepEqual(troubles, []);

@@ -23,7 +23,7 @@ test('an API key is enough to begin with, and a wrong one is told at its field',
   await page.getByText('The service does not know this key').waitFor();
   await page.getByLabel('API key', { exact: true }).fill(appliance.rootKey);
   await page.getByRole('button', { name: 'Use this key' }).click();
-  await page.getByText('There is no user yet.').waitFor();
+  await page.getByText('There are no users yet.').waitFor();
   await page.getByRole('link', { name: 'With an API key' }).waitFor();
   assert.ok(!(await page.content()).includes(appliance.rootKey));
   assert.deepEqual(troubles, []);

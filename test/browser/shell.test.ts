@@ -103,8 +103,8 @@ test('times are those of whoever reads them, and UTC for whoever points at them'
     width: 1440,
   });
   await page
-    .getByText('Times are those of Asia/Calcutta')
-    .or(page.getByText('Times are those of Asia/Kolkata'))
+    .getByText('Times are in the time zone Asia/Calcutta')
+    .or(page.getByText('Times are in the time zone Asia/Kolkata'))
     .waitFor();
   const { ring } = (await appliance.call('GET', '/ks/keyrings/ring-1')).body;
   const utc = ring.createdAt.slice(0, 19).replace('T', ' ');

@@ -40,13 +40,13 @@ test('what was encrypted before and after an upgrade opens with the file that wa
   await page.getByRole('button', { name: begin }).click();
   await page.getByText('What was encrypted before needs the earlier private key as well').waitFor();
   await looksRight(page, 'upgrade');
-  await page.getByLabel('Or pasted').fill('no key');
+  await page.getByLabel('Or paste it').fill('no key');
   await page.getByRole('button', { name: 'Make the private key' }).click();
-  await page.getByText('This is no private key of a keyring').waitFor();
-  await page.getByLabel('Or pasted').fill(other);
+  await page.getByText('This is not the private key of a keyring').waitFor();
+  await page.getByLabel('Or paste it').fill(other);
   await page.getByRole('button', { name: 'Make the private key' }).click();
   await page.getByText('This is not the private key of ledger.').waitFor();
-  await page.getByLabel('Or pasted').fill(earlier);
+  await page.getByLabel('Or paste it').fill(earlier);
   await page.getByRole('button', { name: 'Make the private key' }).click();
 
   const dialog = page.getByRole('dialog', { name: 'Save the private key now' });
@@ -108,7 +108,7 @@ test('without the earlier private key the new one has a name of its own, and lea
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/alone');
   await page.getByRole('button', { name: begin }).click();
   await page.getByRole('button', { name: 'Make the private key' }).click();
-  await page.getByText('do not put it in its place').waitFor();
+  await page.getByText('do not replace the file with it').waitFor();
   const { name, text } = await saved(page);
   assert.equal(name, 'alone.hybrid.key');
   assert.equal(readPrivateKeys(text, 'it').length, 1);
@@ -125,7 +125,7 @@ test('without the earlier private key the new one has a name of its own, and lea
   await call('PUT', '/ks/config', { ringname: 'alone', config: { publicKey } });
   const theirs = await ringOf('alone');
   await page.getByRole('button', { name: 'Upgrade the keyring' }).click();
-  await page.getByRole('alert').filter({ hasText: 'Somebody else has changed its key pair meanwhile' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Somebody else has changed its key pair in the meantime' }).waitFor();
   assert.deepEqual(await ringOf('alone'), theirs);
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('link', { name: 'About' }).first().click();
@@ -137,7 +137,7 @@ test('an upgrade that was cut off goes on with the file that has both', async ()
   const earlier = await x25519('again');
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/again');
   await page.getByRole('button', { name: begin }).click();
-  await page.getByLabel('Or pasted').fill(earlier);
+  await page.getByLabel('Or paste it').fill(earlier);
   await page.getByRole('button', { name: 'Make the private key' }).click();
   const first = await saved(page);
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();

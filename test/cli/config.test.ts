@@ -11,7 +11,7 @@ import { withConfigFile } from '../../src/cli/serve-config.ts';
 import { defaultLifetimes } from '../../src/core/links.ts';
 import { KmsError } from '../../src/errors.ts';
 import { defaultBodyLimit } from '../../src/http/body.ts';
-import { refuseWritable } from '../../src/platform/data-dir.ts';
+import { refuseWritable } from '../../src/platform/ownership.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { type Desk, desk } from './kms.ts';
 import { serving } from './serving.ts';
@@ -118,7 +118,40 @@ test('JSON is fine, and so are comments alone, anchors and lists', async () => {
   assert.equal(await limit('bodyLimit: "8192"'), 8192);
   assert.equal(await limit('\ufeffbodyLimit: 8192'), 8192);
   assert.equal(await limit('backupKeep: &many 8192\nbodyLimit: *many'), 8192);
+  assert.equal(await limit('url: |-\n  *a &b\nsmtpFrom: "*c"\nbodyLimit: 8192'), 8192);
   for (const nothing of ['', '# bodyLimit: 8192\n', 'null', '{}', '---\n']) assert.equal(await limit(nothing), 1048576);
+});
+
+test('the work of reading a file does not grow faster than the file', async () => {
+  await using d = await desk();
+  const refused = async (text: string): Promise<readonly [problem: string, processor: number]> => {
+    await writeFile(d.path('kms.yaml'), text.slice(0, 65_536));
+    const before = process.cpuUsage();
+    const problem = await reading(d, ['--config', 'kms.yaml']).then(() => '', String);
+    const { user, system } = process.cpuUsage(before);
+    return [problem, (user + system) / 1e6];
+  };
+  const numbers = Array.from({ length: 16_384 }, (_, at) => at.toString(36));
+  const files: Readonly<Record<string, readonly [text: string, problem: RegExp]>> = {
+    aliases: [`url: &a x\n${numbers.map((n) => `x${n}: *a`).join('\n')}`, /:34: expected at most 32 aliases \(\*\)/],
+    anchors: [`${numbers.map((n) => `x${n}: &a 1`).join('\n')}`, /:33: expected at most 32 anchors \(&\)/],
+    references: [`url: [${'&a [*a,'.repeat(9000)}`, /:1: expected at most 32 (?:aliases|anchors)/],
+    options: [
+      numbers
+        .slice(0, 7000)
+        .map((n) => `x${n}: 1`)
+        .join('\n'),
+      /:1: unknown option/,
+    ],
+    keys: [`{${numbers.map((n) => `x${n}`).join()}`, /:1: expected/],
+    brackets: [`url: ${'['.repeat(65_000)}`, /:1: expected/],
+  };
+  for (const [what, [text, problem]] of Object.entries(files)) {
+    const [said, processor] = await refused(text);
+    assert.match(said, problem, what);
+    // About 0.2; with aliases it was 47.
+    assert.ok(processor < 2.5, `${what}: ${processor} s`);
+  }
 });
 
 /** Wrong files with the error for each; `FILE` stands for the name. */

@@ -77,6 +77,30 @@ test('an answer of another shape is told as such', async () => {
 });
 
 for (const status of [200, 403]) {
+  const deep = 1 << 20;
+  for (const [what, body] of [
+    ['brackets', '['.repeat(deep) + ']'.repeat(deep)],
+    ['objects', '{"a":'.repeat(deep)],
+    ['empty lists', `[${'[],'.repeat(4 << 20)}[]]`],
+  ] as const) {
+    test(`an answer of ${what} is refused before it is parsed: ${status}`, async () => {
+      await withServer(
+        (response) => response.writeHead(status, { 'content-type': 'application/json' }).end(body),
+        async (d) => {
+          for (const line of ['status', 'keyring list', 'tenant list', 'master list', 'activity head', 'seal']) {
+            const { code, stderr } = await run(d, line);
+            assert.match(
+              stderr,
+              /^kms: expected (?:an answer of kms|at most \d+ bytes) from \S+, (?:got JSON of another size or depth|got more)/,
+              line,
+            );
+            assert.ok(code !== 0, line);
+          }
+        },
+      );
+    });
+  }
+
   test(`an answer that never ends is read up to a limit: ${status}`, async () => {
     const piece = 'x'.repeat(1 << 20);
     let sent = 0;

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { chmod, copyFile, readdir, symlink, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { refuseExposed } from '../../src/platform/data-dir.ts';
+import { refuseExposed } from '../../src/platform/ownership.ts';
 import { certificate } from '../support/localhost-certificate.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';

@@ -94,6 +94,28 @@ test('what an object inherits is no field of an answer', async () => {
   await assert.rejects(askedOf('getKeyring', polluted), { code: 'unavailable' });
 });
 
+test('no answer is parsed that nests more deeply, or has more values, than any of kms', async () => {
+  const told = async (text: string, status: number) => {
+    const fetch = async () => new Response(text, { status });
+    const client = createClient({ baseUrl: 'https://kms.example', retries: 0, fetch });
+    return client.listKeyrings().then(
+      () => '',
+      (error: unknown) => (error instanceof KmsError ? `${error.code}: ${error.message}` : String(error)),
+    );
+  };
+  const refusal = /^unavailable: expected an answer of kms from \S+, got JSON of another size or depth$/;
+  const nested = (depth: number) => `{"message":"\\"[[[","more":${'['.repeat(depth)}"]]"${']'.repeat(depth)}}`;
+  const brackets = '['.repeat(1 << 20);
+  const values = `{"a":"","b":[${'1,'.repeat(7 << 20)}1]}`;
+  for (const status of [200, 403]) {
+    for (const text of [nested(64), brackets, '{"a":'.repeat(1 << 20), values]) {
+      assert.match(await told(text, status), refusal);
+    }
+    assert.doesNotMatch(await told(nested(63), status), refusal);
+    assert.doesNotMatch(await told(`{"message":"${brackets}"}`, status), refusal);
+  }
+});
+
 /** Endless answers, by kind. */
 const endless: Readonly<Record<string, (answer: ServerResponse) => Promise<void>>> = {
   'in gzip, though it was asked not to': async (answer) => {

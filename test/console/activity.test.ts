@@ -157,7 +157,7 @@ test('every action of the appliance has words, in which nothing is missing', () 
     assert.match(words.past, /^[a-z][a-zA-Z ]+$/, action);
     assert.equal(
       words.things === '',
-      !/( with|of|to| at|made|changed|deleted|listed|searched|invited|checked|back)$/.test(words.past),
+      !/( with|of|to| at|created|changed|deleted|listed|searched|invited|checked|rotated|restored)$/.test(words.past),
     );
   }
   assert.equal(wordsOf('shop.refund'), undefined);

@@ -62,7 +62,7 @@ test('when a key ends is a date in UTC, an age, or never', () => {
     '90',
     'never',
   ]) {
-    assert.match(endIn(text, now).problem ?? '', /^Give a date/, text);
+    assert.match(endIn(text, now).problem ?? '', /^Enter a date/, text);
   }
   // The text in a field parses back to the same time.
   for (const time of [0, now, now + 60_000, now + 1000, now + 1, 253_402_300_799_999]) {
@@ -74,7 +74,7 @@ test('when a key ends is a date in UTC, an age, or never', () => {
 test('addresses stand apart by blanks, commas or lines', () => {
   assert.deepEqual(addressesIn(' 192.0.2.1,10.0.0.0/8\n\n::1 '), { value: ['192.0.2.1', '10.0.0.0/8', '::1'] });
   assert.deepEqual(addressesIn(' \n'), { value: [] });
-  assert.match(addressesIn('192.0.2.1 home').problem ?? '', /^“home” is no/);
+  assert.match(addressesIn('192.0.2.1 home').problem ?? '', /^“home” is neither/);
 });
 
 test('a key is active, disabled or expired', () => {

@@ -139,34 +139,34 @@ test('a wildcard alone does not name the ring', () => {
   assert.ok(!namesRing(found, 'payroll'));
 });
 
-const whoever = (text: string): string => `Whoever has these flags can ${text}.`;
+const holder = (text: string): string => `The holder of these flags can ${text}.`;
 
 test('what flags let their holder do, in a sentence', () => {
   const of = (...names: string[]): string => abilitiesText(Object.fromEntries(names.map((name) => [name, true])));
-  assert.equal(of(), whoever('do nothing here'));
-  assert.equal(of('*', 'user.read'), whoever('do everything, now and later, and let others do it too'));
+  assert.equal(of(), holder('do nothing here'));
+  assert.equal(of('*', 'user.read'), holder('do everything, now and later, and grant it to others'));
   assert.equal(
     of('Keyring.Payroll.Encrypt', 'keyring.ledger.encrypt'),
-    `${whoever('encrypt with the keyrings payroll and ledger')} Nothing else.`,
+    `${holder('encrypt with the keyrings payroll and ledger')} Nothing else.`,
   );
   assert.equal(
     of('keyring.*.decrypt', 'keyring.payroll.decrypt', 'keyring.payroll.read', 'keyring.list', 'asset.read'),
-    `${whoever('decrypt with every keyring, now and later; read the keyring payroll and assets; list keyrings')} Nothing else.`,
+    `${holder('decrypt with every keyring, now and later; read the keyring payroll and assets; list keyrings')} Nothing else.`,
   );
-  assert.equal(of('keyring.*', 'keyring.payroll.read'), `${whoever('do everything with keyrings')} Nothing else.`);
+  assert.equal(of('keyring.*', 'keyring.payroll.read'), `${holder('do everything with keyrings')} Nothing else.`);
   assert.equal(
     of(...['a', 'b', 'c', 'd', 'e', 'f'].map((ring) => `keyring.${ring}.*`)),
-    `${whoever('do everything with the keyrings a, b, c, d and 2 more')} Nothing else.`,
+    `${holder('do everything with the keyrings a, b, c, d and 2 more')} Nothing else.`,
   );
   assert.equal(
     of('apikey.create', 'shop.refund', 'system.metrics', 'system.backup'),
     [
-      whoever('make API keys; read the metrics of and back up the appliance'),
-      'Nothing else. They can give others what they have themselves.',
-      'One flag means something only to programs of your own.',
+      holder('create API keys; read the metrics of and back up the appliance'),
+      'Nothing else. They can grant others what they have themselves.',
+      'One flag means something only to your own programs.',
     ].join(' '),
   );
-  assert.equal(abilitiesText({ 'user.read': false, '<b>x</b>': false }), whoever('do nothing here'));
+  assert.equal(abilitiesText({ 'user.read': false, '<b>x</b>': false }), holder('do nothing here'));
 });
 
 test('sets of flags that allow different things are never told in the same words', () => {

@@ -203,7 +203,7 @@ test('backups: none, old, failed; while one is made it is waited for', () => {
 test('an appliance that does not serve, and files that do not verify', () => {
   const body = { message: 'no room', activity: { faulty: 1, segments: ['a is missing'] } };
   assert.deepEqual(told({ state: readinessOf(503, body) }), [
-    'The service does not serve: no room.',
+    'The service is not serving: no room.',
     'One file of the activity log does not verify.',
   ]);
   const two = readinessOf(200, { activity: { faulty: 2000, segments: [] } });
@@ -239,7 +239,7 @@ test('keyrings whose key is older than it may be', () => {
   });
   const rings = [ring('payroll', 93, 90 * 86_400), ring('young', 89, 90 * 86_400), ring('any', 9000)];
   assert.deepEqual(told({ rings }), [
-    'Keyring payroll has a key that should have been replaced 3 days ago; the next encrypt does it.',
+    'Keyring payroll has a key that should have been replaced 3 days ago; the next encrypt replaces it.',
   ]);
   const [concern] = concernsOf({ ...nothing, rings }, now);
   assert.deepEqual(concern?.mend, { title: 'Rotate it', page: 'keyring', params: { name: 'payroll' } });
@@ -254,7 +254,7 @@ test('denials that rise, and not those that are as many as ever', () => {
     since: now - hours * hour,
   });
   const text = (count: number, usual: string) =>
-    `${count} requests were denied in the last hour; before, it was ${usual} an hour.`;
+    `${count} requests were denied in the last hour; before that, ${usual} an hour.`;
   assert.deepEqual(told({ denials: denials(9, 0) }), [], 'few');
   assert.deepEqual(told({ denials: denials(10, 0) }), [text(10, 'less than one')]);
   assert.deepEqual(told({ denials: denials(30, 230) }), [], 'three times as many are none');

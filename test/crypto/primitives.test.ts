@@ -10,7 +10,7 @@ import { fromHex, toHex, utf8 } from '../../src/crypto/bytes.ts';
 import { canonicalJson } from '../../src/crypto/canonical-json.ts';
 import { hkdfExpandSha512 } from '../../src/crypto/chunk-keys.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from '../../src/crypto/ed25519.ts';
-import { hkdfSha256, hmacSha256, sha256 } from '../../src/crypto/hash.ts';
+import { hkdfSha256, hmacSha256, runningHmacSha256, sha256 } from '../../src/crypto/hash.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { crc32 } from '../../src/crypto/secrets.ts';
 import { KmsError } from '../../src/errors.ts';
@@ -38,6 +38,10 @@ test('HMAC-SHA256 (RFC 4231, cases 1, 2 and 6), with one keyed state for many me
   fc.assert(
     fc.property(bytes, fc.array(bytes, { maxLength: 4 }), (key, messages) => {
       const mac = hmacSha256(key);
+      const running = runningHmacSha256(key.subarray(0, 64));
+      for (const message of messages) running.update(message);
+      const inPieces = createHmac('sha256', key.subarray(0, 64)).update(Buffer.concat(messages));
+      assert.equal(toHex(running.digest()), inPieces.digest('hex'));
       for (const message of messages) {
         assert.equal(toHex(mac(message)), createHmac('sha256', key).update(message).digest('hex'));
       }

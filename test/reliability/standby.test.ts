@@ -9,7 +9,8 @@ import type { ShippedState } from '../../src/backup/known-state.ts';
 import { Shipper } from '../../src/backup/ship.ts';
 import { parseShippedDirectory, shippedDirectory } from '../../src/backup/ship-journal.ts';
 import { copiesDir, takeOver } from '../../src/backup/take-over.ts';
-import { currentEpoch, sealFile, systemDir } from '../../src/platform/data-dir.ts';
+import { sealFile, systemDir } from '../../src/platform/data-dir.ts';
+import { currentEpoch } from '../../src/platform/epoch.ts';
 import { openSeal, type Seal } from '../../src/seal/seal.ts';
 import type { Files } from '../../src/store/files.ts';
 import { testWorld } from '../support/context.ts';
@@ -30,7 +31,7 @@ function below(files: Files, prefix: string): Files {
     list: (dir) => files.list(at(dir)),
     exists: (name) => files.exists(at(name)),
     size: (name) => files.size(at(name)),
-    read: (name) => files.read(at(name)),
+    read: (name, most) => files.read(at(name), most),
     readAt: (name, offset, length) => files.readAt(at(name), offset, length),
     openAppend: (name, create) => files.openAppend(at(name), create),
     replace: (name, bytes) => files.replace(at(name), bytes),
@@ -216,7 +217,7 @@ function vanishing(files: Files, nth: number, once: boolean): { files: Files; ha
     list: look((dir) => files.list(dir)),
     exists: (name) => files.exists(name),
     size: look((name) => files.size(name)),
-    read: look((name) => files.read(name)),
+    read: look((name, most) => files.read(name, most)),
     readAt: look((name, offset, length) => files.readAt(name, offset, length)),
   };
   // Cast: a look changes nothing there.

@@ -89,7 +89,7 @@ test('what is no page is 404: a page for a browser, JSON for the rest', async ()
     if (path.endsWith('.js')) continue;
     const shown = await ask(path, asBrowser);
     assert.deepEqual([shown.status, shown.headers.get('content-type')], [404, 'text/html; charset=utf-8']);
-    assert.match(await shown.text(), /<h1>Nothing is here<\/h1>/);
+    assert.match(await shown.text(), /<h1>Page not found<\/h1>/);
   }
   assert.equal((await ask('/consoles')).status, 404);
 });

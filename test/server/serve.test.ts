@@ -8,8 +8,9 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Initialised } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
+import type { ServeOptions } from '../../src/server/config.ts';
 import { listening, parseListen } from '../../src/server/listen.ts';
-import { type ServeOptions, type Serving, serve } from '../../src/server/serve.ts';
+import { type Serving, serve } from '../../src/server/serve.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-serve-'));
 after(() => rmSync(base, { recursive: true, force: true }));

@@ -16,11 +16,13 @@ import {
   statSync,
   symlinkSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { KmsError, systemCode } from '../../src/errors.ts';
 import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/platform/foreign-files.ts';
 import { lockDirectory } from '../../src/platform/lock.ts';
@@ -63,9 +65,10 @@ function stateOf(root: string): string {
 }
 
 const operations: Readonly<Record<string, (files: ForeignFiles) => Promise<unknown>>> = {
-  read: (files) => files.read(name),
+  read: (files) => files.read(name, 2 ** 20),
   readAt: (files) => files.readAt(name, 0, 4),
   size: (files) => files.size(name),
+  stamp: (files) => files.stamp(name),
   exists: (files) => files.exists(name),
   list: (files) => files.list(dir),
   names: (files) => files.names(dir),
@@ -160,10 +163,10 @@ for (const [kind, put] of Object.entries(inPlace)) {
       }
       const before = [at.live, at.outside].map(stateOf);
       const error = await outcome(run(at.files));
-      const reads = ['read', 'readAt', 'size', 'exists', 'openAppend'].includes(operation);
+      const reads = ['read', 'readAt', 'size', 'stamp', 'exists', 'openAppend'].includes(operation);
       if (reads) needLinkError(error, join(at.share, name), operation);
       else assert.equal(error, undefined, operation);
-      if (operation === 'replace') assert.deepEqual([...(await at.files.read(name))], [...bytes]);
+      if (operation === 'replace') assert.deepEqual([...(await at.files.read(name, 2 ** 20))], [...bytes]);
       if (operation === 'rename') assert.ok(readlinkSync(join(at.share, dir, 'other')));
       assert.deepEqual([at.live, at.outside].map(stateOf), before, operation);
       rmSync(at.base, { recursive: true });
@@ -237,7 +240,7 @@ test('a file with a second name elsewhere is read, and written only as a new one
   const at = place();
   linkSync(join(at.share, name), join(at.base, 'snapshot'));
   const before = readFileSync(join(at.base, 'snapshot'), 'utf8');
-  assert.equal(Buffer.from(await at.files.read(name)).toString(), before);
+  assert.equal(Buffer.from(await at.files.read(name, 2 ** 20)).toString(), before);
   await assert.rejects(at.files.openAppend(name, false), { code: 'refused', message: /has 2 names \(hard links\)/ });
   await at.files.replace(name, bytes);
   assert.equal(readFileSync(join(at.base, 'snapshot'), 'utf8'), before);
@@ -274,7 +277,7 @@ test('the administrator’s own link is followed once, and then it may not lead 
   assert.deepEqual([...readFileSync(join(at.share, name))], [...bytes]);
   assert.equal(stateOf(at.outside), before);
   const { files: beside, name: own } = await foreignFile(join(link, name));
-  assert.equal(Buffer.from(await beside.read(own)).toString(), `${at.outside} log`);
+  assert.equal(Buffer.from(await beside.read(own, 2 ** 20)).toString(), `${at.outside} log`);
   rmSync(at.base, { recursive: true });
 });
 
@@ -310,7 +313,7 @@ test('another directory in its place is one to go on with, unless it is the data
   const at = place();
   await at.files.replace('before', bytes);
   renameSync(at.share, join(at.base, 'unmounted'));
-  await assert.rejects(at.files.read('before'), { code: 'ENOENT' });
+  await assert.rejects(at.files.read('before', 2 ** 20), { code: 'ENOENT' });
   assert.deepEqual(await at.files.list('.'), []);
   mkdirSync(at.share);
   await at.files.replace('after', bytes);
@@ -424,12 +427,32 @@ test('a file that is longer than its kind is refused before any of it is read', 
   const { share, files } = place();
   const refusal = { code: 'corrupt', message: /log: expected at most \d+ bytes, found \d+$/ };
   truncateSync(join(share, name), 1024 * 1024);
-  assert.equal((await files.read(name)).length, 1024 * 1024);
+  assert.equal((await files.read(name, 1024 * 1024)).length, 1024 * 1024);
   await assert.rejects(files.read(name, 4096), refusal);
   for (const length of [1024 * 1024 + 1, 64 * 1024 ** 3]) {
     truncateSync(join(share, name), length);
-    await assert.rejects(files.read(name), refusal);
+    await assert.rejects(files.read(name, 1024 * 1024), refusal);
   }
   truncateSync(join(share, name), 1024 * 1024 + 1);
   assert.equal((await files.read(name, 2 * 1024 * 1024)).length, 1024 * 1024 + 1);
+});
+
+test('the stamp of a file changes whenever the file does, and at no other time', async () => {
+  const at = place();
+  const stamps = new Set<string>();
+  const taken = async () => stamps.add(await at.files.stamp(name)).size;
+  const path = join(at.share, name);
+  assert.equal(await taken(), 1);
+  assert.equal(await taken(), 1);
+  await setTimeout(30);
+  const { atime, mtime, size } = lstatSync(path);
+  writeFileSync(path, 'x'.repeat(size));
+  assert.equal(await taken(), 2);
+  await setTimeout(30);
+  utimesSync(path, atime, mtime);
+  assert.equal(await taken(), 3);
+  await at.files.replace(name, bytes);
+  assert.equal(await taken(), 4);
+  await assert.rejects(at.files.stamp('none'), { code: 'ENOENT' });
+  rmSync(at.base, { recursive: true });
 });

@@ -68,7 +68,7 @@ async function refusal(work: Promise<unknown>): Promise<KmsError | undefined> {
 type Operation = (files: ForeignFiles) => Promise<unknown>;
 
 const onFiles: Readonly<Record<string, Operation>> = {
-  read: (files) => files.read(name),
+  read: (files) => files.read(name, 2 ** 20),
   readAt: (files) => files.readAt(name, 0, 4),
   size: (files) => files.size(name),
   exists: (files) => files.exists(name),
@@ -180,7 +180,7 @@ function withMounts(): void {
         await foreignFiles({ path: join(share, 'new/one'), own: [live] }).makeDir('made');
         assert.deepEqual([...readFileSync(join(outside, name))], [...bytes]);
       });
-      assert.match(Buffer.from(await files.read(name)).toString(), /share log$/);
+      assert.match(Buffer.from(await files.read(name, 2 ** 20)).toString(), /share log$/);
     }));
 
   test('a data directory that is mounted from within the directory is not entered', () =>
@@ -202,16 +202,16 @@ function withMounts(): void {
       const path = join(share, name);
       await mounted(join(outside, name), path, async () => {
         const { files, name: file } = await foreignFile(path, [live]);
-        assert.match(Buffer.from(await files.read(file)).toString(), /outside log$/);
+        assert.match(Buffer.from(await files.read(file, 2 ** 20)).toString(), /outside log$/);
         const elsewhere = foreignFiles(await files.place());
-        assert.match(Buffer.from(await elsewhere.read(file)).toString(), /outside log$/);
+        assert.match(Buffer.from(await elsewhere.read(file, 2 ** 20)).toString(), /outside log$/);
         await mounted(join(outside, name), `${path}.tmp`, async () => {
-          needMountError(await refusal(files.read(`${file}.tmp`)), `${path}.tmp`, 'beside it');
+          needMountError(await refusal(files.read(`${file}.tmp`, 2 ** 20)), `${path}.tmp`, 'beside it');
         });
       });
       await mounted(join(live, name), path, async () => {
         const { files, name: file } = await foreignFile(path, [live]);
-        const error = await refusal(files.read(file));
+        const error = await refusal(files.read(file, 2 ** 20));
         assert.match(String(error?.message), /belongs to the data directory/);
       });
     }));

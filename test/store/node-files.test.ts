@@ -83,7 +83,7 @@ test('no name leads out of the directory, whatever is to be done', async () => {
     list: (name: string) => files.list(name),
     exists: (name: string) => files.exists(name),
     size: (name: string) => files.size(name),
-    read: (name: string) => files.read(name),
+    read: (name: string) => files.read(name, 2 ** 20),
     readAt: (name: string) => files.readAt(name, 0, 1),
     append: (name: string) => files.openAppend(name, false),
     create: (name: string) => files.openAppend(name, true),
@@ -129,7 +129,7 @@ test('a pipe in the place of a file keeps no reader waiting', { timeout: 20_000 
   const kinds = { pipe: 'a named pipe', link: 'a symbolic link' };
   for (const [name, kind] of Object.entries(kinds)) {
     const notFile = { code: 'corrupt', message: new RegExp(`expected a file, found ${kind}$`) };
-    await assert.rejects(files.read(name), notFile);
+    await assert.rejects(files.read(name, 2 ** 20), notFile);
     await assert.rejects(files.readAt(name, 8, 8), notFile);
     await assert.rejects(files.openAppend(name, false), notFile);
   }
@@ -232,13 +232,13 @@ test('a replaced file is the new one whole, and nothing else stays', async () =>
     yield Uint8Array.of(4);
   }
   await files.replace('f', pieces());
-  assert.deepEqual([...(await files.read('f'))], [2, 3, 4]);
+  assert.deepEqual([...(await files.read('f', 2 ** 20))], [2, 3, 4]);
   async function* broken() {
     yield Uint8Array.of(9);
     throw new Error('no');
   }
   await assert.rejects(files.replace('f', broken()), /^Error: no$/);
-  assert.deepEqual([...(await files.read('f'))], [2, 3, 4]);
+  assert.deepEqual([...(await files.read('f', 2 ** 20))], [2, 3, 4]);
   assert.deepEqual(readdirSync(root), ['f']);
   remove();
 });
@@ -248,7 +248,7 @@ test('missing things and existing ones are told apart', async () => {
   const files = nodeFiles(root);
   assert.deepEqual(await files.list('none'), []);
   assert.equal(await files.exists('none'), false);
-  await assert.rejects(files.read('none'), { code: 'ENOENT' });
+  await assert.rejects(files.read('none', 2 ** 20), { code: 'ENOENT' });
   await assert.rejects(files.openAppend('none', false), { code: 'ENOENT' });
   await assert.rejects(files.remove('none'), { code: 'ENOENT' });
   await files.makeDir('d/e');

@@ -80,10 +80,10 @@ function refuseContradiction(cli: UpgradeCli, given: string | undefined): void {
 }
 
 /**
- * The owner's hybrid pair for the ring; undefined if nothing here shows who owns the present pair, which is then left
- * alone. The appliance's public key is trusted only if the file with its private key also opens an earlier key of the
- * ring: otherwise an attacker's pair would get the bytes of all keys. Another pair is replaced only if the owner asks
- * for it. Throws `refused`.
+ * The owner's hybrid pair for the ring; undefined if no file here shows whose the current pair is: the command then
+ * leaves it alone. The appliance's public key is trusted only if the file with its private key also opens an earlier
+ * key of the ring: otherwise an attacker's pair would get the bytes of all keys. A pair that is not the owner's is
+ * replaced only if the owner asks for it. Throws `refused`.
  */
 async function ownPair(work: Upgrade, given: string | undefined): Promise<OwnPair | undefined> {
   const { cli, client, ring } = work;
@@ -267,7 +267,7 @@ async function adopt({ cli, client, appliance, ring }: Upgrade, { publicKey, fil
   return now;
 }
 
-/** Nothing is lost: encrypting goes on with the earlier key. */
+/** Nothing is lost: encrypts continue with the earlier key. */
 function halfway({ name }: KeyRing, error: KmsError): KmsError {
   return new KmsError(error.code, `${name} has the new public key, but no key for it yet: ${error.message}`, {
     ...error,

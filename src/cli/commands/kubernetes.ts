@@ -22,8 +22,8 @@ import { keptRingKey, namedRingKey, type RingPrivateKeys } from '../ring-key-fil
 import { visible } from '../text.ts';
 
 /**
- * Serves until interrupted. A wrong setup ends it at once, with the appliance's error. An appliance that is away or
- * sealed does not: machines start in any order, and until it answers the API server gets the error.
+ * Serves until interrupted. A wrong setup ends it at once, with the appliance's error. An appliance that is unreachable
+ * or sealed does not: machines start in any order, and until it answers the API server gets the error.
  */
 export async function kubernetesPlugin(cli: CliOf<typeof kubernetes.kubernetesPlugin>): Promise<void> {
   const path = socketPath(cli, cli.get('--listen'));
@@ -60,7 +60,7 @@ const sayAgain = 60_000;
 
 type PluginLog = ReturnType<typeof pluginLog>;
 
-/** Logs a failure once, and the appliance's first answer after it was away: it is polled all the time. */
+/** Logs a failure once, and the appliance's first answer after it was unreachable: it is polled all the time. */
 function pluginLog(cli: Cli) {
   let last: { readonly line: string; readonly at: number } | undefined;
   let isLost = false;

@@ -5,7 +5,7 @@ import { readdir, readFile, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { OpenStatus, SealedStatus } from '../../api/local/status.ts';
-import { boundedText, longestAnswer } from '../../client/bounded.ts';
+import { boundedJson, longestAnswer } from '../../client/bounded.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { sameJson } from '../../model/json.ts';
 import { tenantHeader } from '../../model/names.ts';
@@ -301,8 +301,8 @@ async function asked<T>(
     signal: signal ? AbortSignal.any([late, signal]) : late,
   });
   const response = await socketFetch(data)(request);
-  const answer: unknown = JSON.parse(await boundedText(response, longestAnswer, localUrl));
-  if (response.status !== 200) {
+  const answer = await boundedJson(response, longestAnswer, localUrl);
+  if (response.status !== 200 || answer === undefined) {
     throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
   }
   // Cast: callers compare the fields that they use.

@@ -3,7 +3,7 @@
 import type { AnswerOf } from '../../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../../api/local-endpoints.ts';
 import { localPaths } from '../../api/paths.ts';
-import { boundedText, longestAnswer } from '../../client/bounded.ts';
+import { boundedJson, longestAnswer } from '../../client/bounded.ts';
 import { type Client, createClient } from '../../client/client.ts';
 import { flagTable } from '../../model/flags.ts';
 import type { Cli } from '../command.ts';
@@ -152,7 +152,8 @@ async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<Answ
   if (!fetch) return undefined;
   const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(timeoutMs) };
   const answer = await fetch(new Request(localUrl + localPaths[id][1], init));
-  return JSON.parse(await boundedText(answer, longestAnswer, localUrl));
+  // Cast: completions look only for the fields that they offer.
+  return (await boundedJson(answer, longestAnswer, localUrl)) as AnswerOf<LocalOf<Id>> | undefined;
 }
 
 async function fetchHere(cli: Cli): Promise<((request: Request) => Promise<Response>) | undefined> {

@@ -15,7 +15,7 @@ import {
 import { custodian } from './option-sets.ts';
 import { serve, serving } from './serving.ts';
 
-/** How long an upgrade waits for each start, stop and check, unless it is told, in milliseconds. */
+/** How long an upgrade waits for each start, stop and check, unless told otherwise, in milliseconds. */
 export const upgradeLimit = 120_000;
 
 export const upgrading = {
@@ -80,7 +80,7 @@ export const appliance = {
   ),
 };
 
-/** How long the one that a standby takes over from is given to stop, unless it is told, in milliseconds. */
+/** How long the one that a standby takes over from is given to stop, unless told otherwise, in milliseconds. */
 export const standbyWait = 10_000;
 
 export const standing = {

@@ -174,7 +174,7 @@ export const serve = {
   }),
 };
 
-/** Options of every command that a configuration file may have, too. */
+/** Options of every command that a configuration file may also have. */
 const ofFile = {
   '--data': globals['--data'],
   '--store': globals['--store'],

@@ -30,7 +30,7 @@ export function AccountsPage({ api }: PageProps) {
     <>
       <PageHeader
         title="Accounts"
-        lead="An account stands for a customer, a team or a program of yours. Each API key belongs to one."
+        lead="An account stands for one of your customers, teams or programs. Each API key belongs to one account."
         actions={
           <ButtonLink href={hrefTo('newAccount')} needs="account.create">
             New account
@@ -42,7 +42,7 @@ export function AccountsPage({ api }: PageProps) {
         columns={accountColumns}
         list={list}
         keyOf={({ id }) => id}
-        empty={<p>There is no account yet.</p>}
+        empty={<p>There are no accounts yet.</p>}
       />
     </>
   );
@@ -58,7 +58,7 @@ export function NewAccountPage({ api, navigate }: PageProps) {
         needs="account.create"
         onSubmit={async (values) => {
           const { id, uid } = await api.createAccount(accountIn(values));
-          toast(`The account ${uid} is made.`);
+          toast(`The account ${uid} has been created.`);
           navigate(hrefTo('account', { id }), 'replace');
         }}
       >
@@ -126,7 +126,7 @@ export function AccountPage({ api, navigate, params }: PageProps) {
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await api.deleteAccount({ id: account.id });
-            toast(`The account ${account.uid} is deleted.`);
+            toast(`The account ${account.uid} has been deleted.`);
             navigate(hrefTo('accounts'));
           }}
         >
@@ -145,7 +145,7 @@ interface AboutProps extends Pick<PageProps, 'api'> {
 function About({ api, account, onChanged }: AboutProps) {
   return (
     <EditPanel
-      title="About it"
+      title="Details"
       change="Change"
       action="Save"
       needs="account.update"
@@ -203,7 +203,7 @@ function List({ api, account }: AccountKeysProps) {
       columns={keyColumns}
       list={list}
       keyOf={({ keyid }) => keyid}
-      empty={<p>This account has no API key.</p>}
+      empty={<p>This account has no API keys.</p>}
     />
   );
 }

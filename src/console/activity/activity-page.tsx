@@ -51,7 +51,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
     <>
       <PageHeader
         title="Activity"
-        lead="What was asked of this service, by whom, and whether it was allowed. Times are those of your time zone."
+        lead="Who asked this service for what, and whether it was allowed. Times are in your time zone."
         actions={
           <button
             type="button"
@@ -77,7 +77,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
             checked={showsOwn}
             onChange={() => navigate(to(fields, { isLive, showsOwn: !showsOwn }), 'replace')}
           />{' '}
-          Show my own reading of the log too
+          Also show when I read the log
         </label>
       )}
       {'problems' in result ? (
@@ -110,7 +110,7 @@ const quickSearches: readonly (readonly [title: string, fields: Partial<FilterFi
   ['Denied', { valid: 'false' }],
   ['Logins', { action: 'session.create' }],
   ['Flags granted', { granted: 'any' }],
-  ['Flags taken away', { revoked: 'any' }],
+  ['Flags revoked', { revoked: 'any' }],
   ['Deleted', { action: '*.delete' }],
   ['Decrypts', { action: 'keyring.decrypt' }],
   ['The appliance', { action: 'system.*' }],
@@ -170,14 +170,14 @@ function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
             name="keyid"
             label="By"
             value={keyid}
-            hint="The name or the id of a user or an API key."
+            hint="The name or id of a user or an API key."
             proposals={[...new Set(names.values())]}
           />
           <Field
             name="object"
-            label="To what"
+            label="Object"
             value={object}
-            hint="The id or the name of a user, a key, a keyring, …"
+            hint="The id or name of the user, key, keyring, … that it was done to."
           />
           <Field
             name="address"
@@ -187,15 +187,15 @@ function FilterForm({ fields, onSearch, clearHref, names }: FilterFormProps) {
           />
           <Field name="granted" label="Flags granted" value={granted} hint="A flag, or: any." />
           <Field name="revoked" label="Flags revoked" value={revoked} hint="A flag, or: any." />
-          <Field name="accountUid" label="Account, by its UID" value={accountUid} />
-          <Field name="accountId" label="Account, by its id" value={accountId} />
+          <Field name="accountUid" label="Account UID" value={accountUid} />
+          <Field name="accountId" label="Account id" value={accountId} />
         </div>
         <TextArea
           name="props"
           label="Properties"
           value={props}
           isCode
-          hint='A JSON object that the record has to contain, such as {"order": 17}.'
+          hint='A JSON object that the record must contain, such as {"order": 17}.'
         />
       </details>
     </SearchForm>
@@ -223,18 +223,18 @@ function ActivityFollowed({ api, filters, names }: FoundProps) {
       {following.is === 'failed' && <Failed key="failed" error={following.error} />}
       {following.isGapped && (
         <p key="gap" data-note data-tone="warn">
-          More came at once than is shown here: search for what is missing.
+          More records arrived at once than fit here. Search to see the rest.
         </p>
       )}
       {records.length > 0 && (
         <div key="rows">
           <Export records={records} names={names} />
-          <Timeline title="Activity, the newest first" records={records} names={names} />
+          <Timeline title="Activity, newest first" records={records} names={names} />
         </div>
       )}
       {records.length === 0 && following.is !== 'starting' && (
         <p key="empty" data-empty>
-          Nothing yet. What happens from now on appears here.
+          Nothing yet. New activity appears here.
         </p>
       )}
     </section>
@@ -244,9 +244,9 @@ function ActivityFollowed({ api, filters, names }: FoundProps) {
 function stateText({ is }: Following): string {
   switch (is) {
     case 'starting':
-      return 'Looking for the newest.';
+      return 'Looking for the newest records.';
     case 'following':
-      return `Following. The newest ${mostRows} records are kept here.`;
+      return `Following. This page keeps the newest ${mostRows} records.`;
     case 'paused':
       return 'Paused while this page is hidden.';
     case 'failed':

@@ -62,11 +62,11 @@ function Record({ record, names }: RecordProps) {
         <Json value={props} />
       </section>
       <p>
-        <a href={credentialHref(keyid)}>Everything about the same credential</a>
+        <a href={credentialHref(keyid)}>All activity of the same credential</a>
       </p>
       {ring && (
         <p>
-          <a href={ring}>Everything about the same keyring</a>
+          <a href={ring}>All activity of the same keyring</a>
         </p>
       )}
       {address !== undefined && (
@@ -87,9 +87,9 @@ function Done({ record, names }: RecordProps) {
       <h2>What was done</h2>
       <Facts
         facts={[
-          object && ['To', <ThingLink key="object" thing={object} names={names} />],
+          object && ['Object', <ThingLink key="object" thing={object} names={names} />],
           objects.length > 0 && [
-            object ? 'Along with it' : 'To',
+            object ? 'Also affected' : 'Objects',
             <ul key="objects">
               {objects.map((thing) => (
                 <li key={thing.id}>

@@ -40,7 +40,7 @@ const besides: Readonly<Record<SubjectKind, string>> = {
 export function SubjectPage(props: PageProps) {
   const { kind = '', id = '' } = props.params;
   if (isSubjectKind(kind)) return <Subject key={`${kind} ${id}`} {...props} kind={kind} id={id} />;
-  return <PageHeader title="Nothing is here" lead="There is no page at this address." />;
+  return <PageHeader title="Page not found" lead="There is no page at this address." />;
 }
 
 interface SubjectProps extends PageProps {
@@ -76,7 +76,7 @@ function Subject({ api, session, kind, id }: SubjectProps) {
           </>
         }
       />
-      <Records list={list} names={names} empty="The log has nothing about it." />
+      <Records list={list} names={names} empty="The log has no records about it." />
     </>
   );
 }

@@ -23,7 +23,7 @@ export function Records({ list, names, empty }: RecordsProps) {
   return (
     <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
       {items.length > 0 && <Export key="export" records={items} names={names} />}
-      {items.length > 0 && <Timeline key="rows" title="Activity, the newest first" records={items} names={names} />}
+      {items.length > 0 && <Timeline key="rows" title="Activity, newest first" records={items} names={names} />}
       <ListEnd key="end" list={list} empty={<p>{empty}</p>} />
     </div>
   );
@@ -147,7 +147,7 @@ function Entry({ records, names }: EntryProps) {
 function Others({ records }: { readonly records: readonly ActivityRecord[] }) {
   return (
     <details>
-      <summary>{records.length === 1 ? 'The other time' : `The other ${countText(records.length)} times`}</summary>
+      <summary>{records.length === 1 ? '1 more time' : `${countText(records.length)} more times`}</summary>
       <ul>
         {records.map(({ id, createdAt }) => (
           <li key={id}>
@@ -231,7 +231,7 @@ function detailsOf(record: ActivityRecord): string[] {
   const lists: readonly (readonly [title: string, names: readonly string[]])[] = [
     ['changed', changed],
     ['flags granted', granted],
-    ['flags taken away', revoked],
+    ['flags revoked', revoked],
   ];
   return lists
     .filter(([, names]) => names.length > 0)

@@ -15,7 +15,7 @@ interface Words {
 /** Operations that several resources share: past tense and base form. */
 const operations: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
-    create: ['made', 'make'],
+    create: ['created', 'create'],
     list: ['listed', 'list'],
     read: ['looked at', 'look at'],
     search: ['searched', 'search'],
@@ -30,9 +30,9 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
     'datakey-wrapped': ['got an encrypted data key with', 'get an encrypted data key with'],
     sign: ['signed with', 'sign with'],
     verify: ['verified signatures with', 'verify signatures with'],
-    rotate: ['gave a new key to', 'give a new key to'],
+    rotate: ['rotated', 'rotate'],
     config: ['changed the settings of', 'change the settings of'],
-    restore: ['brought back', 'bring back'],
+    restore: ['restored', 'restore'],
     recover: ['recovered with', 'recover with'],
   }),
 );
@@ -53,18 +53,18 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     'system.accept-older': ['accepted an older state of the appliance', 'accept an older state of the appliance'],
     'system.take-back': ['took the appliance back from a standby', 'take the appliance back from a standby'],
     'session.create': ['logged in', 'log in'],
-    'session.refresh': ['went on with their session', 'go on with their session'],
+    'session.refresh': ['renewed their session', 'renew their session'],
     'session.end': ['ended a session', 'end a session'],
     'session.read': ['looked at their sessions', 'look at their sessions'],
     'user.password': ['changed their password', 'change their password'],
     'user.invited': ['accepted their invitation', 'accept their invitation'],
-    'user.reset': ['chose a new password by a link', 'choose a new password by a link'],
+    'user.reset': ['set a new password through a link', 'set a new password through a link'],
     'user.list-second-factors': ['looked at their second factors', 'look at their second factors'],
     'user.begin-second-factor': ['began to add a second factor', 'begin to add a second factor'],
     'user.add-second-factor': ['added a second factor', 'add a second factor'],
     'user.remove-second-factor': ['removed a second factor', 'remove a second factor'],
-    'user.new-recovery-codes': ['made new recovery codes', 'make new recovery codes'],
-    none: ['asked for what the service does not have', 'ask for what the service does not have'],
+    'user.new-recovery-codes': ['created new recovery codes', 'create new recovery codes'],
+    none: ['used a method that the path does not take', 'use a method that the path does not take'],
   }),
 );
 
@@ -91,13 +91,13 @@ export function outcomeOf({ validAction, status }: Pick<ActivityRecord, 'validAc
 export function statusText(status: number): string {
   const texts: Readonly<Record<number, string>> = {
     200: 'done',
-    400: 'the request made no sense',
-    401: 'the credential is disabled or past its time',
+    400: 'the request was not valid',
+    401: 'the credential is disabled or has expired',
     403: 'not allowed, or a limit is reached',
-    404: 'no such thing',
+    404: 'not found',
     413: 'the request was too large',
     422: 'an asset does not verify',
-    503: 'the service could not serve',
+    503: 'the service was unavailable',
   };
   return texts[status] ?? 'the service failed';
 }

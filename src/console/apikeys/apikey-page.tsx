@@ -62,8 +62,7 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
       <ActionError error={toggle.error} />
       {stronger !== undefined && (
         <p data-note data-tone="warn">
-          This key has the flag <code>{stronger}</code>, which you do not have: the service will refuse changes of yours
-          to it.
+          This key has the flag <code>{stronger}</code>, which you do not have: the service will not let you change it.
         </p>
       )}
       <Loaded
@@ -102,7 +101,7 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
           canCheck={session.may.covers('apikey.update')}
           onClose={() => setDeleting(false)}
           onDeleted={() => {
-            toast('The key is deleted.');
+            toast('The key has been deleted.');
             navigate(hrefTo('apikeys'), 'replace');
           }}
         />
@@ -124,8 +123,8 @@ function About({ api, apiKey, onSave }: AboutProps) {
   return (
     <>
       <EditPanel
-        title="About it"
-        change="Change name, end and addresses"
+        title="Details"
+        change="Change name, expiry and addresses"
         action="Save"
         needs="apikey.update"
         onSave={onSave}
@@ -140,7 +139,7 @@ function About({ api, apiKey, onSave }: AboutProps) {
               ['State', <StateTag key="state" apiKey={apiKey} />],
               ['Expires', <Moment key="expires" at={apiKey.expiresAt} />],
               [
-                'May come from',
+                'Allowed addresses',
                 allowedAddresses.length === 0 ? (
                   <span data-quiet>anywhere</span>
                 ) : (
@@ -154,7 +153,7 @@ function About({ api, apiKey, onSave }: AboutProps) {
                 </a>,
               ],
               ['Created', <Time key="created" at={apiKey.createdAt} />],
-              ['Made by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
+              ['Created by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
               ['Changed', <Time key="changed" at={apiKey.updatedAt} />],
               ['Last used', <Moment key="used" at={apiKey.lastUsedAt} />],
               [
@@ -208,8 +207,8 @@ function DeleteKey({ api, keyid, canCheck, onClose, onDeleted }: DeleteKeyProps)
   return (
     <Dialog title="Delete this API key?" onClose={onClose}>
       <p>
-        Programs that use it are refused at once, and it cannot be brought back. The service deletes a key only by its
-        secret. Whoever does not have it can disable the key, which stops it just as well.
+        Programs that use it are refused at once, and it cannot be restored. The service deletes a key only by its
+        secret. If you do not have that, disable the key instead, which stops it just as well.
       </p>
       <Form
         action="Delete the key"

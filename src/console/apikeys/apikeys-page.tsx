@@ -24,7 +24,7 @@ export function ApikeysPage({ api, navigate, query }: PageProps) {
     <>
       <PageHeader
         title="API keys"
-        lead="What programs show to be let in. Each belongs to an account and may do what its flags say."
+        lead="Programs log in with these. Each belongs to an account and may do what its flags allow."
         actions={
           <ButtonLink href={hrefTo('newApikey', {}, { account: filter.account || undefined })} needs="apikey.create">
             New API key
@@ -133,11 +133,11 @@ function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
         }
       >
         <div data-columns>
-          <Field name="account" label="Of the account with the UID" value={filter.account} proposals={uids} />
-          <Field name="ring" label="Or that may use the keyring" value={filter.ring} proposals={rings} />
-          <Field name="keyid" label="Or that has the id" />
+          <Field name="account" label="UID of the account" value={filter.account} proposals={uids} />
+          <Field name="ring" label="Or a keyring that they may use" value={filter.ring} proposals={rings} />
+          <Field name="keyid" label="Or the id of one key" />
         </div>
-        <Check name="wildcard" label="With the keyring, also keys that a wildcard lets in" isOn={filter.wildcard} />
+        <Check name="wildcard" label="For a keyring, also keys that a wildcard lets in" isOn={filter.wildcard} />
       </Form>
     </section>
   );
@@ -167,7 +167,7 @@ function ValidateKey({ api }: { readonly api: Client }) {
           name="key"
           label="Secret of the API key"
           type="password"
-          hint="It goes to this service and is shown nowhere."
+          hint="It is sent to this service and shown nowhere."
           isRequired
         />
       </Form>
@@ -202,7 +202,7 @@ function apiKeyColumns(
     },
     { title: 'Expires', cell: ({ expiresAt }) => <Day at={expiresAt} /> },
     { title: 'Last used', cell: ({ lastUsedAt }) => <Day at={lastUsedAt} /> },
-    { title: 'Made by', cell: ({ createdBy }) => <Maker id={createdBy} names={names} /> },
+    { title: 'Created by', cell: ({ createdBy }) => <Maker id={createdBy} names={names} /> },
   ];
 }
 

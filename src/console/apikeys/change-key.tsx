@@ -103,7 +103,7 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
             <JsonField name="props" label="Properties" {...(operation === 'replace' && { value: apiKey.props })} />
           </div>
         )}
-        <Field name="accountId" label="Move it to the account with the id" />
+        <Field name="accountId" label="Move it to the account with this id" />
       </Form>
       {planned && (
         <ConfirmChange
@@ -112,7 +112,7 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
           onConfirm={async () => {
             await api.updateApiKey(planned.input);
             setPlanned(undefined);
-            toast('The key is changed.');
+            toast('The key has been changed.');
             onChanged();
           }}
         />

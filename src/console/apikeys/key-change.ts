@@ -9,15 +9,15 @@ import { parseTimestamp } from '../../model/timestamp.ts';
 export const operations = {
   replace: {
     title: 'Edit all of it',
-    explanation: 'What stands below takes the place of all that was there (replace).',
+    explanation: 'What you enter below replaces everything that was there (replace).',
   },
   merge: {
     title: 'Add or change some',
-    explanation: 'What you give is set, everything else stays; objects inside the properties too (merge).',
+    explanation: 'What you enter is set and everything else stays, also in objects inside the properties (merge).',
   },
   delete: {
     title: 'Remove some',
-    explanation: 'What you tick is removed, everything else stays (delete).',
+    explanation: 'What you tick is removed and everything else stays (delete).',
   },
 } as const satisfies Record<ChangeOp, unknown>;
 
@@ -49,7 +49,7 @@ export function endIn(text: string, now: number): Typed<number | null> {
   if (age !== undefined) return { value: now + age };
   const value = parseTimestamp(text.replace(/ ?UTC$/, ''));
   if (value !== undefined) return { value };
-  return { problem: 'Give a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };
+  return { problem: 'Enter a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };
 }
 
 /** Text for the expiry field. */
@@ -67,7 +67,7 @@ export function addressesIn(text: string): Typed<string[]> {
   const given = text.split(/[\s,]+/).filter((part) => part !== '');
   const wrong = given.find((part) => canonicalBlock(part) === undefined);
   if (wrong === undefined) return { value: given };
-  return { problem: `“${wrong}” is no IPv4 or IPv6 address, and no block of them such as 192.0.2.0/24.` };
+  return { problem: `“${wrong}” is neither an IPv4 or IPv6 address nor a block of them such as 192.0.2.0/24.` };
 }
 
 /** Whether a key admits requests. */

@@ -13,19 +13,19 @@ export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
       <Field
         name="name"
         label="Name"
-        hint="What people call it, such as the program that has it."
+        hint="A name for people, such as that of the program that uses it."
         value={apiKey?.name ?? ''}
       />
       <Field
         name="expiresAt"
         label="Expires"
-        hint="A date in UTC such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d. Nothing: never."
+        hint="A date in UTC such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d. Leave it empty for none."
         value={endText(apiKey?.expiresAt ?? null)}
       />
       <TextArea
         name="allowedAddresses"
-        label="May come from"
-        hint="Addresses and blocks such as 192.0.2.0/24, one a line. Nothing: from anywhere."
+        label="Allowed addresses"
+        hint="Addresses and blocks such as 192.0.2.0/24, one per line. Leave it empty to allow any address."
         value={apiKey?.allowedAddresses.join('\n') ?? ''}
         isCode
       />

@@ -89,10 +89,10 @@ function SecretStep({ keyid, secret, onDone }: SecretStepProps) {
   const release = useHold();
   return (
     <section data-panel>
-      <h2>The key is made</h2>
+      <h2>The key has been created</h2>
       <p>
-        Its id is <code>{keyid}</code>. This is its secret, shown this once: the service keeps only a hash of it. Give
-        it to the program that needs it, and to nobody else.
+        Its id is <code>{keyid}</code>. This is its secret, shown only once: the service keeps only a hash of it. Give
+        it only to the program that needs it.
       </p>
       <Secret label="Secret of the API key" value={secret} fileName={`${keyid}.key`} />
       <Button

@@ -50,13 +50,13 @@ export function AssetPage({ api, session, navigate, params }: PageProps) {
           onClose={() => setDeleting(false)}
           onConfirm={async () => {
             await api.deleteAsset({ id });
-            toast('The asset is deleted.');
+            toast('The asset has been deleted.');
             navigate(hrefTo('assets'), 'replace');
           }}
         >
           <p>
-            It cannot be brought back. Files that carry it are still decrypted only by those who accept an asset that
-            does not verify.
+            It cannot be restored. After that, only those who accept an asset that does not verify can decrypt the files
+            that carry it.
           </p>
         </ConfirmByName>
       )}
@@ -72,7 +72,7 @@ function About({ asset }: { readonly asset: Asset }) {
         <Facts
           facts={[
             ['Id', <Copyable key="id" text={id} what="the id of the asset" />],
-            ['Made', <Time key="made" at={createdAt} />],
+            ['Created', <Time key="made" at={createdAt} />],
             [
               'Activity',
               <a key="activity" href={hrefTo('activityAbout', { kind: 'asset', id })}>
@@ -100,7 +100,7 @@ function About({ asset }: { readonly asset: Asset }) {
       </section>
       <section data-panel>
         <h2>Data</h2>
-        <p data-quiet>As they are now. A file shows the version that it was encrypted with when it is decrypted.</p>
+        <p data-quiet>This is the current version. Decrypting a file shows the version that it was encrypted with.</p>
         <Json value={data} />
       </section>
     </>

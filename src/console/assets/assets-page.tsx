@@ -18,10 +18,7 @@ export function AssetsPage({ api, navigate, query }: PageProps) {
   const to = (next: AssetFields): string => hrefTo('assets', {}, assetFields.toQuery(next));
   return (
     <>
-      <PageHeader
-        title="Assets"
-        lead="Records that stand, signed, in front of what was encrypted. An encrypt makes and changes them."
-      />
+      <PageHeader title="Assets" lead="Signed records about what was encrypted. Encrypting creates and changes them." />
       <AssetFilterForm fields={fields} onSearch={(next) => navigate(to(next))} clearHref={to(assetFields.empty)} />
       {'problems' in result ? (
         <BadFilters key="bad" problems={result.problems} />
@@ -50,7 +47,7 @@ const columns: readonly Column<Asset>[] = [
       </code>
     ),
   },
-  { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
   { title: 'Data', cell: ({ data }) => <bdi>{excerpt(data)}</bdi> },
   { title: 'Parents', kind: 'number', cell: ({ parents }) => String(parents.length) },
 ];
@@ -62,14 +59,14 @@ function Found({ api, filters }: { readonly api: PageProps['api']; readonly filt
   );
   return (
     <DataTable
-      caption="Assets, the newest first"
+      caption="Assets, newest first"
       columns={columns}
       list={list}
       keyOf={({ id }) => id}
       empty={
         <p>
           {Object.keys(filters).length === 0
-            ? 'There are no assets yet. An encrypt with an asset makes one.'
+            ? 'There are no assets yet. Encrypting with an asset creates one.'
             : 'No asset matches these filters.'}
         </p>
       }
@@ -103,19 +100,19 @@ function AssetFilterForm({ fields, onSearch, clearHref }: AssetFilterFormProps) 
         value={fields.data}
         rows={2}
         isCode
-        hint='A JSON object that the asset’s data have to contain, such as {"case": "A-17"}.'
+        hint='A JSON object that the asset’s data must contain, such as {"case": "A-17"}.'
       />
       <div data-columns>
-        <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset has to have all of them." />
-        <Field name="start" label="Made from" type="datetime-local" value={shownTime(fields.start)} />
-        <Field name="end" label="Made until" type="datetime-local" value={shownTime(fields.end)} />
+        <Field name="parents" label="Parents" value={fields.parents} hint="Ids; the asset must have all of them." />
+        <Field name="start" label="Created from" type="datetime-local" value={shownTime(fields.start)} />
+        <Field name="end" label="Created until" type="datetime-local" value={shownTime(fields.end)} />
       </div>
       <details open={hasMore || undefined}>
         <summary>More filters</summary>
         <div data-columns>
-          <Field name="keyringId" label="Keyring, by its id" value={keyringId} />
-          <Field name="accountId" label="Account, by its id" value={accountId} />
-          <Field name="apikeyId" label="API key, by its id" value={apikeyId} />
+          <Field name="keyringId" label="Keyring id" value={keyringId} />
+          <Field name="accountId" label="Account id" value={accountId} />
+          <Field name="apikeyId" label="API key id" value={apikeyId} />
         </div>
       </details>
     </SearchForm>

@@ -166,7 +166,7 @@ export function GraphPanel({ api, asset, canSearch, navigate }: GraphPanelProps)
       <div data-graph-controls>
         <Select
           name="chosen"
-          label="Go on from"
+          label="Continue from"
           value={chosen}
           onChange={setChosen}
           options={[...graph.nodes.values()]
@@ -199,10 +199,10 @@ export function GraphPanel({ api, asset, canSearch, navigate }: GraphPanelProps)
       <ActionError error={error} />
       {full && (
         <p data-note data-tone="warn">
-          {mostNodes} assets are as many as are shown at once. Open one of them to go on from there.
+          At most {mostNodes} assets are shown at once. Open one of them to continue from there.
         </p>
       )}
-      {!canSearch && <p data-quiet>Children are not shown: you would need the flag asset.search.</p>}
+      {!canSearch && <p data-quiet>Children are not shown: that needs the flag asset.search.</p>}
     </>
   );
 }

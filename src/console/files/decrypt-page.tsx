@@ -40,12 +40,7 @@ export function DecryptPage({ keeper }: PageProps) {
     <>
       <PageHeader
         title="Decrypt a file"
-        lead={
-          <>
-            The file says by which keyring it was encrypted; the service is asked for its key, and the bytes stay in
-            this page.
-          </>
-        }
+        lead={<>The file names its keyring, and the page asks the service for the key. The bytes stay in this page.</>}
       />
       <MemoryNote />
       <Form action="Decrypt and save" busy="Decrypting…" onSubmit={submit}>
@@ -54,8 +49,8 @@ export function DecryptPage({ keeper }: PageProps) {
         <PrivateKeyFields onFile={chosen.onKeyFile} />
         <Check
           name="allowInvalidAsset"
-          label="Decrypt even where the asset does not verify"
-          hint="An asset that was deleted or altered does not. Without this nothing is decrypted then."
+          label="Decrypt even if the asset does not verify"
+          hint="A deleted or altered asset does not verify. Unless you tick this, such a file is not decrypted."
         />
       </Form>
       <FileJobView job={job} doing="Decrypting" show={(answer) => <Told answer={answer} />} />
@@ -76,7 +71,7 @@ function Inspected({ file: { fileVersion, headers, contentSize } }: { readonly f
   const offline = headers.filter(({ isOffline }) => isOffline).length;
   const assetId = headers.find((header) => header.assetId !== undefined)?.assetId;
   return (
-    <section data-note aria-label="What the file says of itself">
+    <section data-note aria-label="What the file says about itself">
       <Facts
         facts={[
           ['Encrypted with', isSealed ? 'the public key: the writer cannot open it' : 'the private key'],
@@ -88,13 +83,13 @@ function Inspected({ file: { fileVersion, headers, contentSize } }: { readonly f
           ],
           offline > 0 && [
             'Offline',
-            isAlone ? 'its private key alone opens it' : `the private key of ${offline} of them alone opens it`,
+            isAlone ? 'its private key alone opens it' : `for ${offline} of them, the private key alone opens it`,
           ],
-          ['Content', contentSize === undefined ? 'the file is cut or extended' : bytesText(contentSize)],
+          ['Content', contentSize === undefined ? 'the file was cut short or extended' : bytesText(contentSize)],
           assetId !== undefined && ['Asset', <code key="asset">{assetId}</code>],
         ]}
       />
-      <p data-hint>The file says so itself: whether it is true shows when it is decrypted.</p>
+      <p data-hint>This is what the file claims. Decrypting it shows whether that is true.</p>
     </section>
   );
 }

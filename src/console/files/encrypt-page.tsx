@@ -55,10 +55,10 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
   const submit = async (values: FormValues): Promise<void> => {
     const rings = ringsIn(values, session);
     if (isSealed && changed.length > 0 && !isAccepted) {
-      throw new FieldProblems({ accepted: 'Ask first, and compare the fingerprint with what you are told.' });
+      throw new FieldProblems({ accepted: 'Ask the owner first, and compare the fingerprint with the answer.' });
     }
     const asset = withAsset ? assetIn(values) : undefined;
-    if (asset && rings.length > 1) throw new FieldProblems({ withAsset: 'An asset belongs to one keyring alone.' });
+    if (asset && rings.length > 1) throw new FieldProblems({ withAsset: 'An asset belongs to only one keyring.' });
     const { file, privateKey } = isSealed ? { file: chosen.readFile(), privateKey: [] } : await chosen.read(values);
     const way = isSealed
       ? { ring: rings, publicKey: (answered: AnsweredRing) => publicKey(answered, isAccepted) }
@@ -79,7 +79,7 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
         title="Encrypt a file"
         lead={
           <>
-            The file is encrypted in this page and goes nowhere: the service only gives what the key is made with.{' '}
+            The file is encrypted in this page and sent nowhere: the service only provides what the key is made from.{' '}
             <code>kms decrypt</code> opens the result, and so does this console.
           </>
         }
@@ -96,12 +96,12 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
             {
               value: 'public',
               label: 'The public key of one or more keyrings',
-              hint: 'No private key is needed, and whoever encrypts cannot open the file without one.',
+              hint: 'You need no private key for it, and cannot open the file without one.',
             },
             {
               value: 'private',
               label: 'The private key of a keyring',
-              hint: 'For readers that do not know the other kind of file yet.',
+              hint: 'For programs that cannot read the other kind of file yet.',
             },
           ]}
         />
@@ -118,7 +118,7 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
             <Field
               name="further"
               label="Further keyrings"
-              hint={`Names, apart by blanks. Each of the keyrings, ${maxRings} at most, opens the file alone.`}
+              hint={`Names, separated by spaces. Each of the keyrings, at most ${maxRings}, opens the file by itself.`}
               onInput={setFurther}
             />
             <PublicKeys rings={told} />
@@ -126,7 +126,7 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
               <Check
                 key="accepted"
                 name="accepted"
-                label={`The owner of ${changed.map(({ name }) => name).join(' and ')} told me of the changed public key`}
+                label={`The owner of ${changed.map(({ name }) => name).join(' and ')} told me about the changed public key`}
                 hint="This browser then remembers the new one."
                 isOn={isAccepted}
                 onChange={setAccepted}
@@ -139,15 +139,15 @@ export function EncryptPage({ api, keeper, session, query }: PageProps) {
         <Check
           name="withAsset"
           label="Attach an asset"
-          hint="A record that the service keeps and signs, and whose verdict whoever decrypts the file is told."
+          hint="A record that the service keeps and signs. Decrypting the file tells whether it verifies."
           isOn={withAsset}
           onChange={setWithAsset}
         />
         {withAsset && (
           <div key="asset">
             <JsonField name="data" label="Data of the asset" />
-            <Field name="parents" label="Parents" hint="Ids of assets, apart by blanks." />
-            <Field name="assetId" label="Asset to update" hint="Its id; nothing for a new one." />
+            <Field name="parents" label="Parents" hint="Ids of assets, separated by spaces." />
+            <Field name="assetId" label="Asset to update" hint="Its id; leave it empty for a new one." />
           </div>
         )}
       </Form>
@@ -181,9 +181,10 @@ function PublicKeys({ rings }: { readonly rings: readonly Shown[] }) {
     <section data-note aria-label="Public keys">
       <Fingerprints rings={rings} areNext />
       <p data-hint>
-        These are the fingerprints of the public keys. They come from the service, as this page does, so neither can
-        tell you of a false one: compare them with what the owners of the keyrings say. If you do not trust the service
-        for that, use <code>kms encrypt --recipient</code>, which remembers public keys, from a copy that you trust.
+        These are the fingerprints of the public keys. They come from the service, as this page does, so neither would
+        reveal a false one: compare them with what the owners of the keyrings say. If you do not trust the service for
+        that, use <code>kms encrypt --recipient</code> from a copy of <code>kms</code> that you trust; it remembers
+        public keys.
       </p>
     </section>
   );
@@ -230,13 +231,13 @@ function ringCalled(known: readonly KeyRing[], name: string): KeyRing | undefine
 
 function anotherKey(name: string): KmsError {
   return new KmsError('refused', `the public key of ${name} is not the one that was shown here`, {
-    hint: 'ask its owner whether the key pair was changed, then open this page anew',
+    hint: 'ask its owner whether the key pair was changed, then reload this page',
   });
 }
 
 function changedKey(name: string): KmsError {
   return new KmsError('refused', `this browser encrypted to another public key of ${name} before`, {
-    hint: 'ask its owner whether the key pair was changed, then say so below the fingerprint',
+    hint: 'ask its owner whether the key pair was changed, then confirm it below the fingerprint',
   });
 }
 
@@ -253,11 +254,11 @@ function ringsIn(values: FormValues, { may }: Session): readonly string[] {
       throw new FieldProblems({ [field]: `You would need the flag keyring.${name}.encrypt.` });
     }
     if (rings.slice(0, n).some((other) => other.toLowerCase() === name)) {
-      throw new FieldProblems({ further: `The keyring ${ring} is there twice.` });
+      throw new FieldProblems({ further: `The keyring ${ring} is listed twice.` });
     }
   }
   if (rings.length <= maxRings) return rings;
-  throw new FieldProblems({ further: `There are ${rings.length} keyrings, and a file is for ${maxRings} at most.` });
+  throw new FieldProblems({ further: `There are ${rings.length} keyrings, but a file can have at most ${maxRings}.` });
 }
 
 function wordsIn(text: string): readonly string[] {

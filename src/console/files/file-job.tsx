@@ -40,7 +40,7 @@ export function useFileJob<Answer>(): [FileJob<Answer>, (input: FileJobInput<Ans
   const run = async ({ file, privateKey, name, stream }: FileJobInput<Answer>): Promise<void> => {
     if (!writesToDisk() && file.size > mostInMemory) {
       wipe(privateKey);
-      const most = `This browser holds a whole file in memory before it is saved: ${bytesText(mostInMemory)} at most.`;
+      const most = `This browser holds a whole file in memory to save it, so at most ${bytesText(mostInMemory)}.`;
       throw new FieldProblems({ file: `${most} Use a browser that lets pages write files, or the command line.` });
     }
     const stopping = new AbortController();
@@ -128,8 +128,8 @@ export function MemoryNote() {
   if (writesToDisk()) return null;
   return (
     <p data-note>
-      This browser does not let a page write a file piece by piece: files of up to {bytesText(mostInMemory)} are held in
-      memory and then saved as a download. For larger ones use another browser or <code>kms encrypt</code> and{' '}
+      This browser does not let pages write a file piece by piece: files of up to {bytesText(mostInMemory)} are held in
+      memory and then saved as a download. For larger ones, use another browser or <code>kms encrypt</code> and{' '}
       <code>kms decrypt</code>.
     </p>
   );
@@ -147,16 +147,16 @@ export function PrivateKeyFields({ legend = 'Private key of the keyring', hint, 
     <fieldset data-plain-fieldset>
       <legend>{legend}</legend>
       {hint && <p data-hint>{hint}</p>}
-      <p data-hint>It is used in this page alone: it is neither sent nor kept.</p>
+      <p data-hint>It is used only in this page, and neither sent nor kept.</p>
       <div data-columns>
         <FileField
           name="keyFile"
           label="From a file"
-          hint="As it was saved when the keyring was made."
+          hint="The file that you saved when the keyring was created."
           onFile={onFile}
         />
         {/* Room for several key pairs; a browser would take a minute to mask a very long line. */}
-        <TextArea name="privateKey" label="Or pasted" rows={3} isCode most={20_000} />
+        <TextArea name="privateKey" label="Or paste it" rows={3} isCode most={20_000} />
       </div>
     </fieldset>
   );
@@ -231,7 +231,7 @@ function parsed(key: string | Uint8Array, field: 'privateKey' | 'keyFile'): read
     return keysIn(key, 'this');
   } catch {
     throw new FieldProblems({
-      [field]: 'This is no private key of a keyring: neither PEM, nor base64 of PKCS#8 DER, nor base64 of 32 bytes.',
+      [field]: 'This is not the private key of a keyring: expected PEM, base64 of PKCS#8 DER, or base64 of 32 bytes.',
     });
   }
 }

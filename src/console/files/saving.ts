@@ -46,7 +46,7 @@ function inMemory(name: string): Destination {
     done() {
       saveAs(name, new Blob(pieces, { type: 'application/octet-stream' }));
       pieces = [];
-      return `Saved as ${name}, where the browser keeps downloads.`;
+      return `Saved as ${name} in your downloads.`;
     },
   };
 }

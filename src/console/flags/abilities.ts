@@ -19,7 +19,7 @@ const things: ReadonlyMap<string, string> = new Map([
 
 /** Verbs for operations whose names are not used as they are. */
 const verbs: Readonly<Record<string, string>> = {
-  create: 'make',
+  create: 'create',
   update: 'change',
   config: 'change the settings of',
   validate: 'check',
@@ -43,7 +43,7 @@ export function abilitiesText(flags: Flags): string {
   const { plain, rings, others } = draftOf(flags);
   const own = others.filter(({ granted }) => granted).length;
   if (plain.includes(wildcard)) {
-    return 'Whoever has these flags can do everything, now and later, and let others do it too.';
+    return 'The holder of these flags can do everything, now and later, and grant it to others.';
   }
   const clauses = flagGroups.flatMap(({ resource, plain: operations, ofRing }) => [
     ...ringClauses(
@@ -59,15 +59,15 @@ export function abilitiesText(flags: Flags): string {
   ]);
   const sentences = [
     clauses.length === 0
-      ? 'Whoever has these flags can do nothing here.'
-      : `Whoever has these flags can ${clausesText(clauses)}. Nothing else.`,
+      ? 'The holder of these flags can do nothing here.'
+      : `The holder of these flags can ${clausesText(clauses)}. Nothing else.`,
   ];
   if (passers.some((flag) => plain.includes(flag) || plain.includes(`${flag.slice(0, flag.indexOf('.'))}.*`))) {
-    sentences.push('They can give others what they have themselves.');
+    sentences.push('They can grant others what they have themselves.');
   }
   if (own > 0) {
     const what = own === 1 ? 'One flag means' : `${own} flags mean`;
-    sentences.push(`${what} something only to programs of your own.`);
+    sentences.push(`${what} something only to your own programs.`);
   }
   return sentences.join(' ');
 }

@@ -108,7 +108,7 @@ export function ringProblem({ ring }: RingRow): string | undefined {
 
 export function otherProblem({ name }: OtherRow): string | undefined {
   if (name === '') return 'Type the name, or remove the row.';
-  if (!name.isWellFormed()) return 'This name has characters that cannot be kept.';
+  if (!name.isWellFormed()) return 'This name has characters that cannot be stored.';
   return name.length > maxFlagLength ? `A flag has at most ${maxFlagLength} characters.` : undefined;
 }
 
@@ -118,9 +118,9 @@ export function otherWarning({ name, granted }: OtherRow): string | undefined {
   if (!isKnownFlag(name)) {
     const meant = likelyFlag(name);
     const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
-    return `Not one of this service’s flags: it is kept, and means something only to programs of your own.${question}`;
+    return `Not one of this service’s flags: it is kept, and means something only to your own programs.${question}`;
   }
-  return granted ? undefined : 'Kept as not granted: it lets nobody in.';
+  return granted ? undefined : 'Kept as not granted: it allows nothing.';
 }
 
 /** All problems of the draft; nothing is sent while there are any. */

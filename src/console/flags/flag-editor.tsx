@@ -41,7 +41,7 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
   return (
     <div data-flags>
       <Presets draft={draft} onChange={onChange} coverage={coverage} />
-      {isLimited && <p>You can grant what you have been granted yourself; the rest cannot be chosen.</p>}
+      {isLimited && <p>You can grant only flags that you have yourself; you cannot choose the others.</p>}
       <Proposals id={names} texts={rings} />
       <FlagChoice
         flag={wildcard}
@@ -82,7 +82,7 @@ function Presets({ draft, onChange, coverage }: PresetsProps) {
       </fieldset>
       <p role="status" data-note data-abilities>
         {abilitiesText(flagsOf(named))}
-        {unnamed.length > 0 && ' A keyring is still to be named below.'}
+        {unnamed.length > 0 && ' You still have to name a keyring below.'}
       </p>
     </>
   );
@@ -90,8 +90,8 @@ function Presets({ draft, onChange, coverage }: PresetsProps) {
 
 /** The text beside the box for `*`. */
 const everything = [
-  'everything: all that there is and can be done here, and whatever is made later or comes with a newer version.',
-  'Its holder can let others do it too',
+  'everything that exists and can be done here, including what is created later or comes with a newer version.',
+  'Its holder can grant it to others too',
 ].join(' ');
 
 interface GroupProps {
@@ -108,7 +108,10 @@ function Group({ group, draft, onChange, coverage, names }: GroupProps) {
   const all = `${resource}.${wildcard}`;
   const choices = [
     ...plain,
-    { name: wildcard, grants: `everything about ${title}, also what is made or comes with a newer version later` },
+    {
+      name: wildcard,
+      grants: `everything about ${title}, including what is created later or comes with a newer version`,
+    },
   ];
   const chosen = draft.plain.filter((flag) => flag.startsWith(`${resource}.`)).length;
   const rows = draft.rings.filter((row) => row.resource === resource);
@@ -201,7 +204,7 @@ function RingFields({ row, title, operations, coverage, names, onChange }: RingF
             onChange({ ...row, ring: (event.target as HTMLInputElement).checked ? wildcard : '' })
           }
         />
-        <label for={`${id}-every`}>All keyrings: those there are, and those that are made later</label>
+        <label for={`${id}-every`}>All keyrings, including those created later</label>
       </div>
       {!isEvery && (
         <>
@@ -260,7 +263,7 @@ function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
       <summary>
         <strong>Other flags, by name</strong>: {draft.others.length === 0 ? 'none' : draft.others.length}
       </summary>
-      <p>Programs of your own may keep permissions here. This service keeps them and looks at none of them.</p>
+      <p>Your own programs can keep permissions here. This service stores them and ignores them.</p>
       {draft.others.map((row, index) => (
         <OtherFields
           key={index}

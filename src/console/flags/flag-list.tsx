@@ -29,7 +29,7 @@ function Meaning({ name, granted }: { readonly name: string; readonly granted: b
   const grants = grantOf(name);
   if (!granted) return <span data-quiet>not granted</span>;
   return grants === undefined ? (
-    <span data-quiet>not one of this service’s flags: for programs of your own</span>
+    <span data-quiet>not one of this service’s flags: for your own programs</span>
   ) : (
     <span>{grants}</span>
   );

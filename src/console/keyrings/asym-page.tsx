@@ -28,8 +28,8 @@ export function AsymPage({ api }: PageProps) {
         title="Asymmetric keyrings"
         lead={
           <>
-            Each key of such a ring is a key pair. They are apart from the other keyrings, and their names too, and are
-            not listed: they are known by name. Their flags begin with <code>asym</code>.
+            Each key of such a keyring is a key pair. These keyrings and their names are separate from the others. They
+            are not listed: you have to know their names. Their flags begin with <code>asym</code>.
           </>
         }
       />
@@ -53,11 +53,11 @@ function NewRing({ api }: Props) {
           told={<ToldOfNew name={made.displayName} origin="made by the service, which does not keep it" />}
           onDone={() => {
             setMade(undefined);
-            toast(`The asymmetric keyring ${made.displayName} is made. Its active key is ${made.activeKey}.`);
+            toast(`The asymmetric keyring ${made.displayName} has been created. Its active key is ${made.activeKey}.`);
           }}
         />
       )}
-      <p data-quiet>The service makes the key pair of such a keyring, and tells the private key this once.</p>
+      <p data-quiet>The service makes the key pair of such a keyring, and shows the private key only once.</p>
       <Form
         action="Create the keyring"
         busy="Creating it…"
@@ -120,7 +120,7 @@ function KeyFacts({ asymKey }: { readonly asymKey: AsymKey }) {
         facts={[
           ['Key', <Copyable text={asymKey.id} what="the id of the key" />],
           ['Type', asymKey.type],
-          ['Wrapped by', kemText(asymKey.kem, 'whole')],
+          ['Wrapped with', kemText(asymKey.kem, 'whole')],
           ['Wrapped key', <Copyable text={asymKey.keyData.key} what="the wrapped key" />],
           ['Properties', <Json value={asymKey.props} />],
         ]}

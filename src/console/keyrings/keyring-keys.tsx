@@ -39,7 +39,7 @@ export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: Keyri
         </>
       ),
     },
-    { title: 'Wrapped by', cell: ({ kem: by }) => kemText(by) },
+    { title: 'Wrapped with', cell: ({ kem: by }) => kemText(by) },
     { title: 'Created', cell: ({ createdAt }) => <Day at={createdAt} /> },
     {
       title: 'Used',
@@ -60,13 +60,13 @@ export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: Keyri
     <section data-panel>
       <h2>Keys</h2>
       <p data-quiet>
-        What was encrypted with an earlier key stays readable. You may give such a key up when nothing has been
+        What was encrypted with an earlier key stays readable. You can give up such a key once nothing has been
         decrypted with it for longer than the longest interval between reads.
       </p>
       {isBehind && (
         <p data-note data-tone="warn">
-          The active key is still wrapped to the earlier public key. Rotate the keyring, so that what is encrypted from
-          now on has a key of the new one.
+          The active key is still wrapped to the earlier public key. Rotate the keyring, so that future encrypts use a
+          key wrapped to the new one.
         </p>
       )}
       <DataTable
@@ -74,7 +74,7 @@ export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: Keyri
         columns={columns}
         list={list}
         keyOf={({ id }) => id}
-        empty={<p>There is no key.</p>}
+        empty={<p>There are no keys.</p>}
       />
     </section>
   );

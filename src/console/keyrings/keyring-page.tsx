@@ -50,14 +50,14 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
           throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
         })
       }
-      loss="From then on nobody can encrypt with it, nor decrypt what it has encrypted."
+      loss="After that, nobody can encrypt with it or decrypt what it encrypted."
       facts={(ring) => [
         ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
         ['Algorithm', ring.activeAlgorithm],
         ['Wrapping', kemText(ring.kem, 'whole')],
         ['Public key', <Copyable text={ring.publicKey} what="the public key" />],
         ['Fingerprint', <Fingerprint of={ring.publicKey} />],
-        ring.offlineDecrypt && ['Offline', 'files to it open with the private key alone'],
+        ring.offlineDecrypt && ['Offline', 'files encrypted to it open with the private key alone'],
         ['Activity', <a href={hrefTo('activityAbout', { kind: 'keyring', id: ring.name })}>Everything about it</a>],
       ]}
       show={(ring) => (
@@ -85,7 +85,7 @@ const mostNamed = 5;
 /** Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined if this user may not see them. */
 async function whoUses(api: Client | undefined, name: string, error: unknown): Promise<unknown> {
   if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
-  const advice = 'Disable them, or take the flags that name the keyring from them.';
+  const advice = 'Disable them, or revoke their flags that name the keyring.';
   try {
     const { data = [] } = (await api?.searchKeyringApiKeys({ keyringname: name, limit: 100 })) ?? {};
     const isUsable = ({ active, expiresAt }: SafeApiKey): boolean => active && (expiresAt ?? Infinity) > Date.now();
@@ -150,7 +150,7 @@ function List({ api, name }: KeyringUsersProps) {
         columns={columns}
         list={list}
         keyOf={({ keyid }) => keyid}
-        empty={<p>No API key may use this keyring.</p>}
+        empty={<p>No API keys may use this keyring.</p>}
       />
     </>
   );

@@ -1,5 +1,5 @@
-// KeyringSettings edits a keyring's configuration: the number of encrypts and the key age at which it rotates by
-// itself, and the properties of the ring and of its future keys.
+// KeyringSettings edits a keyring's configuration: the number of encrypts and the key age at which it rotates
+// automatically, and the properties of the ring and of its future keys.
 import type { Client } from '../../client/client.ts';
 import { Check, Field, JsonField } from '../parts/fields.tsx';
 import { objectIn } from '../parts/form.tsx';
@@ -40,26 +40,26 @@ export function KeyringSettings({ api, name, onSaved }: KeyringSettingsProps) {
               <Field
                 name="maxEncryptCount"
                 label="Encrypts per key"
-                hint="The encrypt after that rotates the keyring first."
+                hint="The next encrypt rotates the keyring first."
                 value={String(config.algos.aes256.maxEncryptCount)}
                 isRequired
               />
               <AgeField
                 label="Age at which a key is replaced"
-                hint="The first encrypt after that rotates the keyring first."
+                hint="The next encrypt rotates the keyring first."
                 value={config.rotateAfter}
               />
               <Check
                 name="offlineDecrypt"
-                label="Files that are encrypted without the private key also open without the service"
-                hint="Then whoever has the private key opens them alone, with no permission and no record. It holds for files to come."
+                label="Files encrypted without the private key also open without the service"
+                hint="The private key alone then opens them, without permission and without a record. Applies to future files."
                 isOn={config.offlineDecrypt}
               />
               <JsonField name="props" label="Properties" value={config.props} />
               <JsonField
                 name="keyProps"
-                label="Properties of keys to come"
-                hint="A JSON object. Keys that are there already keep theirs."
+                label="Properties of future keys"
+                hint="A JSON object. Existing keys keep theirs."
                 value={config.key.props}
               />
             </>
@@ -72,7 +72,7 @@ export function KeyringSettings({ api, name, onSaved }: KeyringSettingsProps) {
                 ['A key serves for', servesFor(config.rotateAfter)],
                 ['Files open without the service', config.offlineDecrypt ? 'yes, with the private key alone' : 'no'],
                 ['Properties', <Json value={config.props} />],
-                ['Properties of keys to come', <Json value={config.key.props} />],
+                ['Properties of future keys', <Json value={config.key.props} />],
               ]}
             />
           }

@@ -15,8 +15,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
       kind={ringKinds.keyring}
       lead={
         <>
-          A keyring holds the keys that data are encrypted with. Its private key, with which they are unwrapped, is
-          never kept here.
+          A keyring holds the keys that data is encrypted with. Its private key, which unwraps them, is never kept here.
         </>
       }
       actions={
@@ -30,7 +29,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
       restore={(id) => api.restoreKeyring({ id })}
       empty={
         <>
-          <p>There is no keyring yet. Data are encrypted with the keys of one.</p>
+          <p>There are no keyrings yet. Data is encrypted with the keys of a keyring.</p>
           <p>
             <ButtonLink href={hrefTo('newKeyring')} needs="keyring.create">
               Create the first keyring

@@ -35,9 +35,9 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
     const fields = { name, props: objectIn(values, 'props'), keyProps: objectIn(values, 'keyProps') };
     if (pair === 'elsewhere') {
       const publicKey = values.text('publicKey');
-      if (!kemOfPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is no public key for a keyring.' });
+      if (!kemOfPublicKey(publicKey)) throw new FieldProblems({ publicKey: 'This is not a public key for a keyring.' });
       const { ring } = await api.createKeyring({ ...fields, publicKey });
-      toast(`The keyring ${ring.displayName} is made.`);
+      toast(`The keyring ${ring.displayName} has been created.`);
       open(ring);
       return;
     }
@@ -67,12 +67,12 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
             {
               value: 'here',
               label: 'Make it in this browser',
-              hint: 'The private key is shown to you once, to be saved. It does not leave this page.',
+              hint: 'The private key is shown once for you to save, and does not leave this page.',
             },
             {
               value: 'elsewhere',
               label: 'I have made one elsewhere',
-              hint: 'Give its public key; the private key stays where it is.',
+              hint: 'Enter its public key; the private key stays where it is.',
             },
           ]}
         />
@@ -86,12 +86,12 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
               {
                 value: 'mlkem768-x25519',
                 label: 'Hybrid (ML-KEM-768 and X25519)',
-                hint: 'What is recorded of it today, a quantum computer will not open.',
+                hint: 'A quantum computer will not be able to open what is recorded today.',
               },
               {
                 value: 'x25519',
                 label: 'X25519',
-                hint: 'For programs in languages whose libraries do not know the other one yet.',
+                hint: 'For programs in languages whose libraries do not support the other kind yet.',
               },
             ]}
           />
@@ -140,7 +140,7 @@ async function applianceId(signal: AbortSignal): Promise<string> {
   return isJsonObject(body) && typeof body.appliance === 'string' ? body.appliance : '…';
 }
 
-/** Shows a private key of which this is the only copy; it has to be saved before the user can go on. */
+/** Shows the only copy of a private key; the user has to save it before they can continue. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
   const { ring, privateKey, told, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
   const { work, onDone, onCancel } = props;
@@ -151,7 +151,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
   return (
     <Dialog title="Save the private key now">
       <p>
-        {told} The private key is shown this once, and <strong>nobody can get it back for you</strong>.
+        {told} The private key is shown only once, and <strong>nobody can get it back for you</strong>.
       </p>
       <Secret
         label={`Private key of ${ring.displayName}`}
@@ -197,8 +197,8 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
 export function ToldOfNew({ name, origin }: { readonly name: string; readonly origin: string }) {
   return (
     <>
-      The keyring <strong>{name}</strong> is made. This is its private key, {origin}. It is needed to encrypt and to
-      decrypt.
+      The keyring <strong>{name}</strong> has been created. This is its private key, {origin}. You need it to encrypt
+      and to decrypt.
     </>
   );
 }

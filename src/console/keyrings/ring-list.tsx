@@ -76,9 +76,9 @@ function traitColumns({ flags }: RingKind): readonly Column<ListedRing>[] {
   return flags === 'keyring' ? [custody, wrapping] : [custody];
 }
 
-async function bringBack({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
+async function restoreRing({ kind, navigate, restore }: DeletedProps, id: string): Promise<void> {
   const { ring } = await restore(id);
-  toast(`The ${nounOf(kind)} ${ring.displayName} is back.`);
+  toast(`The ${nounOf(kind)} ${ring.displayName} has been restored.`);
   navigate(hrefTo(kind.page, { name: ring.name }));
 }
 
@@ -86,12 +86,12 @@ async function bringBack({ kind, navigate, restore }: DeletedProps, id: string):
 function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'>) {
   const id = query.get('deleted');
   const name = query.get('name');
-  const { isBusy, error, start } = useAction(bringBack);
+  const { isBusy, error, start } = useAction(restoreRing);
   if (id === null || name === null) return null;
   return (
     <div data-note data-tone="warn">
       <p>
-        The {nounOf(rings.kind)} <strong>{name}</strong> is deleted. For 30 days it can be brought back.
+        The {nounOf(rings.kind)} <strong>{name}</strong> has been deleted. You can restore it for 30 days.
       </p>
       <ActionError error={error} />
       <Button
@@ -100,20 +100,20 @@ function JustDeleted({ query, ...rings }: DeletedProps & Pick<PageProps, 'query'
         isBusy={isBusy}
         onClick={() => void start(rings, id)}
       >
-        Bring it back
+        Restore it
       </Button>
     </div>
   );
 }
 
-/** Deleted rings; fetched only when opened, as they are seldom looked at. */
+/** Deleted rings; fetched only when opened, since people rarely look at them. */
 function Bin(rings: DeletedProps) {
   const [isOpen, setOpen] = useState(false);
   const noun = nounOf(rings.kind);
   return (
     <details data-panel onToggle={(event: Event) => setOpen((event.target as HTMLDetailsElement).open)}>
       <summary>Deleted {noun}s</summary>
-      <p data-quiet>A deleted {noun} can be brought back for 30 days, with all its keys; then its keys are erased.</p>
+      <p data-quiet>A deleted {noun} can be restored for 30 days, with all its keys; then its keys are erased.</p>
       {isOpen && <Deleted {...rings} />}
     </details>
   );
@@ -121,23 +121,24 @@ function Bin(rings: DeletedProps) {
 
 function Deleted(rings: DeletedProps) {
   const list = useList(rings.loadDeleted);
-  const { isBusy, error, start } = useAction(bringBack);
+  const { isBusy, error, start } = useAction(restoreRing);
   const columns: readonly Column<ListedRing>[] = [
     { title: 'Name', kind: 'name', cell: ({ displayName }) => displayName },
     ...traitColumns(rings.kind),
     { title: 'Deleted', cell: ({ deletedAt = '' }) => <Day at={deletedAt} /> },
     { title: 'Until', cell: ({ restorableUntil = '' }) => <Day at={restorableUntil} /> },
     {
-      title: 'Bring back',
+      title: 'Restore',
       cell: ({ id, name, displayName }) => (
         <Button
           kind="quiet"
           needs={`${rings.kind.flags}.${name}.delete`}
           isBusy={isBusy}
-          label={`Bring back ${displayName}`}
+          label={`Restore ${displayName}`}
           onClick={() => void start(rings, id)}
         >
-          Bring back
+          {' '}
+          Restore{' '}
         </Button>
       ),
     },
@@ -150,7 +151,7 @@ function Deleted(rings: DeletedProps) {
         columns={columns}
         list={list}
         keyOf={({ id }) => id}
-        empty={<p>There is none that can be brought back.</p>}
+        empty={<p>There are none to restore.</p>}
       />
     </>
   );

@@ -36,8 +36,8 @@ interface ShownRing {
 }
 
 const custodies = {
-  client: 'whoever holds its private key can use its keys, and the service cannot',
-  server: 'the service holds its keys, and can use them',
+  client: 'the holder of its private key can use its keys; the service cannot',
+  server: 'the service holds its keys and can use them',
 };
 
 interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
@@ -124,8 +124,7 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           }}
         >
           <p>
-            {props.loss} For 30 days it can be brought back, from the page of {listTitle.toLowerCase()}; after that its
-            keys are gone for ever.
+            {props.loss} For 30 days you can restore it on the page {listTitle}; then its keys are gone for ever.
           </p>
         </ConfirmByName>
       )}
@@ -174,7 +173,7 @@ function fieldReader(values: FormValues) {
       const number = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
       if (number >= least && number <= (most ?? Number.MAX_SAFE_INTEGER)) return number;
       const range = most === undefined ? `of at least ${least}` : `from ${least} to ${most}`;
-      note(name, `This has to be a whole number ${range}.`);
+      note(name, `Enter a whole number ${range}.`);
       return least;
     },
     /** Seconds; null if the field is empty. */
@@ -182,7 +181,7 @@ function fieldReader(values: FormValues) {
       const text = values.text('rotateAfter');
       if (text === '') return null;
       const milliseconds = parseAge(text) ?? 0;
-      if (milliseconds < leastAge) note('rotateAfter', 'This has to be an age of at least 1h, such as 12h or 90d.');
+      if (milliseconds < leastAge) note('rotateAfter', 'Enter an age of at least 1h, such as 12h or 90d.');
       return milliseconds / 1000;
     },
     check(): void {
@@ -199,13 +198,13 @@ interface AgeFieldProps {
   readonly value: number | null;
 }
 
-/** Input for the age at which a ring rotates by itself. */
+/** Input for the age at which a ring rotates automatically. */
 export function AgeField({ label, hint, value }: AgeFieldProps) {
   return (
     <Field
       name="rotateAfter"
       label={label}
-      hint={`Such as 12h or 90d; nothing: at no age. ${hint}`}
+      hint={`Such as 12h or 90d; leave it empty for no limit. ${hint}`}
       value={value === null ? '' : servesFor(value)}
     />
   );
@@ -213,5 +212,5 @@ export function AgeField({ label, hint, value }: AgeFieldProps) {
 
 /** Text for an age in seconds. */
 export function servesFor(age: number | null): string {
-  return age === null ? 'any time' : ageText(age * 1000);
+  return age === null ? 'any length of time' : ageText(age * 1000);
 }

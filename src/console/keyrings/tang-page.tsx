@@ -25,8 +25,8 @@ export function TangPage({ api }: PageProps) {
     list.again();
     toast(
       hasPair
-        ? 'A new pair is advertised. What was bound before is still unlocked with the earlier ones.'
-        : 'The first pair is made.',
+        ? 'A new pair is advertised. The earlier pairs still unlock what was bound to them.'
+        : 'The first pair has been created.',
     );
   });
 
@@ -45,7 +45,7 @@ export function TangPage({ api }: PageProps) {
         </>
       ),
     },
-    { title: 'Made', cell: ({ createdAt }) => <Time at={createdAt} /> },
+    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Rotated', cell: ({ rotatedAt }) => rotatedAt !== undefined && <Time at={rotatedAt} /> },
     { title: 'Recoveries', kind: 'number', cell: ({ recoveries }) => recoveries },
     { title: 'Last recovery', cell: (pair) => <LastRecovery of={pair} /> },
@@ -71,16 +71,15 @@ export function TangPage({ api }: PageProps) {
         title="Tang key pairs"
         lead={
           <>
-            With them machines unlock their disks while they reach this service, if it was started with{' '}
-            <code>--tang-listen</code>. What is bound from now on is bound to the pair that is advertised: give its
-            thumbprint to <code>clevis</code>. Each recovery is in the{' '}
-            <a href={hrefTo('activity', {}, { action: 'tang.recover' })}>activity</a>.
+            Machines that can reach this service unlock their disks with these, if it was started with{' '}
+            <code>--tang-listen</code>. New bindings use the advertised pair: give its thumbprint to <code>clevis</code>
+            . Each recovery is in the <a href={hrefTo('activity', {}, { action: 'tang.recover' })}>activity</a>.
           </>
         }
         actions={
           list.is === 'ready' && (
             <Button kind="quiet" needs="tang.rotate" isBusy={rotate.isBusy} onClick={rotate.start}>
-              {hasPair ? 'Rotate' : 'Make the first pair'}
+              {hasPair ? 'Rotate' : 'Create the first pair'}
             </Button>
           )
         }
@@ -91,7 +90,7 @@ export function TangPage({ api }: PageProps) {
         columns={columns}
         list={list}
         keyOf={({ thumbprint }) => thumbprint}
-        empty={<p>There is no Tang key pair yet. The first is also made when a machine first asks for one.</p>}
+        empty={<p>There are no Tang key pairs yet. The first one is also created when a machine asks for one.</p>}
       />
       {leaving && (
         <ConfirmByName
@@ -104,13 +103,12 @@ export function TangPage({ api }: PageProps) {
             await api.deleteTangPair({ thumbprint: leaving.thumbprint });
             setLeaving(undefined);
             list.again();
-            toast('The key pair is deleted.');
+            toast('The key pair has been deleted.');
           }}
         >
           <p>
-            It is gone for good, and cannot be brought back. What is bound to it alone is never unlocked through this
-            service again: bind those machines to the advertised pair first. The last recovery with it:{' '}
-            <LastRecovery of={leaving} />.
+            It is gone for good. This service will never again unlock what is bound only to it: bind those machines to
+            the advertised pair first. The last recovery with it: <LastRecovery of={leaving} />.
           </p>
         </ConfirmByName>
       )}

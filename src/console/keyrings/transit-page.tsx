@@ -12,9 +12,9 @@ export function TransitPage({ api, navigate, query }: PageProps) {
       kind={ringKinds.transit}
       lead={
         <>
-          The service holds the keys of these rings (custody <code>server</code>), and works with them itself, for
-          software that speaks Vault transit. So whoever has its master key and its database can use them, too. They are
-          made by that software, or with <code>kms transit</code>.
+          The service holds the keys of these rings (custody <code>server</code>), and uses them itself, for software
+          that speaks Vault transit. So anyone who has its master key and its database can use them too. Create them
+          with that software, or with <code>kms transit</code>.
         </>
       }
       columns={[
@@ -25,7 +25,7 @@ export function TransitPage({ api, navigate, query }: PageProps) {
       load={(page, signal) => api.listTransitRings(page, { signal })}
       loadDeleted={(page, signal) => api.listTransitRings({ deleted: true, ...page }, { signal })}
       restore={(id) => api.restoreTransitRing({ id })}
-      empty={<p>There is no transit ring.</p>}
+      empty={<p>There are no transit rings.</p>}
     />
   );
 }

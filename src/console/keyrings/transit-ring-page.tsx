@@ -25,7 +25,7 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
       }}
       mayBeDeleted={({ deletionAllowed }) => deletionAllowed}
       remove={() => api.deleteTransitRing({ ringname: name })}
-      loss="From then on nothing can be encrypted, decrypted, signed or verified with it."
+      loss="After that, nothing can be encrypted, decrypted, signed or verified with it."
       facts={({ type, derived, latestVersion }) => [
         ['Type', <code>{type}</code>],
         ['Keys are derived', derived ? 'yes, by the context of each message' : 'no'],
@@ -66,14 +66,14 @@ function Settings({ ring, onSave }: SettingsProps) {
           <Field
             name="minDecryptionVersion"
             label={`${reads} from version`}
-            hint={`Messages of older versions are refused until this is lower again; at most ${ring.latestVersion}.`}
+            hint={`Messages of older versions are refused until you lower this again; at most ${ring.latestVersion}.`}
             value={String(ring.minDecryptionVersion)}
             isRequired
           />
           <Field
             name="minEncryptionVersion"
             label={`${makes} from version`}
-            hint="0: with any that is read."
+            hint="0: with any version that is still read."
             value={String(ring.minEncryptionVersion)}
             isRequired
           />
@@ -84,8 +84,8 @@ function Settings({ ring, onSave }: SettingsProps) {
           />
           <Check
             name="deletionAllowed"
-            label="It may be deleted"
-            hint="Software that holds the flag for it may then delete it, too."
+            label="May be deleted"
+            hint="Software that has the flag for it can then delete it too."
             isOn={ring.deletionAllowed}
           />
         </>
@@ -114,7 +114,7 @@ function inputIn(read: FieldReader, { name: ringname, latestVersion }: TransitRi
     rotateAfter: read.rotateAfter(),
   };
   if (config.minEncryptionVersion !== 0 && config.minEncryptionVersion < config.minDecryptionVersion) {
-    read.note('minEncryptionVersion', 'This has to be 0, or at least the version above.');
+    read.note('minEncryptionVersion', 'Enter 0, or at least the version above.');
   }
   read.check();
   return config;
@@ -155,7 +155,7 @@ function Versions({ ring, onRefresh }: VersionsProps) {
       <h2>Versions</h2>
       <p data-quiet>
         {minDecryptionVersion > 1
-          ? `Messages of versions before ${minDecryptionVersion} are refused, and those versions not shown.`
+          ? `Messages of versions before ${minDecryptionVersion} are refused, and those versions are not shown.`
           : 'Messages of all versions are still read.'}
       </p>
       <DataTable
@@ -163,7 +163,7 @@ function Versions({ ring, onRefresh }: VersionsProps) {
         columns={isCipher(ring.type) ? columns : [...columns, publicKey]}
         list={{ items: versions, is: 'ready', hasMore: false, error: undefined, more: () => {}, again: onRefresh }}
         keyOf={({ version }) => String(version)}
-        empty={<p>There is no version.</p>}
+        empty={<p>There are no versions.</p>}
       />
     </section>
   );

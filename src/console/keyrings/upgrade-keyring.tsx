@@ -38,13 +38,13 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
         told={
           made.isWhole ? (
             <>
-              These are the earlier private key of {name} and a hybrid one, made in your browser: the file takes the
-              place of the earlier one. Nothing has changed yet.
+              These are the earlier private key of {name} and a hybrid one, made in your browser: the file replaces the
+              earlier one. Nothing has changed yet.
             </>
           ) : (
             <>
               This is the hybrid private key of {name}, made in your browser, without the earlier one: add it at the end
-              of the file that has that, and <strong>do not put it in its place</strong>. Nothing has changed yet.
+              of that one’s file, and <strong>do not replace the file with it</strong>. Nothing has changed yet.
             </>
           )
         }
@@ -62,13 +62,13 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
   return (
     <Dialog key="ask" title={`Upgrade ${ring.displayName} to hybrid?`} onClose={onClose}>
       <p>
-        It gets a hybrid key pair (ML-KEM-768 and X25519) and a new key: what is recorded of it from then on, a quantum
-        computer will not open. What was recorded before stays as it was.
+        It gets a hybrid key pair (ML-KEM-768 and X25519) and a new key: a quantum computer will not be able to open
+        what is recorded from then on. What was recorded before stays as it was.
       </p>
       <p>
-        <strong>What was encrypted before needs the earlier private key as well</strong>: whoever uses the keyring needs
-        both of them from then on. Programs that encrypt with <code>--recipient</code> stop until they are told to
-        accept the new public key.
+        <strong>What was encrypted before needs the earlier private key as well</strong>: everyone who uses the keyring
+        needs both of them from then on. Programs that encrypt with <code>--recipient</code> stop working until they are
+        told to accept the new public key.
       </p>
       <Form
         action="Make the private key"
@@ -87,7 +87,7 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
       >
         <PrivateKeyFields
           legend="Earlier private key (optional)"
-          hint="With it you get one file with both. Without it you add the new one to that file yourself."
+          hint="With it, you get one file with both. Without it, you add the new one to that file yourself."
           onFile={chosen.onKeyFile}
         />
       </Form>
@@ -110,5 +110,8 @@ async function upgrade(api: Client, { name: ringname, publicKey: earlier }: KeyR
 }
 
 function changedMeanwhile(): FieldProblems {
-  return new FieldProblems({}, 'Somebody else has changed its key pair meanwhile: this one is not used, forget it.');
+  return new FieldProblems(
+    {},
+    'Somebody else has changed its key pair in the meantime. This one is not used: discard it.',
+  );
 }

@@ -23,19 +23,23 @@ export function MePage({ api, session: { user } }: PageProps) {
       <>
         <PageHeader title="Your account" />
         <p>
-          You came with an API key, which has neither a password nor sessions. Make a user for yourself to have both.
+          You logged in with an API key, which has neither a password nor sessions. Create a user for yourself to have
+          both.
         </p>
       </>
     );
   }
   return (
     <>
-      <PageHeader title="Your account" lead="What is yours alone: nobody needs a permission for it." />
+      <PageHeader
+        title="Your account"
+        lead="Your password, second factors and sessions. You need no permission to change them."
+      />
       <section data-panel>
         <div data-bar>
           <h2>You</h2>
           <a href={hrefTo('user', { username: user.username })} data-button data-kind="quiet">
-            Change who you are
+            Change your details
           </a>
         </div>
         <Facts
@@ -129,12 +133,12 @@ function Sessions({ api, changes }: SessionsProps) {
   const columns: readonly Column<OwnSession>[] = [
     { title: 'Logged in', kind: 'name', cell: ({ createdAt }) => <Time at={createdAt} /> },
     { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
-    { title: 'From', cell: ({ address }) => (address === null ? 'not noted' : <code>{address}</code>) },
+    { title: 'From', cell: ({ address }) => (address === null ? 'not recorded' : <code>{address}</code>) },
     {
       title: 'End it',
       cell: ({ id, current, createdAt }) =>
         current ? (
-          <span data-quiet>This is where you are: log out.</span>
+          <span data-quiet>You are here: log out.</span>
         ) : (
           <Button
             kind="quiet"
@@ -159,7 +163,7 @@ function Sessions({ api, changes }: SessionsProps) {
         )}
       </div>
       <p>
-        Where you are logged in. Times are exact to a minute. If you do not know one of them, end it and change your
+        Where you are logged in, with times to the minute. If you do not recognise a session, end it and change your
         password.
       </p>
       <ActionError error={end.error} />

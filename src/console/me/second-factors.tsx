@@ -42,7 +42,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
     answer.reload();
     if (recoveryCodes) setOpen({ is: 'told', codes: recoveryCodes });
     else {
-      done('The second factor is added.');
+      done('The second factor has been added.');
       onAdded?.();
     }
   };
@@ -90,8 +90,8 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
             <div key="some">
               <Rows caption="Your second factors" columns={columns} items={secondFactors} keyOf={({ id }) => id} />
               <p data-count>
-                {recoveryCodes === 1 ? '1 recovery code is' : `${recoveryCodes} recovery codes are`} left for the day on
-                which you have none of them at hand.{' '}
+                {recoveryCodes === 1 ? '1 recovery code is' : `${recoveryCodes} recovery codes are`} left for when you
+                have none of these at hand.{' '}
                 <button type="button" data-kind="link" onClick={() => setOpen({ is: 'codes' })}>
                   Create new recovery codes…
                 </button>
@@ -100,9 +100,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
           )
         }
       />
-      {!canUsePasskeys && (
-        <p data-quiet>Passkeys need a page with HTTPS, at a host that has a name; this one is not such a page.</p>
-      )}
+      {!canUsePasskeys && <p data-quiet>Passkeys need a page with HTTPS at a host name, which this one is not.</p>}
       {open?.is === 'app' && <AddApp key="app" {...{ api, onClose: close, onAdded: added }} />}
       {open?.is === 'passkey' && <AddPasskey key="passkey" {...{ api, onClose: close, onAdded: added }} />}
       {open?.is === 'remove' && (
@@ -114,10 +112,10 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
           onClose={close}
           onSubmit={async (values) => {
             await api.removeSecondFactor({ id: open.factor.id, ...proofIn(values) });
-            done('The second factor is removed.');
+            done('The second factor has been removed.');
           }}
         >
-          <p>It lets nobody in any more. With the last one the recovery codes go too.</p>
+          <p>It can no longer be used to log in. With the last one, the recovery codes are removed too.</p>
         </Proven>
       )}
       {open?.is === 'codes' && (
@@ -132,7 +130,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
             setOpen({ is: 'told', codes: recoveryCodes });
           }}
         >
-          <p>Those that you have work no longer then.</p>
+          <p>Your earlier codes will then no longer work.</p>
         </Proven>
       )}
       {open?.is === 'told' && (
@@ -166,15 +164,15 @@ function AddApp({ api, onClose, onAdded }: AddProps) {
         onClose={onClose}
         onSubmit={async (values) => setBegun(await api.beginTotp({ name: values.text('name'), ...proofIn(values) }))}
       >
-        <p>Any app for one-time codes (TOTP) will do. It needs no network, only a clock that is right.</p>
+        <p>Any app for one-time codes (TOTP) will do. It needs no network, only a correct clock.</p>
         <Field name="name" label="What you call it" hint="Such as: my phone." />
       </Proven>
     );
   }
   const { id, secret, uri } = begun;
   return (
-    <Dialog key="finish" title="Take the secret into the app">
-      <p>Let the app look at this, or type the secret into it. It is shown this once.</p>
+    <Dialog key="finish" title="Add the secret to the app">
+      <p>Scan this with the app, or type the secret into it. It is shown only once.</p>
       <QrCode text={uri} label="The secret as a QR code" />
       <Secret label="Secret" value={secret} />
       <Form
@@ -187,7 +185,7 @@ function AddApp({ api, onClose, onAdded }: AddProps) {
           name="code"
           label="Code that the app shows now"
           autocomplete="one-time-code"
-          hint="Six digits: they show that the app has the secret."
+          hint="Six digits, which prove that the app has the secret."
           isRequired
         />
       </Form>
@@ -207,8 +205,8 @@ function AddPasskey({ api, onClose, onAdded }: AddProps) {
       }}
     >
       <p>
-        It is on this device, on another one nearby, or on a security key. One that sees who you are, by a PIN, a finger
-        or a face, also lets you in without the password.
+        It is kept on this device, on another one nearby, or on a security key. One that checks who you are, by a PIN, a
+        fingerprint or your face, also lets you in without the password.
       </p>
       <Field name="name" label="What you call it" hint="Such as: my laptop." />
     </Proven>
@@ -235,7 +233,7 @@ function Proven(props: PropsWithChildren<ProvenProps>) {
           label="Current password"
           type="password"
           autocomplete="current-password"
-          hint="Or a code of a second factor that you have."
+          hint="Or a code from one of your second factors."
           isRequired
         />
       </Form>
@@ -254,13 +252,13 @@ function Codes({ codes, onClose }: { readonly codes: readonly string[]; readonly
   return (
     <Dialog title="Your recovery codes">
       <p>
-        Each lets you in once in place of a second factor. Keep them where you find them without your devices, such as
-        on paper. They are shown this once.
+        Each lets you in once instead of a second factor. Keep them where you can find them without your devices, such
+        as on paper. They are shown only once.
       </p>
       <Secret label="Recovery codes" value={codes.join('\n')} fileName="recovery-codes.txt" />
       <div data-actions>
         <button type="button" onClick={onClose}>
-          I have kept them
+          I have saved them
         </button>
       </div>
     </Dialog>

@@ -60,9 +60,9 @@ export function concernsOf({ state, backups, keys = [], rings = [], denials }: K
 }
 
 function ofState({ faults, isReady, reason }: Readiness): Concern[] {
-  const mend = { title: 'What is known', anchor: 'state' };
+  const mend = { title: 'Details', anchor: 'state' };
   const concerns: Concern[] = [];
-  if (!isReady) concerns.push({ tone: 'bad', text: `The service does not serve: ${reason}.`, mend });
+  if (!isReady) concerns.push({ tone: 'bad', text: `The service is not serving: ${reason}.`, mend });
   if (faults) {
     const which = faults.count === 1 ? 'One file' : `${countText(faults.count)} files`;
     concerns.push({
@@ -95,7 +95,7 @@ function ofKeys(keys: readonly SafeApiKey[], now: number): Concern[] {
       tone: left <= 0 ? 'bad' : 'warn',
       name: `API key ${name === '' ? keyid : name}`,
       text: left <= 0 ? `expired ${spanText(-left / second)} ago.` : `expires in ${spanText(left / second)}.`,
-      mend: { title: 'Change when it expires', page: 'apikey', params: { id: keyid } },
+      mend: { title: 'Change its expiry', page: 'apikey', params: { id: keyid } },
     }),
     (rest) => ({
       tone: 'warn',
@@ -115,7 +115,7 @@ function ofRings(rings: readonly RingRotation[], now: number): Concern[] {
     ({ ring, over }) => ({
       tone: 'warn',
       name: `Keyring ${ring}`,
-      text: `has a key that should have been replaced ${spanText(over / second)} ago; the next encrypt does it.`,
+      text: `has a key that should have been replaced ${spanText(over / second)} ago; the next encrypt replaces it.`,
       mend: { title: 'Rotate it', page: 'keyring', params: { name: ring } },
     }),
     (rest) => ({
@@ -152,7 +152,7 @@ function ofDenials({ times, since }: Denials, now: number): Concern[] {
   return [
     {
       tone: 'bad',
-      text: `${countText(lately)} requests were denied in the last hour; before, it was ${usual} an hour.`,
+      text: `${countText(lately)} requests were denied in the last hour; before that, ${usual} an hour.`,
       mend: {
         title: 'See which',
         page: 'activity',

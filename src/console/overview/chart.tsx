@@ -59,7 +59,7 @@ export function Chart({ title, axis, series }: ChartProps) {
         onPointerDown={point}
         onPointerLeave={() => setPointed(undefined)}
       >
-        <desc id={`${id}-desc`}>{summary}. The table below has the numbers of each time.</desc>
+        <desc id={`${id}-desc`}>{summary}. The table below has the numbers for each time.</desc>
         {series.map((_, index) => (
           <Pattern key={index} id={`${id}-${index}`} index={index} />
         ))}

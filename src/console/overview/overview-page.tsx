@@ -114,7 +114,7 @@ function Attention({ concerns, isWhole }: AttentionProps) {
       <h2 id={id}>What needs attention</h2>
       {concerns.length === 0 ? (
         <p key="none" role="status" data-quiet>
-          Nothing{isWhole ? '' : ', as far as it is known and you may see it'}.
+          Nothing{isWhole ? '' : ', as far as is known and you are allowed to see'}.
         </p>
       ) : (
         <ul key="some">
@@ -172,7 +172,7 @@ function RangeChoice({ range, onChange }: RangeChoiceProps) {
   const names = Object.keys(timeRanges) as TimeRangeName[]; // an object with these keys only
   return (
     <fieldset data-segments>
-      <legend data-spoken>Range of time</legend>
+      <legend data-spoken>Time range</legend>
       {names.map((name) => (
         <span key={name}>
           <input id={`${id}-${name}`} type="radio" name={id} checked={name === range} onChange={() => onChange(name)} />
@@ -191,15 +191,14 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
     <>
       {isEmpty ? (
         <p key="empty" data-empty>
-          Nothing was encrypted, decrypted or denied in this time. With a keyring and an API key a program can begin.
+          Nothing was encrypted, decrypted or denied in this time. A program needs a keyring and an API key to begin.
         </p>
       ) : (
         <Chart key="chart" title={title} axis={axis} series={series} />
       )}
       {cut.map(({ name, since }) => (
         <p key={name} data-note data-tone="warn">
-          {name}: only the newest {countText(mostOfEach)} were counted, those since <Time at={since} />. Earlier ones
-          are missing here.
+          {name}: only the newest {countText(mostOfEach)} are counted here, those since <Time at={since} />.
         </p>
       ))}
       <p data-quiet>
@@ -231,14 +230,14 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
           ))}
         </ul>
       )}
-      {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more are further from it.</p>}
+      {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more have longer to go.</p>}
       {rest > 0 && (
         <p data-quiet>
           {rest === 1 ? '1 keyring is' : `${rest} keyrings are`} not counted here: the limit is too high, or you may not
           see the count.
         </p>
       )}
-      {isCut && <p data-quiet>Only the first keyrings of the list were looked at.</p>}
+      {isCut && <p data-quiet>Only the first keyrings of the list were checked.</p>}
     </>
   );
 }

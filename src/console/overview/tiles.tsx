@@ -58,7 +58,7 @@ export function TileAnswer<T>({ of, what, show }: TileAnswerProps<T>) {
   if (isForbidden(of.error)) {
     return (
       <p key="refused" data-quiet>
-        You are not allowed to see {what}: {of.error.message}. Whoever administers this service can grant it.
+        You are not allowed to see {what}: {of.error.message}. Your administrator can grant it.
       </p>
     );
   }
@@ -91,7 +91,7 @@ export function SealTile({ answer }: StateTileProps) {
             <p data-big data-tone={isReady ? 'good' : 'bad'}>
               {isSealed ? 'Sealed' : isReady ? 'Unsealed and serving' : 'Not serving'}
             </p>
-            {isReady ? <p>It takes requests and keeps what they change.</p> : <p>The reason: {reason}.</p>}
+            {isReady ? <p>It accepts requests and stores their changes.</p> : <p>The reason: {reason}.</p>}
             {faults && <Faults {...faults} />}
           </>
         )}
@@ -115,7 +115,7 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
         {count > first.length && <li key="more">and {countText(count - first.length)} more</li>}
       </ul>
       <p>
-        <code>kms doctor</code> names all of them, and says what to do.
+        <code>kms doctor</code> lists all of them and says what to do.
       </p>
     </>
   );
@@ -123,7 +123,7 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
 
 interface BackupTileProps extends StateTileProps {
   readonly api: Client;
-  /** Backups that the service makes by itself; undefined if the user may not see them. */
+  /** Backups that the service makes automatically; undefined if the user may not see them. */
   readonly backups: Answer<Backups | undefined>;
   /** Absent if this tenant may not make backups. */
   readonly stream: PageProps['stream'] | undefined;
@@ -138,7 +138,7 @@ export function BackupTile({ answer, api, backups, stream }: BackupTileProps) {
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isRunning && known) {
-      announce(known.lastFailure ? 'The backup failed.' : 'The backup is made, and restores.');
+      announce(known.lastFailure ? 'The backup failed.' : 'The backup has been made, and its test restore worked.');
       answer.reload();
     }
     wasRunning.current = isRunning;
@@ -179,13 +179,13 @@ function Configured({ directory, keep, nextAt, isRunning, failure }: ConfiguredP
       )}
       <p>
         {isRunning
-          ? 'One is being made, and tried.'
+          ? 'One is being made and test-restored.'
           : nextAt === null
-            ? 'No next one is due.'
+            ? 'No further one is scheduled.'
             : 'The next one is made at '}
         {!isRunning && nextAt !== null && <Time at={nextAt} />}
-        {!isRunning && nextAt !== null && '.'} They go to <code data-any>{directory}</code>, and the newest{' '}
-        {countText(keep)} scheduled ones are kept, and as many that were asked for.
+        {!isRunning && nextAt !== null && '.'} Backups go to <code data-any>{directory}</code>. The newest{' '}
+        {countText(keep)} scheduled ones are kept, and as many made on request.
       </p>
     </>
   );
@@ -217,7 +217,7 @@ interface BackupProps extends Readiness {
 function Backup({ backup, shipping, isConfigured }: BackupProps) {
   return (
     <>
-      {backup === undefined && <p>The service does not tell.</p>}
+      {backup === undefined && <p>The service does not say.</p>}
       {backup === 'none' && (
         <>
           <p data-big data-tone="bad">
@@ -225,7 +225,7 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
           </p>
           {!isConfigured && (
             <p>
-              Let the service make and try them with <code>kms serve --backup-to</code>.
+              Let the service make and test them with <code>kms serve --backup-to</code>.
             </p>
           )}
         </>
@@ -236,7 +236,7 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
             {spanText(backup.ageSeconds)} ago
           </p>
           <p>
-            Made at <Time at={backup.at} /> and found to restore.
+            Made at <Time at={backup.at} />; its test restore worked.
           </p>
         </>
       )}
@@ -245,7 +245,7 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
           {shipping.isWorking ? 'Changes are shipped' : 'Shipping is interrupted'}
           {shipping.ageSeconds === undefined
             ? ', and nothing has arrived yet.'
-            : `; all up to ${spanText(shipping.ageSeconds)} ago has arrived.`}
+            : `; everything up to ${spanText(shipping.ageSeconds)} ago has arrived.`}
         </p>
       )}
     </>
@@ -280,7 +280,7 @@ function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
       <p data-big data-tone={isFull || failed > 0 ? 'bad' : 'good'}>
         {isFull ? 'The disk is full' : failed > 0 ? `${countText(failed)} failed writes` : 'Healthy'}
       </p>
-      {isFull && <p>Nothing is changed until there is room on the disk again.</p>}
+      {isFull && <p>Changes are refused until there is room on the disk again.</p>}
       {failed > 0 && <p>Since it was unsealed. The service’s own log says why.</p>}
       <Facts
         facts={[
@@ -298,7 +298,7 @@ function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
 
 function shown(samples: readonly Sample[], name: string, text: (value: number) => Child): Child {
   const value = sumOf(samples, name);
-  return value === undefined ? 'not told' : text(value);
+  return value === undefined ? 'not known' : text(value);
 }
 
 function moment(seconds: number): Child {
@@ -346,8 +346,8 @@ function BackupDownload({ stream }: Pick<PageProps, 'stream'>) {
       {download.is === 'running' && <p key="running">Under way…</p>}
       {download.is === 'done' && (
         <p key="done">
-          {download.saved} Without the master key, or a recovery kit, nobody can open it: keep both, apart from each
-          other. Try it with <code>kms backup verify</code>.
+          {download.saved} Nobody can open it without the master key or a recovery kit: keep both, apart from each
+          other. Test it with <code>kms backup verify</code>.
         </p>
       )}
       {download.is === 'failed' && (

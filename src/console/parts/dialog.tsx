@@ -49,7 +49,7 @@ interface ConfirmProps {
   readonly name: string;
   readonly action: string;
   readonly busy?: string;
-  /** Throws the appliance's error; does not close the dialog by itself. */
+  /** Throws the appliance's error; does not close the dialog itself. */
   readonly onConfirm: () => Promise<void>;
   readonly onClose: () => void;
 }
@@ -66,7 +66,7 @@ export function ConfirmByName(props: PropsWithChildren<ConfirmProps>) {
         kind="danger"
         {...(busy !== undefined && { busy })}
         onSubmit={async (values) => {
-          if (values.text('name') !== name) throw new FieldProblems({ name: `Type ${name}, letter by letter.` });
+          if (values.text('name') !== name) throw new FieldProblems({ name: `Type ${name} exactly as shown.` });
           await onConfirm();
         }}
         beside={<CancelButton onClick={onClose} />}

@@ -247,7 +247,7 @@ interface JsonFieldProps {
   readonly value?: object;
 }
 
-export function JsonField({ name, label, hint = 'A JSON object; nothing means an empty one.', value }: JsonFieldProps) {
+export function JsonField({ name, label, hint = 'A JSON object; leave it empty for {}.', value }: JsonFieldProps) {
   const isEmpty = value === undefined || Object.keys(value).length === 0;
   const text = isEmpty ? '' : jsonText(value);
   const rows = Math.min(12, Math.max(3, text.split('\n').length));

@@ -144,7 +144,7 @@ function missingFields(form: HTMLFormElement): Problems {
   const required = [...form.querySelectorAll<HTMLInputElement>('[name][required]')];
   const empty = required.filter(({ type, checked, value }) => (type === 'checkbox' ? !checked : value.trim() === ''));
   return Object.fromEntries(
-    empty.map(({ name, type }) => [name, type === 'checkbox' ? 'Tick this first.' : 'This is needed.']),
+    empty.map(({ name, type }) => [name, type === 'checkbox' ? 'Tick this first.' : 'This is required.']),
   );
 }
 

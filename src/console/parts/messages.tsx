@@ -19,7 +19,7 @@ const shownFor = 9000;
 let count = 0;
 let show: ((toast: Toast | undefined) => void) | undefined;
 
-/** Shows a notice that disappears by itself; nothing important is said there alone. */
+/** Shows a notice that disappears on its own; nothing important is said only there. */
 export function toast(text: string): void {
   show?.({ id: ++count, text });
 }

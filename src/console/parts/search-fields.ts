@@ -113,7 +113,7 @@ function read(kind: FieldKind, text: string): Read {
     case 'start':
     case 'end': {
       const time = parseTimestamp(text);
-      if (time === undefined) return { problem: 'Give a date and a time, such as 2026-01-31T08:00.' };
+      if (time === undefined) return { problem: 'Enter a date and a time, such as 2026-01-31T08:00.' };
       // An end given as a minute includes that whole minute.
       return { value: kind === 'end' && /T\d\d:\d\d$/.test(text) ? time + 59_999 : time };
     }

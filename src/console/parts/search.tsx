@@ -81,7 +81,7 @@ export function SearchForm<Name extends string, Filters>(props: PropsWithChildre
 export function BadFilters({ problems }: { readonly problems: Readonly<Partial<Record<string, string>>> }) {
   return (
     <div role="alert" data-note data-tone="bad">
-      <p>This address has filters that make no sense:</p>
+      <p>Some filters in this address are not valid:</p>
       <ul>
         {Object.entries(problems).map(([name, problem]) => (
           <li key={name}>

@@ -64,7 +64,7 @@ export function Secret({ label, value, fileName, onTaken }: SecretProps) {
             type="button"
             onClick={() => {
               saveAs(fileName, value);
-              tell(`Saved as ${fileName}, where the browser keeps downloads.`);
+              tell(`Saved as ${fileName} in your downloads.`);
             }}
           >
             Save as a file

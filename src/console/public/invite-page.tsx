@@ -91,8 +91,7 @@ function Open({ user, onSubmit }: OpenProps) {
   return (
     <MessagePage title={`Welcome, ${user.displayName}`}>
       <p>
-        You are invited to the key management service, with the address <bdi>{user.email}</bdi>. Choose a password to
-        get in.
+        You are invited to the key management service as <bdi>{user.email}</bdi>. Choose a password to log in with.
       </p>
       <PasswordForm username={user.username} action="Set password" onSubmit={onSubmit} />
     </MessagePage>
@@ -102,10 +101,10 @@ function Open({ user, onSubmit }: OpenProps) {
 function Refused({ why }: { readonly why: Refusal }) {
   if (why === 'missing') {
     return (
-      <MessagePage title="Open the link of your invitation">
+      <MessagePage title="Open your invitation link">
         <p>
-          This page needs the whole link that you were given. Loading the page again is not enough: open the link itself
-          once more.
+          This page needs the whole link that you were given. Reloading the page is not enough: open the link itself
+          again.
         </p>
       </MessagePage>
     );
@@ -113,18 +112,18 @@ function Refused({ why }: { readonly why: Refusal }) {
   if (why === 'expired') {
     return (
       <MessagePage title="Your invitation has expired" tone="bad">
-        <p>Ask whoever invited you to do it again: you get a new link, and the rest stays as it was.</p>
+        <p>Ask the person who invited you to invite you again: you get a new link, and nothing else changes.</p>
       </MessagePage>
     );
   }
   return (
     <MessagePage title="This invitation does not work" tone="bad">
-      <p>Its link works once, and only as long as no newer invitation takes its place.</p>
+      <p>Its link works once, and only until a newer invitation replaces it.</p>
       <ul>
         <li>
           If you have chosen your password already, just log in with it. <a href={hrefTo('forgot')}>Forgot it?</a>
         </li>
-        <li>Otherwise open the link of the newest invitation, whole, or ask for a new one.</li>
+        <li>Otherwise open the whole link of the newest invitation, or ask for a new one.</li>
       </ul>
     </MessagePage>
   );

@@ -45,7 +45,7 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
       const wanted = wantedIn(error);
       if (!wanted) throw error;
       setSecond(wanted);
-      if (second) throw new FieldProblems({ code: 'This is wrong, or was used before.' });
+      if (second) throw new FieldProblems({ code: 'This is wrong, or has been used already.' });
     }
   };
   return (
@@ -54,8 +54,8 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
       {isNew && (
         <div data-note>
           <p>
-            There is no user yet. The link that makes the first one was shown when the service was started for the first
-            time; <code>kms user set-up-link</code>, on the machine of the service, makes another.
+            There are no users yet. The link for creating the first one was shown when the service was first started;{' '}
+            <code>kms user set-up-link</code>, on the machine of the service, makes another.
           </p>
           <p>The root API key, which was shown with the link, lets you in as well.</p>
         </div>
@@ -67,9 +67,7 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
           busy="Checking the key…"
           onSubmit={async (values) => onLogin(await byKey(values))}
         >
-          <p>
-            For operators before there is a user. The key stays in the memory of this page and is forgotten with it.
-          </p>
+          <p>For operators, before there is a user. The key stays in the memory of this page until you close it.</p>
           <Field name="apikey" label="API key" type="password" isRequired />
         </Form>
       ) : (
@@ -123,8 +121,8 @@ interface SecondStepProps {
 function SecondStep({ wanted: { secondFactor, passkeyOptions }, onInput }: SecondStepProps) {
   const hasPasskey = passkeyOptions !== undefined && canUsePasskeys;
   const ways = [
-    secondFactor.includes('totp') && 'Six digits of your app.',
-    secondFactor.includes('recovery-code') && 'A recovery code will do, too.',
+    secondFactor.includes('totp') && 'Six digits from your app.',
+    secondFactor.includes('recovery-code') && 'A recovery code works too.',
     hasPasskey && 'Leave it empty to use your passkey.',
   ];
   return (

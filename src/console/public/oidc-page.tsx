@@ -21,7 +21,7 @@ type State =
   | { readonly is: 'refused'; readonly text: string }
   | { readonly is: 'in'; readonly credential: Credential };
 
-const notBegun = 'A login begins at the login page, in the same window. Loading this page again is not enough.';
+const notBegun = 'A login starts at the login page, in the same window. Reloading this page is not enough.';
 const notMeant = 'The identity provider did not let you in.';
 
 export function OidcPage({ code, state: returned, iss }: OidcReturn) {
@@ -57,7 +57,7 @@ export function OidcPage({ code, state: returned, iss }: OidcReturn) {
           <MessagePage key="refused" title="You are not logged in" tone="bad">
             <p>{state.text}</p>
             <p>
-              <a href={hrefTo('home')}>To the login page</a>
+              <a href={hrefTo('home')}>Go to the login page</a>
             </p>
           </MessagePage>
         )}

@@ -31,7 +31,7 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
     case 'open':
       return (
         <MessagePage key="open" title="Choose a new password" isFirst>
-          <p>It takes the place of the old one, and whoever is logged in under your name is logged out.</p>
+          <p>It replaces the old one, and everyone who is logged in as you is logged out.</p>
           <PasswordForm action="Change password" onSubmit={complete} />
         </MessagePage>
       );
@@ -39,17 +39,16 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
       return (
         <MessagePage key="missing" title="Open the link that you were given">
           <p>
-            This page needs the whole link. Loading the page again is not enough: open the link itself once more, or{' '}
+            This page needs the whole link. Reloading the page is not enough: open the link itself again, or{' '}
             <a href={hrefTo('forgot')}>ask for another one</a>.
           </p>
         </MessagePage>
       );
     case 'refused':
       return (
-        <MessagePage key="refused" title="This link does not work any more" tone="bad">
+        <MessagePage key="refused" title="This link no longer works" tone="bad">
           <p>
-            A link works once, for a short time, and only as long as no newer one takes its place. Your password is as
-            it was.
+            A link works once, for a short time, and only until a newer one replaces it. Your password has not changed.
           </p>
           <p>
             <a href={hrefTo('forgot')}>Ask for a new link</a>
@@ -58,8 +57,8 @@ export function ResetPage({ token }: { readonly token: string | undefined }) {
       );
     case 'done':
       return (
-        <MessagePage key="done" title="Your password is changed" tone="good">
-          <p>From now on you log in with it. All your sessions have ended, so that nobody stays in with the old one.</p>
+        <MessagePage key="done" title="Your password has been changed" tone="good">
+          <p>From now on, log in with it. All your sessions have ended, so nobody stays logged in with the old one.</p>
           <p>
             <a href={hrefTo('home')}>Log in</a>
           </p>
@@ -77,7 +76,7 @@ export function ForgotPage() {
       const email = field.current?.value.trim() ?? '';
       if (email === '') throw new FieldProblems({ email: 'Type your e-mail address first.' });
       if (!/^[^@\s]+@[^@\s]+$/.test(email)) {
-        throw new FieldProblems({ email: 'Type a whole e-mail address, such as name@example.org.' });
+        throw new FieldProblems({ email: 'Type a complete e-mail address, such as name@example.org.' });
       }
       announce('Asking for a link.');
       const { message } = await appliance().startPasswordReset({ email }, withTimeout());
@@ -94,9 +93,8 @@ export function ForgotPage() {
     return (
       <MessagePage key="unsent" title="Ask your administrator">
         <p>
-          No mail goes out from this service, so there is none for you to wait for. Whoever runs it can make a link with
-          which you choose a new password, on the machine of the service: <code>kms user reset-link</code> and your user
-          name.
+          This service sends no mail, so do not wait for any. Its operator can make a link for you to choose a new
+          password, on the machine of the service: <code>kms user reset-link</code> and your user name.
         </p>
         <p>
           <a href={hrefTo('home')}>Back to the login</a>
@@ -106,10 +104,10 @@ export function ForgotPage() {
   }
   if (asked) {
     return (
-      <MessagePage key="sent" title="Look into your mail" tone="good">
+      <MessagePage key="sent" title="Check your mail" tone="good">
         <p>
           If somebody here has the address <bdi>{asked.email}</bdi>, a link to choose a new password is on its way to
-          it. It works for a short time only.
+          it. It works only for a short time.
         </p>
         <p>
           <small>
@@ -121,7 +119,7 @@ export function ForgotPage() {
   }
   return (
     <MessagePage key="form" title="Forgot your password?" isFirst>
-      <p>You get a link by mail with which you choose a new one, or learn here who can make one for you.</p>
+      <p>You get a link by mail to choose a new one, or find out here who can make you a link.</p>
       <form method="post" noValidate onSubmit={submit} aria-busy={isBusy ? 'true' : undefined}>
         <label for="email">Your e-mail address</label>
         <input

@@ -64,7 +64,7 @@ function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise
   const [check, setCheck] = useState(passwordRules(''));
   return (
     <MessagePage title="Set up this service" isFirst>
-      <p>You are the first one here: your user may do everything, and you invite the others.</p>
+      <p>You are the first one here: your user may do everything, and you can invite others.</p>
       <Form action="Create my user" busy="Creating your user…" onSubmit={onSubmit}>
         <PersonFields />
         <Field name="username" label="User name" autocomplete="username" hint="You log in with it." isRequired />
@@ -87,7 +87,8 @@ function Refused({ why }: { readonly why: Refusal }) {
     return (
       <MessagePage title="This service is set up already" isFirst>
         <p>
-          A set-up link works until there is a user, and there is one: this link was used, or is not needed any more.
+          A set-up link works until there is a user, and now there is one: this link has been used or is no longer
+          needed.
         </p>
         <ul>
           <li>
@@ -103,9 +104,9 @@ function Refused({ why }: { readonly why: Refusal }) {
     return (
       <MessagePage title="Open the link that the service showed">
         <p>
-          This page needs the whole link that was shown when the service was started for the first time. Loading the
-          page again is not enough: open the link itself once more. If it is lost, <code>kms user set-up-link</code>{' '}
-          makes another on the machine of the service.
+          This page needs the whole link that was shown when the service was first started. Reloading the page is not
+          enough: open the link itself again. If it is lost, <code>kms user set-up-link</code> makes another on the
+          machine of the service.
         </p>
       </MessagePage>
     );
@@ -122,15 +123,15 @@ function Refused({ why }: { readonly why: Refusal }) {
   }
   return (
     <MessagePage title="This set-up link does not work" tone="bad">
-      <p>It works once, until there is a user, and only whole.</p>
+      <p>It works once, until there is a user, and only if it is complete.</p>
       <ul>
         <li>
-          If your user is there already, <a href={hrefTo('home')}>log in</a>.
+          If your user exists already, <a href={hrefTo('home')}>log in</a>.
         </li>
         <li>If somebody else was here before you, let them invite you.</li>
         <li>
-          Otherwise open the link once more, as it was shown, or make another with <code>kms user set-up-link</code> on
-          the machine of the service.
+          Otherwise open the link again exactly as it was shown, or make another with <code>kms user set-up-link</code>{' '}
+          on the machine of the service.
         </li>
       </ul>
     </MessagePage>

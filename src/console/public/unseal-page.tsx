@@ -59,14 +59,14 @@ export function UnsealPage() {
             name="secret"
             label={fieldLabel(status)}
             type="password"
-            hint="It goes to this service alone, and is kept nowhere. The service knows by its form what it is."
+            hint="It is sent only to this service, and kept nowhere. The service recognises its kind by its form."
             isRequired
           />
         </Form>
       </div>
       <p data-links>
         <small>
-          On the machine of the service, <code>kms unseal</code> does the same, and looks for the key again where it is
+          On the machine of the service, <code>kms unseal</code> does the same, and also looks again where the key is
           kept.
         </small>
       </p>

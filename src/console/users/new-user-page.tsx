@@ -62,13 +62,10 @@ export function NewUserPage({ api, session }: PageProps) {
               value: 'invite',
               label: 'By an invitation',
               hint: (
-                <>
-                  They choose a password with a link, which you get here, and which they get by mail where mail is set
-                  up.
-                </>
+                <>They choose a password through a link, which you get here, and they get by mail if mail is set up.</>
               ),
             },
-            { value: 'password', label: 'With a password made for them', hint: 'You get it here, to pass it on.' },
+            { value: 'password', label: 'With a generated password', hint: 'You get it here to pass on.' },
           ]}
         />
         <h2>Permissions</h2>
@@ -86,26 +83,26 @@ function AddedUser({ username, how, secret, onAnother }: Added & { readonly onAn
   return (
     <div>
       <PageHeader
-        title={how === 'invite' ? 'The user is invited' : 'The user is made'}
+        title={how === 'invite' ? 'The user is invited' : 'The user has been created'}
         back={{ href: hrefTo('users'), title: 'Users' }}
       />
       <section data-panel>
         <p>
           {how === 'invite' ? (
             <>
-              Give this link to <bdi>{username}</bdi> and to nobody else: whoever opens it first chooses the password.
-              It works once, and is shown this once.
+              Give this link to <bdi>{username}</bdi> and to nobody else: the first to open it chooses the password. It
+              works once, and is shown only once.
             </>
           ) : (
             <>
-              This is the password of <bdi>{username}</bdi>. It is shown this once.
+              This is the password of <bdi>{username}</bdi>. It is shown only once.
             </>
           )}
         </p>
         <Secret label={how === 'invite' ? 'Link of the invitation' : 'Password'} value={secret} />
       </section>
       <div data-actions>
-        <ButtonLink href={hrefTo('user', { username })}>To the user</ButtonLink>
+        <ButtonLink href={hrefTo('user', { username })}>Go to the user</ButtonLink>
         <button type="button" data-kind="quiet" onClick={onAnother}>
           Add another one
         </button>

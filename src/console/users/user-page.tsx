@@ -63,7 +63,7 @@ export function UserPage({ api, session, navigate, params }: PageProps) {
           {...{ api, user }}
           onClose={close}
           onDeleted={() => {
-            toast(`The user ${user.username} is deleted.`);
+            toast(`The user ${user.username} has been deleted.`);
             navigate(hrefTo('users'));
           }}
         />
@@ -82,7 +82,7 @@ function Person({ api, user, isSelf, onChanged }: PersonProps) {
   const { username } = user;
   return (
     <EditPanel
-      title="Who they are"
+      title="Details"
       change="Change"
       action="Save"
       needs={isSelf ? undefined : 'user.update'}
@@ -138,7 +138,7 @@ function Permissions({ api, user, session, onChanged }: PermissionsProps) {
       }}
       saved="The permissions are saved."
       fields={<FlagEditor draft={draft} onChange={setDraft} mine={session.flags} />}
-      shown={<FlagList key="show" flags={user.flags} none="None: this user can log in, and change who they are." />}
+      shown={<FlagList key="show" flags={user.flags} none="None: this user can log in and change their own details." />}
     />
   );
 }
@@ -158,7 +158,7 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
     try {
       setLink((await api.inviteUser({ username, email, firstName, lastName })).loginUrl);
     } catch (error) {
-      // The name is taken: by this user, who has accepted the invitation meanwhile.
+      // The name is taken: by this user, who has accepted the invitation in the meantime.
       if (!(error instanceof KmsError) || error.fields?.username === undefined) throw error;
       setCome(true);
     }
@@ -173,7 +173,7 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
       <Dialog key="come" title="This user has a password already" onClose={onClose}>
         <p>
           There is nothing to invite them to. If they forgot the password, they can ask for a link on the login page, or
-          an operator makes one with <code>kms user reset-link {user.username}</code>.
+          an operator can make one with <code>kms user reset-link {user.username}</code>.
         </p>
         {close}
       </Dialog>
@@ -183,8 +183,8 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
     return (
       <Dialog key="link" title="The new link" onClose={onClose}>
         <p>
-          Give it to <bdi>{user.username}</bdi> and to nobody else. It works once, and is shown this once; the link
-          before it works no longer.
+          Give it to <bdi>{user.username}</bdi> and to nobody else. It works once, and is shown only once. Earlier links
+          no longer work.
         </p>
         <Secret label="Link of the invitation" value={link} />
         {close}
@@ -193,7 +193,7 @@ function InviteAgain({ api, user, onClose }: InviteAgainProps) {
   }
   return (
     <Dialog key="ask" title={`Invite ${user.displayName} again?`} onClose={onClose}>
-      <p>This makes a new link with which they choose a password. A link that they have already works no longer.</p>
+      <p>This makes a new link for them to choose a password. Earlier links stop working.</p>
       <Form action="Invite again" busy="Inviting…" onSubmit={invite} beside={close}>
         {null}
       </Form>

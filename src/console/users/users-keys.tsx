@@ -44,7 +44,9 @@ export function UsersKeys(props: UserProps) {
     <section data-panel>
       <h2>API keys of this user</h2>
       {keys.length === 0 && (
-        <p data-quiet>None. An API key belongs to the user who makes it while logged in, or to whom it is handed.</p>
+        <p data-quiet>
+          None. An API key belongs to the user who creates it while logged in, or to the user it is handed to.
+        </p>
       )}
       {keys.length > 0 && (lacks === undefined ? <Table {...props} /> : <p data-quiet>{lacks}</p>)}
     </section>
@@ -112,7 +114,7 @@ function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
     return (
       <p key="failed" data-note data-tone="warn">
         {user.keys.length === 1 ? 'One API key belongs' : `${user.keys.length} API keys belong`} to this user, and will
-        be disabled. You may not see more of that.
+        be disabled. You are not allowed to see more about them.
       </p>
     );
   }

@@ -47,7 +47,7 @@ export function UsersPage({ api }: PageProps) {
     <>
       <PageHeader
         title="Users"
-        lead="People who log in here. What they may do is what their permission flags say."
+        lead="People who log in here. Their permission flags say what they may do."
         actions={
           <ButtonLink href={hrefTo('newUser')} needs="user.invite">
             Invite a user
@@ -63,7 +63,7 @@ export function UsersPage({ api }: PageProps) {
         empty={
           sought === '' ? (
             <>
-              <p>There is no user yet.</p>
+              <p>There are no users yet.</p>
               <p>
                 <ButtonLink href={hrefTo('newUser')} needs="user.invite">
                   Invite the first one

@@ -80,7 +80,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
     limits: ['200 API keys'],
   },
   updateApiKeyBySecret: {
-    description: ['Changes the API key that has this secret, so whoever finds a key can disable it.'],
+    description: ['Changes the API key that has this secret, so anyone who finds a key can disable it.'],
     problems: {
       400: [{ field: 'op', message: "must be 'delete' or 'merge' or 'replace'" }, lastHolder],
       403: [cannotGrant, stronger],
@@ -140,14 +140,14 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
   getActivityHead: {
     description: [
       'Returns the number and the hash of the last record, signed by the tenant. If you keep it where the operators of the appliance cannot change it, you can detect later whether anything up to there was changed, removed or inserted. `docs/activity-export.md` of the source describes the signature.',
-      'With `postQuantum=true`, the answer also has `mlDsaPublicKey` and `mlDsaSignature`, for heads that have to convince somebody when quantum computers can forge Ed25519. The two add 7 KB.',
+      'With `postQuantum=true`, the answer also has `mlDsaPublicKey` and `mlDsaSignature`, for heads that must still convince somebody once quantum computers can forge Ed25519. The two add 7 KB.',
       segmentNote,
     ],
   },
   exportActivity: {
     description: [
       'Returns every record, oldest first, one per line, each with its hash. `kms activity verify --file` and the programs in `docs/verify-activity` of the source verify them without this service. The last record is that of the export itself. With `since`, it returns only the records after that head; a head that is not of this tenant is refused.',
-      'The lines are made while they are read. An answer that breaks off is incomplete.',
+      'The lines are generated while the client reads them. An answer that breaks off is incomplete.',
       'If the operator keeps activity for a limited time, an extra first line is the signed head of the last dropped record: the first record continues from its hash.',
       segmentNote,
     ],

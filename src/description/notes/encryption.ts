@@ -22,8 +22,8 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
     description: [
       "Returns the ring's active key, wrapped, with a hash and a header that are new each time. Unwrap the key with the ring's private key, encrypt, and put the header in front of the ciphertext.",
       'With `asset`, the header carries a signed Asset: a new one, or with `assetId` a new version of one of this ring.',
-      'A program that kept keys which it unwrapped names them in `knownKeys`: if the answer would give it one of them, `keyData` is left out.',
-      'With `recipient`, whoever encrypts need not hold the private key: the answer has a `share`, which only this service can derive, and the `publicKey` of the ring. The key of the file is made from the share and from a secret that is sealed to the public key, as `docs/file-format.md` of the source describes. The answer has no `keyData`.',
+      'A program that has kept unwrapped keys can name them in `knownKeys`: if the answer would contain one of them, `keyData` is left out.',
+      'With `recipient`, you can encrypt without the private key: the answer has a `share`, which only this service can derive, and the `publicKey` of the ring. The key of the file is made from the share and a secret that is sealed to the public key, as `docs/file-format.md` of the source describes. The answer has no `keyData`.',
       'If the key has served as many encrypts as the configuration allows, the ring is rotated first.',
     ],
     body: { ringname: 'payroll', asset: { parents: [sample.parentId], data: { file: 'salaries.xlsx' } } },
@@ -38,9 +38,9 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
   },
   decrypt: {
     description: [
-      'Takes a hash, a header, or both, and returns the key that they stand for, wrapped. For a header with an Asset, `asset` says whether it verifies.',
-      'For a header that came with `recipient`, the answer has the same `share` again, and the record in the activity log says so.',
-      '`knownKeys` is as in encrypt.',
+      'Takes a hash, a header, or both, and returns the wrapped key that they stand for. For a header with an Asset, `asset` says whether it verifies.',
+      'For a header that came with `recipient`, the answer has the same `share` again, and the activity record says so.',
+      '`knownKeys` works as in encrypt.',
       'If the Asset does not verify, the status is 422 and the answer is the same except for `asset.valid`: the key is there, and the program decides whether to use it.',
     ],
     body: { header: sample.header },
@@ -76,7 +76,7 @@ export const encryptionNotes: Readonly<Record<(typeof encryptionEndpoints)[numbe
 export const assetNotes: Readonly<Record<(typeof assetEndpoints)[number]['id'], Note>> = {
   listSigningKeys: {
     description: [
-      'Returns the public keys with which anybody can verify the Asset in a header without this service: one for each epoch that hashes name. `docs/formats.md` of the source describes what is signed, and `docs/verify-asset` has programs that verify it.',
+      'Returns the public keys for verifying the Asset in a header without this service: one for each epoch that hashes name. `docs/formats.md` of the source describes what is signed, and `docs/verify-asset` has programs that verify it.',
       'The keys of earlier epochs stay, because their headers remain valid for ever.',
     ],
   },

@@ -18,7 +18,7 @@ const asymName = { ringname: { description: 'name of the KeyRing; with `id=true`
 export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id'], Note>> = {
   createKeyring: {
     description: [
-      'With `kem` `mlkem768-x25519` the ring is hybrid: what is recorded of it today, a quantum computer does not open later. Clients of it need HPKE with the KEM 0x647a.',
+      'With `kem` `mlkem768-x25519` the ring is hybrid: a quantum computer will not be able to open what is recorded today. Its clients need HPKE with the KEM 0x647a.',
       'Creates a KeyRing and its first key. If you give the `publicKey` of a pair made on the client, the private key never crosses the network. Without one, the appliance makes a pair and returns the `privateKey`, only once: keep it, because it is stored nowhere.',
     ],
     body: { name: 'Payroll', algo: 'aes256', props: { team: 'finance' }, keyProps: {} },
@@ -60,7 +60,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
     description: [
       'Lists every key that the ring has had, with the time of its creation and the public key that it is wrapped to, without the keys themselves.',
       'With `usage=true` each key shows when and by whom it was last requested to encrypt and to decrypt, and how often on each of the last 100 days (UTC), so you can see that an old key is no longer used. A page then has at most 200 keys.',
-      'With `wrapped=true` each key has its `keyData`, and in `earlier` how it was wrapped before it was wrapped anew. A page then has at most 200 keys.',
+      'With `wrapped=true` each key has its `keyData`, and in `earlier` its previous wrappings. A page then has at most 200 keys.',
       'Every answer of `/ks/encrypt` and `/ks/decrypt` that contains the key counts, even a decrypt with 422 because the signature of its Asset does not verify. Reading a key by its id does not count. Uses before `since` are not known.',
     ],
     problems: { 404: [noRing] },
@@ -78,9 +78,9 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   },
   rewrapKeys: {
     description: [
-      'For the owner of a ring whose public key was changed, who has the earlier private key: unwrap the earlier keys of `GET /ks/keyrings/{ringname}/keys?wrapped=true`, wrap each anew to the present public key (HPKE, `info` and `aad` as before), and send that. From then on answers have the new wrapping, and the earlier private key is not needed for what these keys encrypted.',
-      'The appliance cannot check what it does not have: it sees that a wrapping has the right length, not that it opens. So the earlier ones are kept until the ring is erased; `wrapped=true` shows them, and a wrong one can be put right with them. A key is wrapped anew at most 32 times; one of its earlier wrappings, of any kem, can always be put back: give that as `wrapped`, and it changes places with the present one. The active key is refused: it stays as the appliance wrapped it, so that nobody can give a ring a key that they know.',
-      'All keys of a request are wrapped anew, or none. One that has the given wrapping already is left alone, so a request may be repeated. Each key has a record of its own, `keyring.rewrap`.',
+      'For owners who have changed the public key of a ring and still have the earlier private key: unwrap the earlier keys of `GET /ks/keyrings/{ringname}/keys?wrapped=true`, wrap each to the current public key (HPKE, `info` and `aad` as before), and send the result. From then on answers have the new wrapping, and what these keys encrypted no longer needs the earlier private key.',
+      'The appliance can check that a wrapping has the right length, but not that it opens. So it keeps the earlier ones until the ring is erased; `wrapped=true` shows them, so that you can correct a wrong one. A key can be rewrapped at most 32 times; any of its earlier wrappings, of any kem, can always be put back: send it as `wrapped`, and it changes places with the current one. The active key is refused: it stays as the appliance wrapped it, so that nobody can give a ring a key that they know.',
+      'Either all keys of a request are rewrapped or none. A key that already has the given wrapping is left alone, so a request can be repeated. Each key gets its own record, `keyring.rewrap`.',
     ],
     body: {
       ringname: 'payroll',
@@ -108,9 +108,9 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
   putConfig: {
     description: [
       'Replaces what the request names, keeps the rest, and returns the whole configuration.',
-      'A `publicKey` holds for keys to come. Keep the private keys of earlier ones: what was wrapped to them opens with them alone, until the owner wraps it anew (`POST /ks/rewrap`). Of two who change it at once, give `replaces`: the second is refused then, unless both give the same one.',
-      'A key is replaced by the first encrypt after it has served `maxEncryptCount` of them, or is `rotateAfter` seconds old. Nothing is rotated while nobody encrypts.',
-      '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: nobody is asked, and nothing is recorded. It holds for what is encrypted from then on.',
+      'A `publicKey` applies to future keys. Keep the private keys of earlier ones: only they open what was wrapped to those, until the owner rewraps it (`POST /ks/rewrap`). With `replaces`, the second of two simultaneous changes is refused, unless both set the same key.',
+      'Once a key has served `maxEncryptCount` encrypts, or is `rotateAfter` seconds old, the next encrypt replaces it. Without encrypts, nothing is rotated.',
+      '`offlineDecrypt` allows clients to seal files that are encrypted with `recipient` so that the private key alone opens them: the appliance is not asked, and nothing is recorded. It applies to what is encrypted from then on.',
     ],
     problems: {
       400: [

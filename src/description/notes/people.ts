@@ -106,7 +106,7 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
   },
   passkeyLoginOptions: {
     description: [
-      'Returns what `navigator.credentials.get` needs to log in without a name and a password. Nothing is stored for it. The challenge is valid for 5 minutes, on the page that requested it. No body is needed.',
+      'Returns what `navigator.credentials.get` needs to log in without a user name or password. Nothing is stored for it. The challenge is valid for 5 minutes, on the page that requested it. No body is needed.',
     ],
     problems: { 400: [{ message: noPasskeysHere }] },
   },
@@ -186,7 +186,7 @@ export const secondFactorNotes: Readonly<Record<(typeof secondFactorEndpoints)[n
   },
   finishTotp: {
     description: [
-      'Adds the app by a code that it shows, so that nobody is locked out by an app that was set up wrong. The first second factor of a User comes with 10 recovery codes, shown only once.',
+      'Adds the app by a code that it shows, so that an app that was set up wrong locks nobody out. The first second factor of a User comes with 10 recovery codes, shown only once.',
     ],
     problems: {
       400: [{ field: 'code', message: 'is not the one that the app shows now' }, notASession],

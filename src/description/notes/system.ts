@@ -14,7 +14,7 @@ kms_requests_total{action="keyring.encrypt",verdict="granted",status="200"} 4711
 `;
 
 export const systemNotes: Readonly<Record<SystemId, Note>> = {
-  getHealth: { description: ['For whatever restarts the process: 200 while it is alive, sealed or not.'], ...apart },
+  getHealth: { description: ['For process supervisors: 200 while the process is alive, sealed or not.'], ...apart },
   getReadiness: {
     description: [
       'For load balancers: 200 while the appliance is unsealed and can write, otherwise 503 with the reason. Both show the age of the newest backup, if known. `activity` is present only while files of an activity log are missing or changed; that affects only searches that need them.',
@@ -23,12 +23,12 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
     ...apart,
   },
   getOpenApi: {
-    description: ['Made from the schemas that the server validates with.'],
+    description: ['Generated from the schemas that the server validates with.'],
     answer: { openapi: '3.1.0', info: { title: 'kms', version: '0.1.0' }, paths: {} },
   },
   getDocs: {
     description: [
-      'The reference for people: the first of its pages, which can be read without scripts and need no network but this appliance.',
+      'The reference for people: the first of its pages, which need no scripts, and no network except this appliance.',
     ],
     answer: '<!doctype html>',
   },
@@ -44,7 +44,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   startBackup: {
     description: [
-      "Starts a backup as the schedule would, under a name of its own kind, which pushes out none of the scheduled ones, and answers at once: the backup is made and test-restored while the appliance serves, and `GET /system/backups` shows the result. If one is already under way, that one continues. Without `kms serve --backup-to` the answer is 400. The flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
+      "Starts a backup as the schedule would, and answers at once. Its name is of another kind, so it pushes out none of the scheduled ones. The backup is made and test-restored while the appliance serves, and `GET /system/backups` shows the result. If one is already under way, that one continues. Without `kms serve --backup-to` the answer is 400. The flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
     ],
     problems: {
       400: [{ message: 'there is no directory for backups: start the server with --backup-to' }],
@@ -65,7 +65,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   unseal: {
     description: [
       'Takes one secret of a custodian: a `share`, a `passphrase`, or the content of a key file or a recovery kit as `key`. Several people can each enter their share. An appliance that is not sealed returns its state.',
-      'Only on the local socket, and 403 from elsewhere: `retry`, to look for the key again where it comes from by itself, and `reset`, to forget the shares given so far.',
+      'Only on the local socket, and 403 elsewhere: `retry`, to look again where the key is found automatically, and `reset`, to forget the shares given so far.',
       'After 5 failures from one address, or 50 from one /48, each further attempt must wait, as at login. The local socket never waits.',
     ],
     body: { passphrase: 'five words that nobody guesses' },

@@ -14,14 +14,14 @@ const params = { ringname: { description: 'name of the transit ring', example: '
 const ringLimit = '10 keyrings';
 const keyLimit = '100 keys in a keyring';
 const each =
-  'Each of at most 1,000 `items` is done for itself, and has a result in the same place: what was made, or `error`. Each has a record of its own in the activity log, and all are durable before the answer.';
+  'There can be at most 1,000 `items`. Each is processed on its own and has its result at the same position: what was made, or `error`. Each has its own activity record, and all records are durable before the answer.';
 const bound =
-  '`associatedData` (base64) is bound to the message, which opens with the same alone. `context` (base64) is for rings that derive a key for each context; others refuse it.';
+  '`associatedData` (base64) is bound to the message, which opens only with the same data. `context` (base64) is for rings that derive a key for each context; others refuse it.';
 
 export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id'], Note>> = {
   createTransitRing: {
     description: [
-      'Creates a ring with custody `server`: the appliance holds its keys, and encrypts, decrypts and signs with them itself. Whoever has the master key and the database can do so too, which cannot be done with a KeyRing. The custody of a ring never changes. A tenant can be kept from such rings: `kms tenant update NAME --custody client`.',
+      'Creates a ring with custody `server`: the appliance holds its keys, and encrypts, decrypts and signs with them itself. Anyone who has the master key and the database can do so too, unlike with a KeyRing. The custody of a ring never changes. A tenant can be barred from such rings: `kms tenant update NAME --custody client`.',
       'Software that speaks Vault transit reaches the same rings under `/v1/` at the address of `kms serve --transit-listen`.',
     ],
     body: { name: 'Unseal', type: 'aes256-gcm96' },
@@ -42,7 +42,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
   },
   deleteTransitRing: {
     description: [
-      'The ring is gone at once, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id; then its keys are erased, and with them all that only they can open. Its config must allow it first (`deletionAllowed`).',
+      'The ring is gone at once, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id; then its keys are erased, and what only they could open is lost. Its config must allow it first (`deletionAllowed`).',
     ],
     params,
     problems: {
@@ -57,14 +57,14 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     limits: [ringLimit],
   },
   rotateTransitRing: {
-    description: ['Creates a new version, which makes all messages from now on. Earlier versions still decrypt.'],
+    description: ['Creates a new version, which encrypts all messages from now on. Earlier versions still decrypt.'],
     params,
     problems: { 400: [clients], 404: [noRing] },
     limits: [keyLimit],
   },
   configureTransitRing: {
     description: [
-      'Replaces what the request names and keeps the rest. No key is erased by it: versions below `minDecryptionVersion` are not used, and are again once it is lower.',
+      'Replaces what the request names and keeps the rest. It erases no key: versions below `minDecryptionVersion` are not used, but are usable again once you lower it.',
     ],
     params,
     body: { minDecryptionVersion: 1, minEncryptionVersion: 0, deletionAllowed: true, rotateAfter: 7776000 },
@@ -77,7 +77,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     description: [
       `Encrypts with the ring's latest version, or with \`keyVersion\`. ${bound}`,
       each,
-      'A version makes at most 2^32 messages; the next one gets a new version first.',
+      'A version encrypts at most 2^32 messages; the next message gets a new version first.',
     ],
     params,
     body: { items: [{ plaintext: 'aGVsbG8=', associatedData: '' }] },
@@ -115,7 +115,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
   },
   transitWrappedDataKey: {
     description: [
-      'The same as `datakey`, without the key itself: for programs that get keys ready for others, and must not see them.',
+      'The same as `datakey`, without the key itself: for programs that prepare keys for others and must not see them.',
     ],
     params,
     body: { bits: 256 },
@@ -133,7 +133,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     problems: { 400: [{ message: 'key type aes256-gcm96 does not support signing' }, clients], 404: [noRing] },
   },
   transitVerify: {
-    description: ['Says whether a signature of this ring fits `input`.'],
+    description: ['Says whether a signature by this ring is valid for `input`.'],
     params: { ringname: { description: 'name of the transit ring', example: 'release' } },
     body: { input: 'aGVsbG8=', signature: sample.transitSignature },
     answer: { valid: true },
@@ -146,20 +146,20 @@ const custody = { message: 'this tenant keeps to keys that are held by clients (
 export const tangNotes: Readonly<Record<(typeof tangEndpoints)[number]['id'], Note>> = {
   listTangPairs: {
     description: [
-      'Lists the key pairs that the appliance holds for clients of Tang, such as clevis. They reach the appliance at the address of `kms serve --tang-listen`, where no credential is asked for. Secret keys are never returned.',
+      'Lists the key pairs that the appliance holds for clients of Tang, such as clevis. They reach the appliance at the address of `kms serve --tang-listen`, where no credential is needed. Secret keys are never returned.',
       '`recoveries` and `recoveredAt` tell whether an earlier pair is still used. Each recovery is in the activity log, as `tang.recover` with the address that it came from.',
     ],
   },
   rotateTangPair: {
     description: [
-      'Creates a new key pair and advertises it: what is bound from now on is bound to it. The earlier pairs are no longer advertised, and what was bound to them is still recovered, until they are deleted. At most 100 pairs are kept.',
-      'The first pair need not be created: it is when a client first asks for one.',
+      'Creates a new key pair and advertises it for new bindings. The earlier pairs are no longer advertised, but still recover what was bound to them until they are deleted. At most 100 pairs are kept.',
+      'You need not create the first pair: that happens when a client first asks for one.',
     ],
     problems: { 400: [{ message: 'there are 100 Tang key pairs already: delete those that nothing uses' }, custody] },
   },
   deleteTangPair: {
     description: [
-      'Deletes a key pair for good. What was bound to it alone can never be recovered through the appliance again. The pair that is advertised is not deleted: rotate first. Takes the thumbprint of either key, as SHA-256 or SHA-1.',
+      'Deletes a key pair for good. What was bound only to it can never be recovered through the appliance again. The advertised pair cannot be deleted: rotate first. Takes the thumbprint of either key, as SHA-256 or SHA-1.',
     ],
     params: { thumbprint: { description: 'thumbprint of one of the two keys', example: sample.tangThumbprint } },
     problems: {

@@ -18,7 +18,7 @@ export interface VerifierSettings {
   /** Milliseconds between checks of faulty segments, and between checks that every file exists. */
   readonly againEvery: number;
   readonly lookEvery: number;
-  /** Least bytes a second of a pass; more if it would otherwise outlast its interval. */
+  /** Minimum speed of a pass in bytes per second; faster if the pass would otherwise outlast its interval. */
   readonly bytesPerSecond: number;
 }
 
@@ -36,10 +36,10 @@ interface VerifierDeps {
   readonly root: string;
   /** The stores in service now. */
   stores(): readonly Pick<Store<object>, 'segments' | 'status'>[];
-  /** By the store's name in the seal, or that of its directory. */
+  /** Keys of a store, by its name in the seal or the name of its directory. */
   keysFor(name: string): StoreKeys;
   /** Reads a segment outside the data directory; absent if all are in it. */
-  read?(path: string): Promise<Uint8Array>;
+  read?(path: string, most: number): Promise<Uint8Array>;
   readonly onEvent: ((event: ApplianceEvent) => void) | undefined;
 }
 
@@ -140,7 +140,7 @@ export class SegmentVerifier {
     const thread = this.#thread;
     try {
       const { dir, summary } = check;
-      const bytes = await this.#deps.read?.(segmentPath(dir, summary.file)).catch((error: unknown) => {
+      const bytes = await this.#deps.read?.(segmentPath(dir, summary.file), summary.bytes).catch((error: unknown) => {
         // The thread will not find it either, and reports that.
         if (systemCode(error) === 'ENOENT') return undefined;
         throw error;
@@ -163,7 +163,7 @@ export class SegmentVerifier {
     if (thread) await endThread(thread);
   }
 
-  /** Returns whether to go on. */
+  /** Returns whether to continue. */
   #sleep(milliseconds: number): Promise<boolean> {
     const { signal } = this.#closing;
     if (signal.aborted) return Promise.resolve(false);

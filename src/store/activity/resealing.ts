@@ -46,7 +46,7 @@ export async function resealSegments(world: ResealedSegments): Promise<void> {
 
 async function resealSegment(
   { files, dir, keys, free }: ResealedSegments,
-  { file, hash }: SegmentSummary,
+  { file, hash, bytes: size }: SegmentSummary,
 ): Promise<void> {
   const path = segmentPath(dir, file);
   const read = (run: Promise<Uint8Array>): Promise<Uint8Array> =>
@@ -56,7 +56,7 @@ async function resealSegment(
   const start = await read(files.readAt(path, 0, segmentHeaderLength));
   if (segmentEpoch(start, path) === keys.epoch) return;
   await free();
-  const bytes = await read(files.read(path));
+  const bytes = await read(files.read(path, size));
   await files.replace(path, pieces(resealedSegment(bytes, keys, path, hash)));
 }
 

@@ -234,7 +234,7 @@ export class SegmentReader {
   async *blocks(summary: SegmentSummary): AsyncGenerator<SegmentBlock> {
     const path = this.path(summary);
     this.#length(summary, await this.#io(path, () => this.#source.files.size(path)));
-    const bytes = await this.#io(path, () => this.#source.files.read(path));
+    const bytes = await this.#io(path, () => this.#source.files.read(path, summary.bytes));
     this.#length(summary, bytes.length);
     const header = this.#header(summary, bytes);
     const segment = this.#root(summary, header, bytes);

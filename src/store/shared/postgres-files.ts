@@ -1,4 +1,5 @@
 // Files in a PostgreSQL, each stored in rows of 256 KiB and replaced as a whole in one transaction.
+import { KmsError } from '../../errors.ts';
 import type { WholeFiles } from '../files.ts';
 import type { PostgresConnections, Query } from './postgres-connections.ts';
 
@@ -33,8 +34,12 @@ export class PostgresFiles implements WholeFiles {
     });
   }
 
-  async read(name: string): Promise<Uint8Array> {
-    return this.readAt(name, 0, Number.MAX_SAFE_INTEGER);
+  async read(name: string, most: number): Promise<Uint8Array> {
+    const bytes = await this.readAt(name, 0, most + 1);
+    if (bytes.length <= most) return bytes;
+    throw new KmsError('corrupt', `${name}: expected at most ${most} bytes in the database, found more`, {
+      hint: 'it is longer than any such file of kms: find out who wrote it; nothing was changed',
+    });
   }
 
   readAt(name: string, offset: number, length: number): Promise<Uint8Array> {

@@ -8,7 +8,7 @@ import { GroupReplayer } from '../group-replay.ts';
 import { describeSnapshot, readSnapshot } from '../snapshot.ts';
 import { openState, type State } from '../state.ts';
 import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
-import { type Migration, refuseNewer } from '../tables/migrations.ts';
+import { type Migration, needSchema, refuseNewer } from '../tables/migrations.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
 import { beginning, type Place, readRow } from './row.ts';
 
@@ -134,7 +134,13 @@ async function recoverOnce(options: SharedRecovery, generations: readonly number
   if (snapshot && migrations) refuseNewer(snapshot.manifest.schema, migrations, dir);
   const image = snapshot && snapshot.image.length > 0 ? snapshot.image : undefined;
   const state = await openState(wasm, image);
+  const check = async (): Promise<void> => {
+    if (!migrations) return;
+    refuseNewer(state.schemaVersion, migrations, dir);
+    await needSchema(state, migrations, wasm, dir);
+  };
   try {
+    await check();
     const activity = openActivityLog({
       files: options.files ?? engine.files,
       dir,
@@ -146,7 +152,7 @@ async function recoverOnce(options: SharedRecovery, generations: readonly number
       ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
     });
     const { place, rows } = await replay(options, snapshot, state, activity);
-    if (migrations) refuseNewer(state.schemaVersion, migrations, dir);
+    await check();
     const { generation = 0 } = snapshot?.header ?? {};
     const described = { generation, bytes: snapshot?.size ?? 0, savedAt: snapshot?.manifest.savedAt ?? 0 };
     return { state, activity, place, rows, snapshot: described, missing: newest?.missing.join() ?? '' };

@@ -3,7 +3,7 @@
 // missing ones at start in one transaction.
 import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
-import type { State } from '../state.ts';
+import { openState, type State } from '../state.ts';
 import { tenantSchema } from './tenant-schema.ts';
 
 export interface Migration {
@@ -55,6 +55,46 @@ export function refuseNewer(version: number, migrations: readonly Migration[], w
     `${where} has schema version ${version}, this program knows versions up to ${migrations.length}`,
     { hint: 'use the newer program that wrote it' },
   );
+}
+
+/** The schema after each number of steps. */
+const schemas = new WeakMap<readonly Migration[], Map<number, readonly string[]>>();
+
+/**
+ * Refuses a database with other tables, indexes, triggers or views than those of the steps that it says were done: its
+ * maker chose what a statement does. `where` names it.
+ */
+export async function needSchema(
+  state: State,
+  migrations: readonly Migration[],
+  wasm: Uint8Array | ArrayBuffer,
+  where: string,
+): Promise<void> {
+  const version = state.schemaVersion;
+  const known = schemas.get(migrations) ?? new Map<number, readonly string[]>();
+  schemas.set(migrations, known);
+  const expected = known.get(version) ?? (await schemaAfter(migrations.slice(0, version), wasm));
+  known.set(version, expected);
+  const found = state.schema;
+  const [more] = found.filter((each) => !expected.includes(each));
+  const [less] = expected.filter((each) => !found.includes(each));
+  const other = more ?? less;
+  if (other === undefined && found.length === expected.length) return;
+  const [type = '', name = ''] = other?.split(' ') ?? [];
+  const problem = more === undefined ? 'lacks' : 'has';
+  throw new KmsError('corrupt', `${where}: ${problem} the ${type} ${JSON.stringify(name.slice(0, 64))}, unlike kms`, {
+    hint: 'no kms wrote it like that: find out who did; nothing was changed',
+  });
+}
+
+async function schemaAfter(steps: readonly Migration[], wasm: Uint8Array | ArrayBuffer): Promise<readonly string[]> {
+  const state = await openState(wasm);
+  try {
+    for (const text of steps.flatMap(({ statements }) => statements)) state.run(state.statement(text), []);
+    return state.schema;
+  } finally {
+    state.close();
+  }
 }
 
 /**

@@ -55,7 +55,7 @@ interface AnswerCount {
 const none: ReadonlyMap<string, never> = new Map<string, never>();
 
 export class RequestCounts implements Meter {
-  /** By tenant, then by action. */
+  /** Keyed by tenant, then by action. */
   readonly #tenants = new Map<string, Map<string, ActionCounts>>();
   /** Encrypts by tenant, then by keyring; undefined if they are not counted. */
   readonly #rings: Map<string, Map<string, number>> | undefined;

@@ -1,6 +1,6 @@
 // Stream sends the activity of all tenants to one target: a batch of each in turn, with a rest in between, to spare the
-// serving thread. While a receiver fails it is retried with growing pauses; nothing is read meanwhile, and no request
-// waits.
+// serving thread. A receiver that fails is retried with growing pauses; until it recovers nothing is read, and no
+// request waits.
 import { setTimeout as wait } from 'node:timers/promises';
 import { reasonOf } from '../../errors.ts';
 import type { ApplianceEvent } from '../../platform/events.ts';
@@ -52,7 +52,7 @@ interface StreamDeps {
   readonly pace: Pace;
 }
 
-/** Least limit of unconfirmed bytes, about a batch. */
+/** Lowest limit of unconfirmed bytes, about a batch. */
 const leastUnconfirmed = 128 * 1024;
 
 export interface StreamStatus {

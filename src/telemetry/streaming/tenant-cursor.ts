@@ -108,7 +108,7 @@ export class TenantCursor {
     return problem;
   }
 
-  /** The next records; undefined if there are none after all. */
+  /** The next records; undefined if there turn out to be none. */
   async next(): Promise<Batch | undefined> {
     const records: ChainedActivity[] = [];
     try {

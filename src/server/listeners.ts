@@ -1,0 +1,103 @@
+// The network's listeners: the API's, and those for Vault transit and Tang, which share their budgets.
+import type { IncomingMessage, Server } from 'node:http';
+import { tangAddresses } from '../dialects/tang/limits.ts';
+import { KmsError } from '../errors.ts';
+import { connectionsFor, type processLimits } from '../platform/process-limits.ts';
+import { AnswerBudget } from './answer-room.ts';
+import { BodyBudget } from './body-budget.ts';
+import type { ServeOptions } from './config.ts';
+import type { Gate } from './gate.ts';
+import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
+import { clientAddress, endServer, httpServer, type RequestOrigin, takeForwardedHost } from './http-server.ts';
+import { aheadBudget } from './in-turn.ts';
+import { type Listening, type ListenOptions, listening, portOf, takePort } from './listen.ts';
+
+/** The network's listeners, each on its port. */
+export async function openListeners(
+  options: ServeOptions,
+  where: Listening,
+  gate: Gate,
+  ofProcess: ReturnType<typeof processLimits>,
+) {
+  const { transitListen, tangListen } = options;
+  const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
+  const given = [options.listen, transitListen, tangListen].filter((each) => each !== undefined);
+  const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
+  const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
+  const network = networkServer(gate, where, shared);
+  const transitWhere =
+    transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
+  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
+  const tangWhere = await tangListening(options);
+  const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
+  const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
+  const networks: Server[] = [];
+  try {
+    for (const [server, place] of [
+      [network, where] as const,
+      [transit, transitWhere] as const,
+      [tang, tangWhere] as const,
+    ]) {
+      if (!server || !place) continue;
+      await takePort(server, place);
+      networks.push(server);
+    }
+  } catch (error) {
+    await Promise.all(networks.map((network) => endServer(network)));
+    throw error;
+  }
+  return {
+    networks,
+    tang: tangOrigin,
+    address: where.addressOf(portOf(network)),
+    url: where.urlOf(portOf(network)),
+    transitAddress: transit && transitWhere.addressOf(portOf(transit)),
+    tangAddress: tang && tangWhere.addressOf(portOf(tang)),
+  };
+}
+
+/** The same certificate and proxy, but not the URL of the API's clients. */
+function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
+  return { ...options, listen: options.transitListen ?? '' };
+}
+
+/**
+ * Plain HTTP, whatever the address: the content is useless to anyone who reads or changes it, and a booting machine has
+ * no certificate to check. The client is the connection's peer, behind a proxy too.
+ */
+async function tangListening({ tangListen, tangAllow }: ServeOptions) {
+  if (tangListen === undefined) {
+    if (tangAllow === undefined) return undefined;
+    throw new KmsError('usage', '--tang-allow says who may ask at --tang-listen', { hint: 'give --tang-listen too' });
+  }
+  const where = await listening({ listen: tangListen, behindProxy: true }, '--tang-listen');
+  return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
+}
+
+/** Budgets shared by the network's listeners; the local socket has its own, unaffected by them. */
+interface SharedLimits extends Pick<ServeOptions, 'limits'> {
+  readonly bodies: BodyBudget;
+  readonly answers: AnswerBudget;
+  readonly ahead: BodyBudget;
+}
+
+function networkServer(
+  { handle }: Gate,
+  { tls, behindProxy }: Listening,
+  { limits, ...budgets }: SharedLimits,
+  surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
+): Server {
+  return httpServer(handle, {
+    tls,
+    origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
+    ...(behindProxy ? { prepare: takeForwardedHost } : {}),
+    ...(limits && { limits }),
+    ...budgets,
+    // On the local socket an end means that the command was stopped, and its work is given up.
+    allowHalfOpen: true,
+    dialect: dialects[surface.surface ?? ''] ?? ownDialect,
+  });
+}
+
+/** Keyed by surface name. */
+const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
