@@ -1,11 +1,11 @@
 // The directory to ship to: its contents, and how files get there so that after a crash of either side it has what the
 // journal's last line says, and nothing that could be taken for more.
-import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { sealFile } from '../platform/data-dir.ts';
+import { decodeHeader } from '../store/activity/segment.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile } from '../store/port.ts';
-import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
+import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { isSegment, pieces } from './format.ts';
 import {
   arrived,
@@ -28,9 +28,6 @@ import { journalBytes, longestJournal } from './shipped-bounds.ts';
 
 /** Oldest files still needed of a store: the snapshot, and the first record of a segment. */
 type Needed = Required<Pick<ShippedPlace, 'snapshot' | 'from'>>;
-
-/** Bytes at the end of a file that are compared: a seal, which depends on all before it. */
-export const comparedTail = 64;
 
 export class ShipTarget {
   /** Files of the directory. */
@@ -124,30 +121,38 @@ export class ShipTarget {
     return this.#files.readAt(logName(dir, log), offset - length, length);
   }
 
-  /** Ships a file, or its missing part. `keys` identifies the store's keys: under other keys its segments differ. */
-  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string): Promise<void> {
+  /**
+   * Ships a file, or its missing part. `keys` identifies the store's keys: under other keys its segments differ.
+   * `isServed`: the store is open, so that the file's length is not only that of the disk, where it may be damaged.
+   */
+  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string, isServed: boolean): Promise<void> {
     if (isLog(file)) return this.#bringLog(source, file);
     if (this.#known.get(file.name) === keys) return;
-    await this.#bringWhole(source, file);
+    await this.#bringWhole(source, file, isServed);
     this.#known.set(file.name, keys);
   }
 
-  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
+  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile, isServed: boolean): Promise<void> {
     const name = isSegment(file) ? await shippedSegment(source, file.name) : file.name;
     const isWhole = this.#whole.get(name);
     if (isWhole) return;
-    if (isWhole === undefined || !(await this.#isSame(source, file, name))) {
+    if (isWhole === undefined || !(await this.#fits(name, isServed ? file.bytes : undefined))) {
       await this.#files.replace(name, pieces(source, file.name, file.bytes));
     }
     this.#whole.set(name, true);
   }
 
-  /** Whether the file there is as long, and ends in the same seal: others may have put one there under its name. */
-  async #isSame(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile, there: string): Promise<boolean> {
-    if ((await this.#files.size(there)) !== bytes) return false;
-    const length = Math.min(comparedTail, bytes);
-    const own = await source.readAt(name, bytes - length, length);
-    return equalBytes(own, await this.#files.readAt(there, bytes - length, length));
+  /**
+   * Whether the file there is as long, and one of this name by its header: others may have put one there before. Its
+   * content is not compared: here it may be damaged, and there it is what a damaged one is put back from.
+   */
+  async #fits(name: string, bytes: number | undefined): Promise<boolean> {
+    if (bytes !== undefined && (await this.#files.size(name)) !== bytes) return false;
+    const start = await this.#files.readAt(name, 0, headerLength);
+    const segment = parseShippedSegment(name.slice(name.lastIndexOf('/') + 1));
+    if (!segment) return isSnapshot(name, start);
+    const header = decodeHeader(start);
+    return typeof header !== 'string' && header.firstSeq === segment.from && header.epoch === segment.epoch;
   }
 
   async #bringLog(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile): Promise<void> {
@@ -271,6 +276,16 @@ export class ShipTarget {
     for (const name of this.#whole.keys()) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
     for (const name of this.#known.keys()) if (name.startsWith(`${dir}/`)) this.#known.delete(name);
     for (const name of this.#logs.keys()) if (name.startsWith(`${dir}/`)) this.#logs.delete(name);
+  }
+}
+
+function isSnapshot(name: string, start: Uint8Array): boolean {
+  try {
+    decodeFileHeader('snapshot', name, start);
+    return true;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'corrupt') return false;
+    throw error;
   }
 }
 

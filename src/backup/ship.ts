@@ -26,7 +26,7 @@ import {
   sealDigest,
   shippedDirectory,
 } from './ship-journal.ts';
-import { comparedTail, ShipTarget } from './ship-target.ts';
+import { ShipTarget } from './ship-target.ts';
 import { mostLives } from './shipped-bounds.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
@@ -42,6 +42,8 @@ interface ShipDeps extends Collecting {
   readonly window: number;
 }
 
+/** Bytes of a log compared before it is continued: a record's seal, which depends on all before it. */
+const comparedTail = 64;
 /**
  * Points that may exceed the window before the journal is rewritten; a quarter of them, if that is more: a standby
  * without the key keeps each journal that was.
@@ -90,12 +92,12 @@ export class Shipper {
 
   async #bring(target: ShipTarget, { stores }: Collected, seal: Seal, at: number): Promise<void> {
     const { files } = this.#deps;
-    for (const { dir, files: held } of stores) {
+    for (const { dir, files: held, hold } of stores) {
       await target.makeDir(dir);
       const keys = JSON.stringify(seal.epochsOf(sealName(dir)));
       for (const file of held) {
         try {
-          await target.bring(files, file, keys);
+          await target.bring(files, file, keys, hold !== undefined);
         } catch (error) {
           // A lost segment may have been shipped before. Any other file must arrive.
           if (!(await isLost(files, file))) throw error;
