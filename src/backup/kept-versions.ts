@@ -3,7 +3,7 @@
 // With the key the right one is put back, and the others are removed.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { sealFile } from '../platform/data-dir.ts';
+import { longestSeal, sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
 import {
   arrived,
@@ -68,9 +68,9 @@ export async function removeKept(copy: Files): Promise<void> {
 
 /** Keeps the seal that is about to be replaced. */
 export async function keepSeal(copy: Files, keeping: Keeping): Promise<void> {
-  const seal = await copy.read(sealFile);
+  const seal = await copy.read(sealFile, longestSeal);
   const kept = await keptNames(copy, sealFile);
-  for (const { name } of kept) if (equalBytes(await copy.read(name), seal)) return;
+  for (const { name } of kept) if (equalBytes(await copy.read(name, longestSeal), seal)) return;
   if (kept.length >= mostSeals) {
     throw new KmsError('refused', `another seal arrived, after ${mostSeals} others that no key proved`, {
       hint: keyTells,

@@ -1,7 +1,7 @@
 // The states that a standby knows to have arrived: how far the newest went that the key ever verified, whatever became
 // of the copy of it, and the newest in the local copy that verifies. By them an older state is told from a newer one.
 import { KmsError } from '../errors.ts';
-import { sealFile, systemDir } from '../platform/data-dir.ts';
+import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { keptVersions, putBack } from './kept-versions.ts';
@@ -16,7 +16,7 @@ import {
   sealAfter,
   sealDigest,
 } from './ship-journal.ts';
-import { journalBytes, longestSeal } from './shipped-bounds.ts';
+import { journalBytes } from './shipped-bounds.ts';
 
 /** A state of a shipped directory: its last point, with all stores. */
 export interface ShippedState {

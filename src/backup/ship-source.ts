@@ -25,7 +25,7 @@ import {
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
-import { journalBytes, longestSeal, mostLives } from './shipped-bounds.ts';
+import { journalBytes, mostLives } from './shipped-bounds.ts';
 import { restoredSegments } from './shipped-segments.ts';
 
 /**

@@ -64,7 +64,7 @@ export async function bringNear(source: Files, copy: Files, arriving: Arriving):
     await bring(source, copy, { ...arriving, dir, place, before: before?.get(dir), sure: sure?.get(dir), keys });
   }
   const hasSeal = await copy.exists(sealFile);
-  const isOther = !hasSeal || !equalBytes(await copy.read(sealFile), seal);
+  const isOther = !hasSeal || !equalBytes(await copy.read(sealFile, longestSeal), seal);
   if (!keysOf && hasSeal && isOther) await keepSeal(copy, keeping);
   if (isOther) await copy.replace(hasSeal ? nextSealFile : sealFile, seal);
   if (from > 0) await needLength(copy, journalFile, from);

@@ -12,7 +12,7 @@ import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, reasonOf, systemError } from '../errors.ts';
 import { isCount, isHex, isJsonObject } from '../model/json.ts';
-import { dataDirState, holdNew, inDir, isOfAnother, standbyMark, systemDir } from '../platform/data-dir.ts';
+import { dataDirState, holdNew, inDir, standbyMark, systemDir } from '../platform/data-dir.ts';
 import { diskSpace } from '../platform/disk.ts';
 import { systemWorld } from '../platform/environment.ts';
 import type { ApplianceEvent } from '../platform/events.ts';

@@ -64,11 +64,11 @@ class Planted {
           ({ length }) => length,
           () => files.size(name),
         ),
-      read: (name) =>
+      read: (name, most) =>
         of(
           name,
           (bytes) => bytes.slice(),
-          () => files.read(name),
+          () => files.read(name, most),
         ),
       readAt: (name, offset, length) =>
         of(
