@@ -110,15 +110,15 @@ function about({ props, reporter }: Activity): string {
 }
 
 const activityColumns: readonly Column<Activity>[] = [
-  { title: 'time', value: time, whole: true },
+  { title: 'time', value: time, short: true },
+  { title: 'verdict', value: verdict, whole: true, isRed: ({ validAction }) => !validAction },
   { title: 'action', value: (activity) => activity.action },
-  { title: 'ring', value: (activity) => activity.ringname },
-  { title: 'verdict', value: verdict, whole: true },
-  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'ring', value: (activity) => activity.ringname, name: true },
+  { title: 'by', value: (activity) => activity.keyid, short: true },
   { title: 'about', value: about, spare: true },
-  { title: 'by', value: (activity) => activity.keyid, whole: true },
   { title: 'from', value: (activity) => activity.address ?? '', whole: true, spare: true },
-  { title: 'id', value: (activity) => activity.id, whole: true, spare: true },
+  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'id', value: (activity) => activity.id, short: true, spare: true },
 ];
 
 function time({ createdAt }: Activity): string {

@@ -39,10 +39,11 @@ export const globals = {
     'refuse any appliance but the one with this id, be it in the data, a backup, a shipped copy or at the address',
   ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
+  '--wide': toggle('tables with every column, whole ids and exact times, however narrow the terminal'),
 };
 
 export const paged = {
-  '--limit': atLeast(1, integer('N', 'one page with at most this many (default: all)')),
+  '--limit': atLeast(1, integer('N', 'one page with at most this many, oldest first (default: all)')),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
 };
 
