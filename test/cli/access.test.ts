@@ -216,8 +216,8 @@ test('API keys with a name, an end and addresses', async () => {
   assert.match(shown, /^last used {5}never$/m);
   const list = (await d.kms('apikey list')).stdout.split('\n');
   assert.match(list[0] ?? '', /^NAME +ID +ACTIVE +FLAGS +LAST USED +EXPIRES +ACCOUNT +CREATED$/);
-  assert.match(list[1] ?? '', /^apik_\S+ +root +yes +\* +never +never +acct_/);
-  assert.match(list[2] ?? '', /^apik_\S+ +evening +expired +2020-01-01T00:00:00.000Z +never +acct_/);
+  assert.match(list[1] ?? '', /^root +apik_\S+ +yes +\* +never +never +acct_/);
+  assert.match(list[2] ?? '', /^evening +apik_\S+ +expired +never +2020-01-01T00:00:00.000Z +acct_/);
 });
 
 test('of a key that may do nothing it is said', async () => {

@@ -179,8 +179,8 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'kms: --file goes with the custodian keyfile; see `kms master add-custodian --help`\n',
   ],
   [
-    'activity search --start yesterday',
-    'kms: --start: expected milliseconds since 1970 or a time such as 2026-01-02T03:04:05Z, got "yesterday"\n',
+    'activity search --start tomorrow',
+    'kms: --start: expected milliseconds since 1970, a time such as 2026-01-02T03:04:05Z, an age such as 24h or 7d, today or yesterday, got "tomorrow"\n',
   ],
   ['activity search --start 2026-02-30', 'kms: --start: there is no day 2026-02-30\n'],
   ['asset search --end 2026-13-01T00:00:00Z', 'kms: --end: there is no day 2026-13-01\n'],

@@ -6,7 +6,7 @@ import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
-import { lastTime, readTime } from './time-text.ts';
+import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
 
 /** Kinds of names that an appliance or this machine knows. */
 export type NameKind =
@@ -231,18 +231,15 @@ export const object = option((given, place) => {
   return parsed.value;
 });
 
-/** A time, in epoch milliseconds. */
-export const time = option((given, { name }) => readTime(given, name));
-
-/** Ten years: more is a mistake, and sums of times stay within the range of dates. */
-const longest = 3650 * 86_400_000;
+/** A time in the past, in epoch milliseconds. */
+export const time = option((given, { name }) => readPastTime(given, name));
 
 /** A duration in milliseconds, written as `30s`, `15m`, `12h` or `7d`. */
 export const duration = option(readDuration);
 
 function readDuration(given: string, place: Place): number {
   const milliseconds = parseAge(given);
-  if (milliseconds !== undefined && milliseconds <= longest) return milliseconds;
+  if (milliseconds !== undefined && milliseconds <= longestAge) return milliseconds;
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
 }
 

@@ -48,7 +48,11 @@ export const paged = {
 };
 
 export const searched = {
-  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a time, in UTC unless it has a zone'),
+  '--start': time(
+    'TIME',
+    'from this time on: a time or day, in UTC unless it has a zone, 24h or 7d ago, today, yesterday, or milliseconds ' +
+      'since 1970',
+  ),
   '--end': time('TIME', 'up to and including this time, likewise in UTC'),
   '--limit': atLeast(1, integer('N', 'at most this many (default: 100)')),
   '--all': toggle('all of them'),
