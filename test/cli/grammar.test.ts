@@ -257,6 +257,65 @@ test('a page of nothing is wrong usage, wherever there are pages', async () => {
   }
 });
 
+test('kms alone fits a small screen and names every command', async () => {
+  await using d = await desk();
+  const { stderr } = await d.kms([]);
+  const lines = stderr.trimEnd().split('\n');
+  assert.ok(lines.length < 24, stderr);
+  for (const line of lines) assert.ok(line.length <= 80 && line === line.trimEnd(), line);
+  const words = stderr.split(/\s+/);
+  for (const command of grammar().subcommands) assert.ok(words.includes(command.name()), command.name());
+});
+
+test('help has the commands first, and the options of every command last', async () => {
+  await using d = await desk();
+  for (const words of [['keyring'], ['tenant']]) {
+    const { stdout } = await d.kms([...words, '--help']);
+    assert.match(stdout, /\nCommands:\n[\s\S]*\n\nGlobal options:\n {2}--version /);
+  }
+  assert.match(
+    (await d.kms('--help')).stdout,
+    /\n\nRun an appliance:\n[\s\S]*\n\nOptions of every command:\n {2}--version /,
+  );
+});
+
+test('ls is list, and version is --version', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  assert.deepEqual(pick(await d.kms('tenant ls')), pick(await d.kms('tenant list')));
+  assert.deepEqual(pick(await d.kms('help keyring ls')), pick(await d.kms('keyring list --help')));
+  assert.deepEqual(pick(await d.kms('version')), [0, `${version}\n`, '']);
+  assert.deepEqual(await d.json('version --json'), { version });
+});
+
+test('a name that is nearly right is named, where the caller may list', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create payroll --json');
+  await d.json('transit create unseal --json');
+  await d.json('account create billing --json');
+  const grace = 'user create grace --email grace@example.org --first-name Grace --last-name Hopper --json';
+  await d.json(grace);
+  const { keyid } = await d.json<{ keyid: string }>('apikey create --account billing --name nightly --json');
+  for (const [line, stderr] of [
+    ['keyring show payrol', 'kms: there is no keyring payrol; did you mean payroll?\n'],
+    ['keyring rotate paryoll', 'kms: there is no keyring paryoll; did you mean payroll?\n'],
+    ['transit show unsael', 'kms: there is no transit ring unsael; did you mean unseal?\n'],
+    ['account show biling', 'kms: there is no account biling; did you mean billing?\n'],
+    ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
+    ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],
+    ['tenant show defalt', 'kms: there is no tenant defalt; did you mean default?\n'],
+    ['apikey show nightly', `kms: there is no API key nightly; did you mean ${keyid} (nightly)?\n`],
+    [`apikey show ${keyid}0`.slice(0, -2), `kms: there is no API key ${keyid.slice(0, -1)}; did you mean ${keyid}?\n`],
+  ] as const) {
+    assert.deepEqual(pick(await d.kms(line)), [1, '', stderr], line);
+  }
+  assert.equal(
+    (await d.kms('account show quite-another')).stderr,
+    'kms: there is no such account; check the name or id\n',
+  );
+});
+
 for (const line of ['', 'keyring', 'apikey']) {
   test(`without a command it shows what there is and is exit code 2: "${line}"`, async () => {
     await using d = await desk();

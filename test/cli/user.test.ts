@@ -117,8 +117,11 @@ test('whoever deletes a user is told first which API keys end with the user, and
 });
 
 for (const [line, stderr] of [
-  ['user create ada', 'kms: --email is missing; see `kms user create --help`\n'],
-  ['user invite ada --email a@x.example', 'kms: --first-name is missing; see `kms user invite --help`\n'],
+  ['user create ada', 'kms: --email, --first-name and --last-name are missing; see `kms user create --help`\n'],
+  [
+    'user invite ada --email a@x.example',
+    'kms: --first-name and --last-name are missing; see `kms user invite --help`\n',
+  ],
   [
     'serve --access-ttl 1',
     'kms: --access-ttl: expected a duration such as 30s, 15m, 12h or 7d, got "1"; see `kms serve --help`\n',

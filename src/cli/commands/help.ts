@@ -4,6 +4,7 @@
 import { Writable } from 'node:stream';
 import { KmsError } from '../../errors.ts';
 import { nearest } from '../../model/nearest.ts';
+import { version as programVersion } from '../../version.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
 import { scriptFor } from '../completion/scripts.ts';
@@ -11,15 +12,20 @@ import type { helping } from '../grammar/help.ts';
 import { shells } from '../grammar/option-sets.ts';
 import { type Io, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
-import { printJson, wholeList } from '../output.ts';
+import { printJson, printLine, wholeList } from '../output.ts';
 import { visible } from '../text.ts';
 
 export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
   cli.get('[COMMAND...]').reduce(below, cli.grammar).help();
 }
 
+export async function version(cli: CliOf<typeof helping.version>): Promise<void> {
+  if (cli.json) await printJson(cli, { version: programVersion });
+  else await printLine(cli, programVersion);
+}
+
 function below(command: GrammarCommand, name: string): GrammarCommand {
-  const found = command.subcommands.find((each) => each.name() === name);
+  const found = command.subcommands.find((each) => each.name() === name || each.aliases().includes(name));
   if (found) return found;
   const near = nearest(
     name,

@@ -22,6 +22,7 @@ export const helping = {
   help: command('help', 'show what a command does, like --help after it', ['kms help', 'kms help keyring create'], {
     '[COMMAND...]': rest(),
   }),
+  version: command('version', 'show the version', ['kms version', 'kms version --json']),
   complete: hidden('__complete', { '[WORDS...]': rest() }),
   licenses: command(
     'licenses',
