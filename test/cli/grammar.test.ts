@@ -91,7 +91,7 @@ test('every command and option that is nearly right is named', async () => {
 
 test('help shows what --help does, for whatever command', async () => {
   await using d = await desk();
-  for (const path of [[], ['keyring'], ['keyring', 'create'], ['help']]) {
+  for (const path of [['keyring'], ['keyring', 'create'], ['help'], ['backup'], ['age']]) {
     const help = await d.kms(['help', ...path]);
     assert.deepEqual(pick(help), pick(await d.kms([...path, '--help'])));
     assert.equal(help.code, 0);

@@ -222,5 +222,8 @@ test('progress in words', () => {
   assert.equal(byteCount(1023), '1023 B');
   assert.equal(byteCount(1536), '1.5 KiB');
   assert.equal(progressLine(1 << 20, undefined, 500), '1.0 MiB, 2.0 MiB/s');
-  assert.equal(progressLine(1 << 29, 1 << 30, 1000), '512.0 MiB of 1.0 GiB (50 %), 512.0 MiB/s');
+  assert.equal(progressLine(1 << 29, 1 << 30, 1000), '512.0 MiB of 1.0 GiB (50 %), 512.0 MiB/s, 1 s left');
+  assert.equal(progressLine(1 << 20, 1 << 30, 1000), '1.0 MiB of 1.0 GiB (0 %), 1.0 MiB/s, 17 min left');
+  assert.match(progressLine(1 << 20, 2 ** 33, 1000), /, 2 h 17 min left$/);
+  assert.equal(progressLine(1 << 20, 1 << 20, 1000), '1.0 MiB of 1.0 MiB (100 %), 1.0 MiB/s');
 });
