@@ -14,7 +14,10 @@ test('kms help lists every guide behind the commands, and each name shows its gu
   assert.deepEqual([code, stderr], [0, '']);
   assert.ok(stdout.startsWith((await d.kms('--help')).stdout.trimEnd()));
   const [, list = ''] = stdout.split('\nGuides, for `kms help NAME`:\n');
-  const topics = list.trimEnd().split('\n').map((line) => line.trim().split(/ {2,}/));
+  const topics = list
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.trim().split(/ {2,}/));
   assert.equal(topics.length, files.length - forDevelopers.length);
   for (const [name = '', title = ''] of topics) {
     const shown = await d.kms(['help', name], { tty: { stdout: true, columns: 80 } });

@@ -3,8 +3,8 @@
 
 import { Writable } from 'node:stream';
 import { KmsError } from '../../errors.ts';
-import type { Guide } from '../../model/program-files.ts';
 import { nearest } from '../../model/nearest.ts';
+import type { Guide } from '../../model/program-files.ts';
 import { version as programVersion } from '../../version.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
