@@ -1,12 +1,12 @@
-// Suggests the name that was probably meant where an appliance knows no thing of the given name. The names are asked for
-// over the connection of the command, so only callers who may list them get a suggestion.
+// Suggests the name that was probably meant if an appliance knows no thing of the given name. The names are listed over
+// the connection of the command, so only callers who may list them get a suggestion; the listing is recorded.
 import type { Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { nearest } from '../model/nearest.ts';
 import type { Cli } from './command.ts';
 import type { NameKind } from './grammar/declaration.ts';
 
-/** What people call things whose names they mistype. */
+/** Kinds whose names people mistype, in words. */
 const nouns: Readonly<Partial<Record<NameKind, string>>> = {
   ring: 'keyring',
   'transit-ring': 'transit ring',
@@ -17,11 +17,14 @@ const nouns: Readonly<Partial<Record<NameKind, string>>> = {
 };
 
 /** Names of the tenants, on their machine. */
-export type TenantNames = () => Promise<readonly string[]>;
+type TenantNames = () => Promise<readonly string[]>;
 
-/** The error, with the name that was probably meant if it is about one that does not exist. */
+/**
+ * The error, with the name that was probably meant if it is about one that does not exist. A program gets no
+ * suggestion, and leaves no record of a listing.
+ */
 export async function withNearName(cli: Cli, client: Client, error: unknown, tenants: TenantNames): Promise<unknown> {
-  if (!(error instanceof KmsError) || error.code !== 'not-found') return error;
+  if (!(error instanceof KmsError) || error.code !== 'not-found' || !cli.io.stderr.isTTY) return error;
   for (const { kind, name } of cli.namedThings) {
     const noun = nouns[kind];
     // Without permission to list there is nothing to suggest.

@@ -46,14 +46,14 @@ export function createLog(level?: string, write?: (line: string) => void, format
 }
 
 /** A line of the log for people: the local time of day, the level, the sentence, and the fields behind it. */
-export function textLine(json: string): string {
+function textLine(json: string): string {
   // Cast: the logger wrote it.
   const { time, level, msg = '', err, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const date = new Date(String(time));
   const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0'));
   const reason = err !== null && typeof err === 'object' && 'message' in err ? `: ${String(err.message)}` : '';
   const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(value)}`);
-  const sentence = `${String(msg)}${reason}${rest.join('')}`.replace(/[\0-\x1f]/g, ' ');
+  const sentence = `${String(msg)}${reason}${rest.join('')}`.replace(/\p{Cc}/gu, ' ');
   return `${clock.join(':')} ${String(level).padEnd(5)} ${sentence}\n`;
 }
 

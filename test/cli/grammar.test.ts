@@ -308,10 +308,15 @@ test('a name that is nearly right is named, where the caller may list', async ()
     ['apikey show nightly', `kms: there is no API key nightly; did you mean ${keyid} (nightly)?\n`],
     [`apikey show ${keyid}0`.slice(0, -2), `kms: there is no API key ${keyid.slice(0, -1)}; did you mean ${keyid}?\n`],
   ] as const) {
-    assert.deepEqual(pick(await d.kms(line)), [1, '', stderr], line);
+    assert.deepEqual(pick(await d.kms(line, { tty: { stderr: true } })), [1, '', stderr], line);
   }
   assert.equal(
-    (await d.kms('account show quite-another')).stderr,
+    (await d.kms('keyring show payrol')).stderr,
+    'kms: there is no such keyring; check the name or id\n',
+    'a program is told no names',
+  );
+  assert.equal(
+    (await d.kms('account show quite-another', { tty: { stderr: true } })).stderr,
     'kms: there is no such account; check the name or id\n',
   );
 });
