@@ -392,6 +392,7 @@ const askNone = [
     'drill',
   ],
   ...['standby', 'unseal', 'seal', 'backup verify', 'age-plugin', 'profile', 'completion', 'man', 'help', 'licenses'],
+  'version',
 ];
 
 /** The error if an example's file, directory or command is missing, which is noticed before the appliance is asked. */
