@@ -272,6 +272,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
 
   await run('tls self-signed --host kms.example');
   await run('licenses');
+  await run('version');
   await run('profile add prod --server https://kms.example', { stdin: first.apiKey.key });
   await run('profile list');
   await run('profile show prod');

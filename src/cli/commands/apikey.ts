@@ -82,7 +82,8 @@ export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
   if (account !== undefined && ring !== undefined)
     throw new KmsError('usage', '--account and --ring exclude each other');
   if (ring === undefined) cli.refuseWithout('--ring', ['--wildcard']);
-  const style = { columns: apiKeyColumns, empty: 'no API keys' };
+  const isActive = (key: SafeApiKey): boolean => stateOf(key) === 'yes';
+  const style = { columns: apiKeyColumns, empty: 'no API keys', oldestFirst: true, isActive } as const;
   await withClient(cli, (client) => {
     if (account !== undefined) {
       return printList(cli, client.listAccountApiKeys, { accountId: account, ...uidQuery(account) }, style);
@@ -173,14 +174,14 @@ function apiKeyPairs(key: Shown): readonly Pair[] {
 }
 
 export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
+  { title: 'name', value: (key) => key.name, name: true },
   { title: 'id', value: (key) => key.keyid, whole: true },
-  { title: 'name', value: (key) => key.name },
-  { title: 'active', value: stateOf },
-  { title: 'flags', value: granted },
-  { title: 'expires', value: (key) => timeText(key.expiresAt), whole: true, spare: true },
-  { title: 'last used', value: (key) => timeText(key.lastUsedAt), whole: true, spare: true },
-  { title: 'account', value: (key) => key.references.accountId, whole: true, spare: true },
-  { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
+  { title: 'active', value: stateOf, whole: true },
+  { title: 'flags', value: granted, spare: true },
+  { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true, spare: true },
+  { title: 'expires', value: (key) => timeText(key.expiresAt), short: true, spare: true },
+  { title: 'account', value: (key) => key.references.accountId, short: true, spare: true },
+  { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
 ];
 
 function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {

@@ -19,7 +19,7 @@ export const apikey = {
       '--props': object('JSON', 'free-form properties'),
     },
   ),
-  list: command('list', 'list API keys, oldest first', ['kms apikey list', 'kms apikey list --account billing'], {
+  list: command('list', 'list API keys, newest first', ['kms apikey list', 'kms apikey list --account billing'], {
     ...paged,
     '--account': text('UID', 'of this account only', 'account'),
     '--ring': text('NAME', 'only those whose flags name this keyring', 'ring'),
