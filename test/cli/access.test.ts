@@ -121,6 +121,22 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   assert.deepEqual((await validate(secret))[0], 0);
 });
 
+test('an API key is deleted for good, after the question that tells its last use', async () => {
+  await using d = await servedDesk();
+  const { keyid, key } = await d.json<Key>('apikey create --account admin --name nightly --flag asset.search --json');
+  const isValid = async () => (await d.kms('apikey validate', { stdin: key })).code === 0;
+  assert.ok(await isValid());
+  const tty = { stdin: true, stdout: true, stderr: true };
+  const kept = await d.kms(`apikey delete ${keyid}`, { tty, stdin: typed('n\n') });
+  assert.equal(kept.code, 1);
+  const asked = `^${keyid}, nightly: last used 2\\S+Z\nThis deletes the API key ${keyid} for good\\.`;
+  assert.match(kept.stderr, new RegExp(asked));
+  assert.equal((await d.kms(`apikey delete ${keyid} --yes`)).stdout, `${keyid} is deleted\n`);
+  assert.equal(await isValid(), false);
+  const gone = await d.kms(`apikey delete ${keyid} --yes`);
+  assert.deepEqual([gone.code, gone.stdout], [1, '']);
+});
+
 test('on a terminal the key is asked for and not shown', async () => {
   await using d = await servedDesk();
   const tty = { stdin: true, stdout: true, stderr: true };

@@ -4,6 +4,7 @@ import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
 import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
 import type { apikey } from '../grammar/apikey.ts';
@@ -138,6 +139,24 @@ export async function revoke(cli: CliOf<typeof apikey.revoke>): Promise<void> {
         cli,
         `${key.keyid} is inactive; \`kms apikey update ${key.keyid} --active true\` takes that back`,
       );
+  });
+}
+
+/** The question says which key it is, and when it was last used. */
+export async function remove(cli: CliOf<typeof apikey.remove>): Promise<void> {
+  const keyid = cli.get('<KEYID>');
+  const details = (): Promise<readonly string[]> =>
+    withClient(cli, async (client) => {
+      const { name, lastUsedAt } = await client.getApiKey({ apikeyid: keyid });
+      const named = name === '' ? keyid : `${keyid}, ${name}`;
+      return [`${named}: ${lastUsedAt === null ? 'never used' : `last used ${timeText(lastUsedAt)}`}`];
+      // Without it the question is asked all the same: a caller who may delete keys need not be allowed to read them.
+    }).catch(() => []);
+  await confirm(cli, `deletes the API key ${keyid} for good`, { details });
+  await withClient(cli, async (client) => {
+    const answer = await client.deleteApiKeyById({ keyid });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${keyid} is deleted`);
   });
 }
 

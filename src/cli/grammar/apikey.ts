@@ -1,6 +1,6 @@
 // The commands about API keys, `kms apikey …`.
 import { argument, boolean, command, list, object, oneOf, path, required, text, toggle } from './declaration.ts';
-import { flagged, keyed, paged } from './option-sets.ts';
+import { destroying, flagged, keyed, paged } from './option-sets.ts';
 
 export const apikey = {
   create: command(
@@ -56,6 +56,15 @@ export const apikey = {
   revoke: command('revoke', 'make an API key inactive', ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<KEYID>': argument('api-key'),
   }),
+  remove: command(
+    'delete',
+    'delete an API key; `revoke` can be taken back, this cannot',
+    ['kms apikey delete apik_01jz4b8m6q3v9x2c5d7f8g9h0k'],
+    {
+      '<KEYID>': argument('api-key'),
+      ...destroying,
+    },
+  ),
   validate: command(
     'validate',
     'check whether the API key on stdin is valid; exit code 1 if not',
