@@ -109,18 +109,17 @@ export function exactText(date: Date): string {
 const relativeSteps: readonly (readonly [below: number, length: number, name: string])[] = [
   [3_600, 60, 'min'],
   [86_400, 3_600, 'h'],
-  [30 * 86_400, 86_400, 'day'],
+  [30 * 86_400, 86_400, 'd'],
 ];
 
-/** How long ago, or in how long: `3 min ago`, `in 2 days`; the date if it is more than a month away. */
+/** How long ago, or in how long: `3 min ago`, `in 2 d`; the date if it is more than a month away. */
 export function relativeText(date: Date, now: number): string {
   const seconds = Math.round((date.getTime() - now) / 1000);
   const distance = Math.abs(seconds);
   if (distance < 60) return seconds > 0 ? 'in a moment' : 'just now';
   const [, length, name] = relativeSteps.find(([below]) => distance < below) ?? [];
   if (length === undefined || name === undefined) return localText(date).slice(0, 10);
-  const count = Math.floor(distance / length);
-  const span = `${count} ${name}${name === 'day' && count !== 1 ? 's' : ''}`;
+  const span = `${Math.floor(distance / length)} ${name}`;
   return seconds > 0 ? `in ${span}` : `${span} ago`;
 }
 

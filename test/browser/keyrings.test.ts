@@ -73,7 +73,7 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   assert.ok(sent.some((each) => each.includes(made.body.ring.publicKey)));
 
   await page.getByRole('button', { name: 'Rotate…' }).click();
-  await page.getByRole('dialog', { name: 'Rotate Payroll?' }).getByText('0 active API keys may use it').waitFor();
+  await page.getByRole('dialog', { name: 'Rotate Payroll?' }).getByText('1 active API key may use it').waitFor();
   await page.getByRole('button', { name: 'Rotate the keyring' }).click();
   await page.getByRole('status').filter({ hasText: 'The new active key is' }).waitFor();
   await page.getByRole('row').nth(2).waitFor();
@@ -315,7 +315,9 @@ test('what is answered after somebody went elsewhere changes nothing there', asy
     await answer.promise;
     await route.continue();
   });
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate the keyring' }).click();
+  await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Users', exact: true }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   // The ring's page is notified and fetches once more.

@@ -26,22 +26,20 @@ for (let i = 0; i < 200; i++) {
 const keyOf = (index: number) => keys[index] ?? assert.fail();
 await call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyOf(9).keyid, active: false });
 
-const everyLook = (['light', 'dark'] as const).flatMap((scheme) =>
-  [390, 820, 1280].map((width) => ({ scheme, width })),
-);
 const rowsOf = (page: Page) => page.locator('tbody tr');
 const isActive = async (index: number) => (await call('GET', `/auth/apikey/${keyOf(index).keyid}`)).body.active;
 
 test('an API key among two hundred is found while one types, and Back shows the list as it was', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys');
-  await page.getByText('200 of 201 entries.').waitFor();
+  await page.getByText('100 of 201 entries.').waitFor();
   assert.match((await rowsOf(page).first().textContent()) ?? '', /batch-199/, 'the newest comes first');
   await page.getByRole('heading', { name: 'API keys', level: 1 }).click();
   await page.keyboard.press('/');
-  const started = Date.now();
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(request.url()));
   await page.keyboard.type('batch-137');
   await page.getByText('1 of 201 entries.').waitFor();
-  assert.ok(Date.now() - started < 2000, 'within two seconds');
+  assert.deepEqual(asked, [], 'nothing is asked for, so it takes no time');
   assert.equal(await page.getByLabel('Search by name, id, flag or owner').inputValue(), 'batch-137');
   await page.getByRole('link', { name: 'batch-137' }).click();
   await page.getByRole('heading', { name: 'batch-137', level: 1 }).waitFor();
@@ -51,7 +49,7 @@ test('an API key among two hundred is found while one types, and Back shows the 
 
   for (const [typed, count] of [
     [keyOf(42).keyid, 1],
-    [accounts[0].uid, 200],
+    [`${accounts[0].uid} batch-19`, 11],
     ['payroll.decrypt batch-13', 11],
   ] as const) {
     await page.getByLabel('Search by name, id, flag or owner').fill(typed);
@@ -60,7 +58,7 @@ test('an API key among two hundred is found while one types, and Back shows the 
   await page.getByLabel('Search by name, id, flag or owner').fill('no such key');
   await page.getByText('Nothing here matches “no such key”.').waitFor();
   await page.getByRole('button', { name: 'Show everything' }).click();
-  await page.getByText('200 of 201 entries.').waitFor();
+  await page.getByText('100 of 201 entries.').waitFor();
 
   await page.getByRole('button', { name: 'Disabled', exact: true }).click();
   await page.getByText('1 of 201 entries.').waitFor();
@@ -80,6 +78,8 @@ test('an API key among two hundred is found while one types, and Back shows the 
   await page.locator('th[aria-sort=descending]').waitFor();
   assert.match((await rowsOf(page).nth(1).textContent()) ?? '', /batch-199/);
 
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByText('200 of 201 entries.').waitFor();
   await page.getByRole('link', { name: 'batch-50', exact: true }).scrollIntoViewIfNeeded();
   const before = await page.evaluate(() => window.scrollY);
   assert.ok(before > 500);
@@ -143,7 +143,7 @@ test('keyrings and transit rings stand in one list; deleted ones come back at on
 
   await page.getByRole('link', { name: 'old-ledger' }).click();
   await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByText('0 active API keys').or(page.getByText('active API keys may use it')).first().waitFor();
+  await page.getByText('1 active API key may use it').waitFor();
   await page.getByLabel('Type old-ledger to confirm').fill('old-ledger');
   await page.getByRole('button', { name: 'Delete the keyring' }).click();
   await page.getByRole('button', { name: 'Undo' }).click();
@@ -189,7 +189,7 @@ test('the palette rotates, disables and changes colours; ? shows the keys', asyn
   await choose('colours as', 'Colours as the system');
   const { activeKey } = (await call('GET', '/ks/keyrings/payroll')).body.ring;
   await choose('rotate payroll', 'Rotate keyring payroll…');
-  await page.getByText('199 active API keys may use it').or(page.getByText('active API keys may use it')).waitFor();
+  await page.getByText(/^1\d\d active API keys may use it/).waitFor();
   await page.getByRole('button', { name: 'Rotate the keyring' }).click();
   await page.getByRole('heading', { name: 'payroll', level: 1 }).waitFor();
   assert.notEqual((await call('GET', '/ks/keyrings/payroll')).body.ring.activeKey, activeKey);
@@ -200,31 +200,5 @@ test('the palette rotates, disables and changes colours; ? shows the keys', asyn
   await page.getByRole('button', { name: 'Undo' }).click();
   await page.getByText('The key is active again.').waitFor();
   assert.equal(await isActive(55), true);
-  assert.deepEqual(troubles, []);
-});
-
-test('lists look right at every width, and a row is one line where there is room', async () => {
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
-  for (const [name, path] of [
-    ['keyrings', '/console/keyrings'],
-    ['apikeys', '/console/apikeys?q=batch-1'],
-    ['users', '/console/users'],
-    ['accounts', '/console/accounts'],
-    ['transit', '/console/transit'],
-  ] as const) {
-    await page.setViewportSize({ width: 1280, height: 800 });
-    await page.goto(appliance.url + path);
-    await page.getByText(/entr(y|ies)\.$/).waitFor();
-    await looksRight(page, `lists-${name}`, everyLook);
-    for (const width of [820, 1280]) {
-      await page.setViewportSize({ width, height: 800 });
-      const heights = await rowsOf(page).evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
-      assert.ok(Math.max(...heights) < 45, `${name} at ${width} px: ${Math.max(...heights)}`);
-      const tops = await page
-        .locator('[data-finder] > :is(input, fieldset)')
-        .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
-      if (width === 1280) assert.ok(Math.max(...tops) - Math.min(...tops) < 20, `${name}: filters in one row`);
-    }
-  }
   assert.deepEqual(troubles, []);
 });

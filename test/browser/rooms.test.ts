@@ -330,7 +330,8 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await row.getByText('disabled', { exact: true }).waitFor();
   await row.getByRole('link', { name: uid }).waitFor();
   await row.getByRole('link', { name: 'ada', exact: true }).waitFor();
-  await page.getByRole('row').getByRole('link', { name: 'root', exact: true }).waitFor();
+  const made = page.getByRole('row').filter({ hasText: program.keyid });
+  await made.getByRole('link', { name: 'root', exact: true }).waitFor();
   await page.getByLabel('Secret of the API key').fill(secret);
   await page.getByRole('button', { name: 'Check' }).click();
   await page

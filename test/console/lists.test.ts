@@ -99,10 +99,10 @@ test('times are told relative to now, and far ones by their date', () => {
     '1 min ago',
     '59 min ago',
     '1 h ago',
-    '1 day ago',
-    '3 days ago',
+    '1 d ago',
+    '3 d ago',
   ]);
-  assert.deepEqual([30, 180, 86_400, 29 * 86_400].map(told), ['in a moment', 'in 3 min', 'in 1 day', 'in 29 days']);
+  assert.deepEqual([30, 180, 86_400, 29 * 86_400].map(told), ['in a moment', 'in 3 min', 'in 1 d', 'in 29 d']);
   assert.match(told(-60 * 86_400), /^2026-05-0[12]$/);
   assert.match(exactText(new Date(now)), /2026-07-01 12:00:00 UTC\)?$/);
   assert.deepEqual([countedText(1, 'key'), countedText(2000, 'key')], ['1 key', '2,000 keys']);
@@ -143,7 +143,8 @@ test('the palette offers what its user may do, once its verb is typed', () => {
   assert.deepEqual(of('r', '*'), []);
   assert.deepEqual(of('rotate', 'keyring.payroll.rotate'), ['Rotate keyring Payroll…']);
   assert.deepEqual([of('rotate', 'keyring.other.rotate'), of('disable', 'apikey.read')], [[], []]);
-  const general = (flags: Record<string, boolean>) => generalActions(parseFlags(flags)).map(({ command }) => command.do);
+  const general = (flags: Record<string, boolean>) =>
+    generalActions(parseFlags(flags)).map(({ command }) => command.do);
   assert.deepEqual(general({}), ['theme', 'theme', 'theme']);
   assert.deepEqual(general({ 'system.backup': true }), ['backup', 'theme', 'theme', 'theme']);
 });

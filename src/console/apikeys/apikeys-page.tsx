@@ -228,6 +228,7 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
     },
     {
       title: 'Flags',
+      kind: 'wide',
       cell: ({ flags }) => <FlagSummary flags={flags} />,
       sort: ({ flags }) => Object.keys(flags).length,
     },

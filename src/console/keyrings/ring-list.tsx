@@ -108,6 +108,7 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
 
 const kindColumn: Column<Row> = {
   title: 'Kind',
+  kind: 'wide',
   cell: ({ source, type }) => `${consolePages[source.kind.page].title}${type === undefined ? '' : `, ${type}`}`,
   sort: ({ source, type = '' }) => `${source.kind.page} ${type}`,
 };
@@ -128,7 +129,12 @@ export const wrappingColumn: Column<ListedRing> = {
 
 const timeColumns: readonly Column<Row>[] = [
   { title: 'Changed', cell: ({ updatedAt }) => <Ago at={updatedAt} />, sort: ({ updatedAt }) => updatedAt },
-  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
+  {
+    title: 'Created',
+    kind: 'extra',
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+    sort: ({ createdAt }) => createdAt,
+  },
 ];
 
 function deletedColumns(isBusy: boolean, onRestore: (row: Row) => void): readonly Column<Row>[] {

@@ -45,7 +45,7 @@ interface FinderProps<T> extends Pick<PageProps, 'keeper' | 'navigate' | 'query'
 }
 
 /** Rows shown at first, and added by the button for more. */
-const rowsAtATime = 200;
+const rowsAtATime = 100;
 
 export function Finder<T>(props: FinderProps<T>) {
   const { keeper, page, list, columns, keyOf, nameOf, textsOf, chips, compare, countOf, actions = [] } = props;
@@ -70,7 +70,8 @@ export function Finder<T>(props: FinderProps<T>) {
   const items = shown.slice(0, rows);
   const hasMore = shown.length > rows || isPartial;
   return (
-    <>
+    // One element: hono/jsx moves the first of several when only this is rendered again, and the search loses its focus.
+    <div>
       <FilterBar {...{ view, arrange, flush, columns, chips }} label={props.label} beside={props.beside} />
       {isPartial && (
         <p key="partial" data-note>
@@ -98,7 +99,7 @@ export function Finder<T>(props: FinderProps<T>) {
         selection={actions.length > 0 ? { keys: selected, nameOf, onChange: setSelected } : undefined}
         empty={isNarrowed && list.items.length > 0 ? <Nothing view={view} arrange={arrange} /> : props.empty}
       />
-    </>
+    </div>
   );
 }
 
@@ -110,11 +111,12 @@ const typingPause = 200;
 /** The arrangement, which is written into the address; `flush` writes what was typed at once. */
 function useArrangement<T>({ page, query, navigate }: FinderProps<T>): [Arrangement, Arrange, () => void] {
   const [view, setView] = useState(() => arrangementOf(query));
-  const written = useRef(textOf(view));
+  // Addresses that were written from here, since the last one that was not.
+  const written = useRef(new Set([textOf(view)]));
   const pending = useRef<{ timer: number; next: Arrangement }>(null);
   const write = (next: Arrangement): void => {
     pending.current = null;
-    written.current = textOf(next);
+    written.current?.add(textOf(next));
     navigate(hrefTo(page, {}, { ...Object.fromEntries(query), ...queryOf(next) }), 'replace');
   };
   const latest = useRef(write);
@@ -122,10 +124,9 @@ function useArrangement<T>({ page, query, navigate }: FinderProps<T>): [Arrangem
   const inAddress = textOf(arrangementOf(query));
   useEffect(() => {
     // Another address, such as that of a link to the whole list.
-    if (inAddress !== written.current) {
-      written.current = inAddress;
-      setView(arrangementOf(query));
-    }
+    if (written.current?.has(inAddress)) return;
+    written.current = new Set([inAddress]);
+    setView(arrangementOf(query));
   }, [inAddress]);
   useEffect(() => () => window.clearTimeout(pending.current?.timer), []);
   const arrange: Arrange = (next, isTyping = false) => {

@@ -1,7 +1,7 @@
 // Kept lists: what a session's pages have loaded, so that Back shows it again at once, and how many rows were shown.
 // They end with the session: another user never sees them.
 
-export interface Kept<T> {
+interface Kept<T> {
   get(): T | undefined;
   set(value: T): void;
 }

@@ -1,7 +1,7 @@
 // Hooks for a component's state: a value, a response of the service, a paginated list, an action. State setters ignore
 // calls after unmount: hono/jsx re-inserts an unmounted component on its second update.
 import { useEffect, useLayoutEffect, useState as useRawState, useRef } from 'hono/jsx/dom';
-import { type Kept, keptIn } from './kept.ts';
+import { keptIn } from './kept.ts';
 
 type Change<T> = T | ((now: T) => T);
 
@@ -84,11 +84,11 @@ export type LoadPage<T> = (
   signal: AbortSignal,
 ) => Promise<ListPage<T>>;
 
-interface ListOptions<T> {
+interface ListOptions {
   /** Items per page. */
   readonly limit?: number;
-  /** Keeps what is loaded, which is shown at once when the page is opened again, and then fetched again. */
-  readonly kept?: Kept<ListState<T>> | undefined;
+  /** Keeps what is loaded for the session: it is shown at once when the page is opened again, and then fetched again. */
+  readonly keep?: { readonly session: object; readonly as: string };
 }
 
 /**
@@ -98,8 +98,9 @@ interface ListOptions<T> {
 export function useList<T>(
   load: LoadPage<T>,
   about: readonly unknown[] = [],
-  { limit = 100, kept }: ListOptions<T> = {},
+  { limit = 100, keep }: ListOptions = {},
 ): List<T> {
+  const kept = keep && keptIn<ListState<T>>(keep.session, keep.as);
   const [state, setState] = useState<ListState<T>>(() => kept?.get() ?? { items: [], is: 'loading' });
   const ask = (before: readonly T[], cursor?: string): void =>
     request(
@@ -177,7 +178,7 @@ export const mostSearched = 5000;
 
 /** A list that loads all its pages, up to a maximum, and is kept under a name for the session. */
 export function useWholeList<T>(load: LoadPage<T>, session: object, name: string): List<T> {
-  const list = useList(load, [name], { limit: 1000, kept: keptIn<ListState<T>>(session, name) });
+  const list = useList(load, [name], { limit: 1000, keep: { session, as: name } });
   useEffect(() => {
     if (list.hasMore && list.is === 'ready' && list.items.length < mostSearched) list.more();
   });

@@ -11,10 +11,10 @@ export interface Column<T> {
   readonly title: string;
   readonly cell: (item: T) => Child;
   /**
-   * `number` is right-aligned; `name` is the row's header cell; `short` needs little room; `extra` is left out of
-   * narrow tables.
+   * `number` is right-aligned; `name` is the row's header cell; `short` and `wide` need less or more room than
+   * others; `extra` is left out of narrow tables.
    */
-  readonly kind?: 'name' | 'number' | 'short' | 'extra';
+  readonly kind?: 'name' | 'number' | 'short' | 'wide' | 'extra';
   /** Value to sort by; without it the column cannot be sorted by. */
   readonly sort?: (item: T) => SortValue;
 }

@@ -32,9 +32,10 @@ const columns: readonly Column<User>[] = [
     cell: ({ username }) => <bdi title={username}>{username}</bdi>,
     sort: ({ username }) => username,
   },
-  { title: 'E-mail', cell: ({ email }) => <bdi title={email}>{email}</bdi>, sort: ({ email }) => email },
+  { title: 'E-mail', kind: 'wide', cell: ({ email }) => <bdi title={email}>{email}</bdi>, sort: ({ email }) => email },
   {
     title: 'Permissions',
+    kind: 'wide',
     cell: ({ flags }) => <FlagSummary flags={flags} />,
     sort: ({ flags }) => Object.keys(flags).length,
   },
