@@ -145,7 +145,7 @@ function Choice({ api, session, navigate, onClose, onCommand }: ChoiceProps) {
 
 type Offer = PaletteEntry | PaletteAction;
 
-/** What fits the typed text: places, and actions. Without any text, pages and the actions that need nothing else. */
+/** Places and actions that fit the typed text; without any text, pages and the actions that need nothing else. */
 function offered(entries: readonly PaletteEntry[], typed: string, may: Session['may']): readonly Offer[] {
   const general = generalActions(may);
   if (typed.trim() === '') return [...foundEntries(entries, ''), ...general];

@@ -92,7 +92,7 @@ function RingFilter({ ring, rings, onChange }: RingFilterProps) {
       <input
         type="text"
         aria-label="May use the keyring"
-        placeholder="May use the keyring"
+        placeholder="For keyring…"
         list={id}
         value={ring}
         autocomplete="off"

@@ -15,7 +15,7 @@ export async function disableKey(api: Client, apikeyid: string, onUndone: () => 
   });
 }
 
-/** What stops when API keys are disabled. */
+/** Tells that programs stop, and when they last used the keys. */
 export function KeysUse({ keys }: { readonly keys: readonly Pick<SafeApiKey, 'lastUsedAt'>[] }) {
   const isOne = keys.length === 1;
   const latest = Math.max(...keys.map(({ lastUsedAt }) => lastUsedAt ?? 0));

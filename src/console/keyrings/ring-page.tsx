@@ -52,7 +52,7 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly mayBeDeleted?: (ring: Ring) => boolean;
   readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
   readonly restore: (id: string) => Promise<unknown>;
-  /** Who a rotation or deletion concerns. */
+  /** Says whom a rotation or deletion concerns. */
   readonly use?: (ring: Ring) => Child;
   /** The effect of its deletion. */
   readonly loss: string;

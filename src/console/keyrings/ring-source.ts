@@ -14,7 +14,7 @@ export interface ListedRing extends RingTraits {
   readonly updatedAt: string;
   readonly deletedAt?: string;
   readonly restorableUntil?: string;
-  /** Of transit rings only. */
+  /** Present for transit rings only, like the three below. */
   readonly type?: string;
   readonly derived?: boolean;
   readonly latestVersion?: number;

@@ -1,5 +1,5 @@
-// Arrangement is how a list is shown: the text searched for, the chips that are on, and the column sorted by. It is kept
-// in the page's address, and applied to the items that are loaded. Pure, so that it is tested without a browser.
+// Arrangement is how a list is shown: the text searched for, the chips that are on, and the column sorted by. It is
+// kept in the page's address, and applied to the items that are loaded. Pure, so that it is tested without a browser.
 
 /** Null comes last, whichever way the column is sorted. */
 export type SortValue = string | number | null;
@@ -26,7 +26,7 @@ export interface Arrangement {
   readonly sort?: Sort | undefined;
 }
 
-/** What a list can be searched, filtered and sorted by. */
+/** A list's texts to search, its chips, and its orders. */
 export interface Shape<T> {
   readonly textsOf: (item: T) => readonly string[];
   readonly chips: readonly Chip<T>[];

@@ -14,7 +14,7 @@ export interface BulkAction<T> {
   readonly needs?: string;
   readonly kind?: 'danger';
   readonly title: (count: string) => string;
-  /** What it means for these items. */
+  /** Says what it means for these items. */
   readonly about: (items: readonly T[]) => Child;
   readonly fields?: Child;
   /** Label of the button that confirms it. */
@@ -68,7 +68,7 @@ type BulkDialogProps<T> = BulkBarProps<T> & { readonly action: BulkAction<T>; re
 
 function BulkDialog<T>(props: BulkDialogProps<T>) {
   const { items, nameOf, countOf, action, onChanged, onClear, onClose } = props;
-  // What was selected when it was opened, whatever the list shows meanwhile.
+  // The selection at the time it was opened, whatever the list shows meanwhile.
   const chosen = useRef(items).current ?? items;
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const finish = (): void => {

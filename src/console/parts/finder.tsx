@@ -70,7 +70,7 @@ export function Finder<T>(props: FinderProps<T>) {
   const items = shown.slice(0, rows);
   const hasMore = shown.length > rows || isPartial;
   return (
-    // One element: hono/jsx moves the first of several when only this is rendered again, and the search loses its focus.
+    // One element: of several, hono/jsx moves the first when only this is rendered again, and the search loses focus.
     <div>
       <FilterBar {...{ view, arrange, flush, columns, chips }} label={props.label} beside={props.beside} />
       {isPartial && (
@@ -156,7 +156,7 @@ function useMinutes(): void {
   }, []);
 }
 
-/** What the service has under exactly the typed name, if the list is not loaded to its end and nothing else matches. */
+/** The item that the service has under exactly the typed name, if not everything is loaded and nothing else matches. */
 function useLookUp<T>({ list, lookUp }: FinderProps<T>, sought: string, isMissing: boolean): T | undefined {
   const wanted = list.hasMore && list.is === 'ready' && isMissing && lookUp ? sought.trim() : '';
   const answer = useAnswer<T | undefined>(

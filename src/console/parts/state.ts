@@ -87,7 +87,7 @@ export type LoadPage<T> = (
 interface ListOptions {
   /** Items per page. */
   readonly limit?: number;
-  /** Keeps what is loaded for the session: it is shown at once when the page is opened again, and then fetched again. */
+  /** Keeps what is loaded for the session; the page shows it at once when it is opened again, and fetches it again. */
   readonly keep?: { readonly session: object; readonly as: string };
 }
 

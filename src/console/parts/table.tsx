@@ -1,4 +1,4 @@
-// DataTable shows a paginated list as a table, including its empty, loading and failed states: one line for each row, or
+// DataTable shows a paginated list as a table, including its empty, loading and failed states: a line for each row, or
 // a block for each on a phone. Its columns may be sortable, and its rows selectable.
 import type { Child } from 'hono/jsx/dom';
 import { countText } from '../text.ts';
