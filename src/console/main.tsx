@@ -9,7 +9,9 @@ import { OidcPage, type OidcReturn } from './public/oidc-page.tsx';
 import { ForgotPage, ResetPage } from './public/reset-pages.tsx';
 import { SetUpPage } from './public/set-up-page.tsx';
 import { UnsealPage } from './public/unseal-page.tsx';
+import { applyTheme } from './theme.ts';
 
+applyTheme();
 // The icon's address is relative to the page first loaded, and browsers resolve it again on each navigation.
 const icon = document.querySelector<HTMLLinkElement>('link[rel=icon]');
 icon?.setAttribute('href', icon.href);

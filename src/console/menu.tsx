@@ -5,7 +5,9 @@ import { hrefTo } from './navigation.ts';
 import type { Page } from './page.ts';
 import { pages } from './pages.ts';
 import { Icon, type IconName } from './parts/icon.tsx';
+import { useState } from './parts/state.ts';
 import type { Session } from './session.ts';
+import { currentTheme, setTheme, type Theme, themeNames } from './theme.ts';
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -71,10 +73,34 @@ export function Menu({ page, session, isOpen }: MenuProps) {
           </ul>
         </section>
       ))}
+      <ThemeSelect />
       <p data-zone>
         {zone === 'UTC' ? 'Times are in UTC.' : `Times are in the time zone ${zone}; point at one to see it in UTC.`}
       </p>
     </nav>
+  );
+}
+
+function ThemeSelect() {
+  const [theme, setShown] = useState(currentTheme());
+  return (
+    <label data-theme-select>
+      Colours{' '}
+      <select
+        value={theme}
+        onChange={(event: Event) => {
+          const { value } = event.target as HTMLSelectElement;
+          setTheme(value as Theme); // one of the options
+          setShown(currentTheme());
+        }}
+      >
+        {Object.entries(themeNames).map(([each, name]) => (
+          <option key={each} value={each}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

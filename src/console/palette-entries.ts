@@ -142,7 +142,10 @@ interface Page<T> {
 const mostShown = 50;
 
 /** Entries that contain every typed word; those that begin with the typed text first. */
-export function foundEntries(entries: readonly PaletteEntry[], typed: string): PaletteEntry[] {
+export function foundEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 'also'>>(
+  entries: readonly Entry[],
+  typed: string,
+): Entry[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
   if (text === '') return entries.filter(({ kind }) => kind === 'Page').slice(0, mostShown);

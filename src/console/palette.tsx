@@ -1,16 +1,18 @@
-// Palette is the quick way to a page, a keyring, an API key or a user: opened with Ctrl+K or a button, narrowed by
-// typing, chosen with the arrow keys and Enter.
+// Palette is the quick way to a page, a keyring, an API key or a user, and to what can be done with them: opened with
+// Ctrl+K or a button, narrowed by typing, chosen with the arrow keys and Enter.
 import { useEffect, useId, useLayoutEffect, useRef } from 'hono/jsx/dom';
 import type { Client } from '../client/client.ts';
+import { CommandDialog } from './command-dialog.tsx';
 import { hrefTo } from './navigation.ts';
 import { pages } from './pages.ts';
+import { actionsFor, type Command, generalActions, type PaletteAction } from './palette-actions.ts';
 import { askForEntries, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
 import { Dialog } from './parts/dialog.tsx';
 import { Icon } from './parts/icon.tsx';
 import { useState } from './parts/state.ts';
-import type { Session } from './session.ts';
+import type { Session, SessionClient } from './session.ts';
 
-interface PaletteProps {
+interface PaletteProps extends Pick<SessionClient, 'stream'> {
   readonly api: Client;
   readonly session: Session;
   readonly navigate: (href: string) => void;
@@ -21,6 +23,7 @@ const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);
 /** The button, and the dialog that it opens. */
 export function Palette(props: PaletteProps) {
   const [isOpen, setOpen] = useState(false);
+  const [command, setCommand] = useState<Command | undefined>(undefined);
   useLayoutEffect(() => {
     const press = (event: KeyboardEvent): void => {
       if (event.key.toLowerCase() !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey || event.shiftKey)
@@ -45,16 +48,18 @@ export function Palette(props: PaletteProps) {
         <span>Go to…</span>
         <small aria-hidden="true">{isMac ? '⌘K' : 'Ctrl K'}</small>
       </button>
-      {isOpen && <Choice {...props} onClose={() => setOpen(false)} />}
+      {isOpen && <Choice key="choice" {...props} onClose={() => setOpen(false)} onCommand={setCommand} />}
+      {command && <CommandDialog key="command" {...props} command={command} onClose={() => setCommand(undefined)} />}
     </>
   );
 }
 
 interface ChoiceProps extends PaletteProps {
   readonly onClose: () => void;
+  readonly onCommand: (command: Command) => void;
 }
 
-function Choice({ api, session, navigate, onClose }: ChoiceProps) {
+function Choice({ api, session, navigate, onClose, onCommand }: ChoiceProps) {
   const { may } = session;
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -71,16 +76,17 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
       .then(() => setAsking(false));
     return () => stopped.abort();
   }, []);
-  const found = foundEntries(entries, typed);
+  const found = offered(entries, typed, may);
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
   }, [chosen, typed]);
 
-  const go = (entry: PaletteEntry | undefined): void => {
+  const go = (entry: Offer | undefined): void => {
     if (!entry) return;
     onClose();
-    navigate(hrefTo(entry.page, entry.params));
+    if ('command' in entry) onCommand(entry.command);
+    else navigate(hrefTo(entry.page, entry.params));
   };
 
   const press = (event: KeyboardEvent): void => {
@@ -117,7 +123,7 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
           {found.map((entry, index) => (
             // A click does the same as Enter in the field, which keeps the focus.
             <div
-              key={`${entry.page} ${JSON.stringify(entry.params)}`}
+              key={'command' in entry ? entry.name + entry.also : `${entry.page} ${JSON.stringify(entry.params)}`}
               id={`${id}-${index}`}
               role="option"
               aria-selected={index === chosen ? 'true' : 'false'}
@@ -135,6 +141,15 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
       </div>
     </Dialog>
   );
+}
+
+type Offer = PaletteEntry | PaletteAction;
+
+/** Places and actions that fit the typed text; without any text, pages and the actions that need nothing else. */
+function offered(entries: readonly PaletteEntry[], typed: string, may: Session['may']): readonly Offer[] {
+  const general = generalActions(may);
+  if (typed.trim() === '') return [...foundEntries(entries, ''), ...general];
+  return foundEntries<Offer>([...entries, ...general, ...actionsFor(entries, typed, may)], typed);
 }
 
 const steps: Readonly<Record<string, number | undefined>> = { ArrowDown: 1, ArrowUp: -1 };

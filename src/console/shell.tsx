@@ -12,7 +12,9 @@ import { Icon } from './parts/icon.tsx';
 import { endToasts, Toasts, toast } from './parts/messages.tsx';
 import { Brand, PageHeader } from './parts/page.tsx';
 import { useState } from './parts/state.ts';
+import { keepPositions, newEntry, restorePosition } from './scrolling.ts';
 import { type Session, type SessionClient, SessionContext } from './session.ts';
+import { Shortcuts } from './shortcuts.tsx';
 
 interface ShellProps {
   readonly session: Session;
@@ -32,8 +34,8 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
       toast('You would lose what is on this page: finish it first.');
       return;
     }
-    if (how === 'replace') window.history.replaceState(null, '', href);
-    else window.history.pushState(null, '', href);
+    if (how === 'replace') window.history.replaceState(window.history.state, '', href);
+    else window.history.pushState(newEntry(), '', href);
     const next = placeAt(window.location);
     if (!isSamePage(place, next)) window.scrollTo(0, 0);
     setOpen(false);
@@ -45,12 +47,14 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
     document.body.toggleAttribute('data-shell', true);
     return () => document.body.removeAttribute('data-shell');
   }, []);
+  useLayoutEffect(keepPositions, []);
   useEvent('popstate', () => {
-    if (isHeld()) window.history.pushState(null, '', here);
+    if (isHeld()) window.history.pushState(newEntry(), '', here);
     else {
       const next = placeAt(window.location);
       if (!isSamePage(place, next)) endToasts();
       setPlace(next);
+      restorePosition();
     }
   });
   useEvent('keydown', ({ key }) => {
@@ -84,7 +88,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
           <span>Menu</span>
         </button>
         <Brand />
-        <Palette api={allowed(client, session).api} session={session} navigate={navigate} />
+        <Palette {...allowed(client, session)} session={session} navigate={navigate} />
         <Who session={session} onLogout={onLogout} />
       </header>
       <Menu page={page} session={session} isOpen={isOpen} />
@@ -104,6 +108,7 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
         )}
       </main>
       <Toasts />
+      <Shortcuts />
     </SessionContext.Provider>
   );
 }

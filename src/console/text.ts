@@ -100,6 +100,29 @@ export function localForm(date: Date): string {
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, -1);
 }
 
+/** The time in the reader's zone and, if that differs, in UTC. */
+export function exactText(date: Date): string {
+  const [local, utc] = [localText(date), utcText(date)];
+  return utc.startsWith(local) ? utc : `${local} (${utc})`;
+}
+
+const relativeSteps: readonly (readonly [below: number, length: number, name: string])[] = [
+  [3_600, 60, 'min'],
+  [86_400, 3_600, 'h'],
+  [30 * 86_400, 86_400, 'd'],
+];
+
+/** How long ago, or in how long: `3 min ago`, `in 2 d`; the date if it is more than a month away. */
+export function relativeText(date: Date, now: number): string {
+  const seconds = Math.round((date.getTime() - now) / 1000);
+  const distance = Math.abs(seconds);
+  if (distance < 60) return seconds > 0 ? 'in a moment' : 'just now';
+  const [, length, name] = relativeSteps.find(([below]) => distance < below) ?? [];
+  if (length === undefined || name === undefined) return localText(date).slice(0, 10);
+  const span = `${Math.floor(distance / length)} ${name}`;
+  return seconds > 0 ? `in ${span}` : `${span} ago`;
+}
+
 const steps: readonly (readonly [seconds: number, name: string])[] = [
   [86_400, 'day'],
   [3_600, 'hour'],
@@ -112,6 +135,11 @@ export function spanText(seconds: number): string {
   const [length, name] = steps.find(([each]) => seconds >= each) ?? [1, 'second'];
   const count = Math.max(0, Math.floor(seconds / length));
   return count === 1 ? `1 ${name}` : `${count} ${name}s`;
+}
+
+/** `1 API key`, `2 API keys` */
+export function countedText(count: number, noun: string): string {
+  return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 export function countText(count: number): string {

@@ -72,7 +72,9 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   }
   assert.ok(sent.some((each) => each.includes(made.body.ring.publicKey)));
 
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('dialog', { name: 'Rotate Payroll?' }).getByText('1 active API key may use it').waitFor();
+  await page.getByRole('button', { name: 'Rotate the keyring' }).click();
   await page.getByRole('status').filter({ hasText: 'The new active key is' }).waitFor();
   await page.getByRole('row').nth(2).waitFor();
   const { body: rotated } = await appliance.call('GET', '/ks/keyrings/payroll');
@@ -129,7 +131,7 @@ test('deleted keyrings are listed, and brought back unless their name is taken',
   for (const name of names) await appliance.call('DELETE', `/ks/keyrings/${name}`);
   await appliance.call('POST', '/ks/keyrings', { name: 'older' });
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
-  await page.getByText('Deleted keyrings').first().click();
+  await page.getByRole('button', { name: 'Deleted', exact: true }).click();
   const bin = page.getByRole('table', { name: 'Deleted keyrings' });
   await bin.getByRole('row').nth(2).waitFor();
   await page.getByRole('button', { name: 'Restore older' }).click();
@@ -153,7 +155,8 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
   await page.getByText('server: the service holds its keys and can use them').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate the transit ring' }).click();
   await page.getByRole('status').filter({ hasText: 'It has the new version 2.' }).waitFor();
   const versions = page.getByRole('table', { name: 'Versions of unseal' });
   await versions.getByRole('row').filter({ hasText: 'latest' }).getByText('2').first().waitFor();
@@ -193,7 +196,7 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByRole('button', { name: 'Delete the transit ring' }).click();
   await page.getByText('There are no transit rings.').waitFor();
   assert.equal((await appliance.call('GET', '/transit/rings/unseal')).status, 404);
-  await page.getByText('Deleted transit rings').first().click();
+  await page.getByRole('button', { name: 'Deleted', exact: true }).click();
   await page.getByRole('button', { name: 'Restore Unseal' }).waitFor();
   await page.getByRole('button', { name: 'Restore it' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
@@ -312,7 +315,9 @@ test('what is answered after somebody went elsewhere changes nothing there', asy
     await answer.promise;
     await route.continue();
   });
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate the keyring' }).click();
+  await page.keyboard.press('Escape');
   await page.getByRole('link', { name: 'Users', exact: true }).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   // The ring's page is notified and fetches once more.

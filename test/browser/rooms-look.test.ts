@@ -57,7 +57,7 @@ const pressed =
     page.getByRole('button', { name, exact: true }).click();
 
 const states: readonly State[] = [
-  { name: 'keyrings', path: '/console/keyrings', text: '3 entries' },
+  { name: 'keyrings', path: '/console/keyrings', text: '6 entries' },
   {
     name: 'keyrings-deleted',
     path: `/console/keyrings?deleted=${made.body.ring.id}&name=old`,
@@ -94,7 +94,7 @@ const states: readonly State[] = [
   {
     name: 'transit-bin',
     path: '/console/transit',
-    go: (page) => page.getByText('Deleted transit rings').first().click(),
+    go: pressed('Deleted'),
     text: '1 entry.',
   },
   { name: 'transit-ring', path: '/console/transit/unseal', text: 'latest' },
@@ -133,12 +133,12 @@ const states: readonly State[] = [
   {
     name: 'keyrings-bin',
     path: '/console/keyrings',
-    go: (page) => page.getByText('Deleted keyrings').first().click(),
-    text: '1 entry.',
+    go: pressed('Deleted'),
+    text: '2 entries.',
   },
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
   { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
-  { name: 'activity-long', path: '/console/activity', text: 'own.action' },
+  { name: 'activity-long', path: '/console/activity?action=own.*', text: 'own.action' },
   { name: 'new-account', path: '/console/new/account', text: 'Create the account' },
   { name: 'account', path: `/console/accounts/${account.id}`, text: '2 entries' },
   { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },
@@ -237,16 +237,22 @@ test('what is not allowed, the menu and a failure look right', async () => {
   assert.deepEqual(troubles, []);
 });
 
-test('on a phone no comma between flags begins a line, and a date is as wide as it is', async () => {
+test('on a phone flags are chips without commas, the rest on demand, and a date is as wide as it is', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/apikeys');
   await page.setViewportSize({ width: 390, height: 800 });
   const summary = page.locator('[data-flag-summary]', { hasText: 'keyring.payroll.encrypt' });
-  await summary.getByText('and 1 more').waitFor();
+  assert.deepEqual(await summary.locator('[data-chip]').allTextContents(), ['keyring.payroll.encrypt']);
+  await summary.getByRole('button', { name: '+2 more flags' }).click();
+  await summary.getByText('asset.read').waitFor();
   assert.doesNotMatch((await summary.textContent()) ?? '', /,/);
-  const lefts = await summary
-    .locator('span')
-    .evaluateAll((spans) => spans.map((each) => each.getBoundingClientRect().x));
-  assert.deepEqual([lefts.length, new Set(lefts).size], [3, 1], 'each begins a line');
+  const rights = await summary
+    .locator('[data-chip]')
+    .evaluateAll((each) => each.map((chip) => chip.getBoundingClientRect().right));
+  assert.equal(rights.length, 3, 'the rest on demand');
+  assert.ok(
+    rights.every((right) => right <= 390),
+    'within the window',
+  );
   const widths = await page.locator('td time').evaluateAll((times) =>
     times.map((each) => {
       const range = document.createRange();

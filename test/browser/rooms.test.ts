@@ -321,14 +321,17 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   );
   await looksRight(page, 'apikey');
 
-  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByRole('button', { name: 'Disable…' }).click();
+  await page.getByRole('dialog').getByText('It was never used.').waitFor();
+  await page.getByRole('button', { name: 'Disable the key' }).click();
   await page.getByText('disabled', { exact: true }).waitFor();
   await goTo(page, '/console/apikeys?ring=payroll');
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Nightly <b>batch</b>' }) });
   await row.getByText('disabled', { exact: true }).waitFor();
   await row.getByRole('link', { name: uid }).waitFor();
   await row.getByRole('link', { name: 'ada', exact: true }).waitFor();
-  await page.getByRole('row').getByRole('link', { name: 'root', exact: true }).waitFor();
+  const made = page.getByRole('row').filter({ hasText: program.keyid });
+  await made.getByRole('link', { name: 'root', exact: true }).waitFor();
   await page.getByLabel('Secret of the API key').fill(secret);
   await page.getByRole('button', { name: 'Check' }).click();
   await page
@@ -370,7 +373,9 @@ test('what somebody may not grant cannot be chosen, and says why', async () => {
     assert.equal(await page.locator(`[id="${why}"]`).textContent(), 'You do not have this flag yourself.');
   }
   await looksRight(page, 'apikey-limited');
-  await page.getByRole('button', { name: 'Disable' }).click();
+  await page.getByRole('button', { name: 'Disable…' }).click();
+  await page.getByRole('dialog').getByText('It was never used.').waitFor();
+  await page.getByRole('button', { name: 'Disable the key' }).click();
   await page.getByRole('alert').filter({ hasText: 'user.read is missing' }).waitFor();
   assert.deepEqual(troubles, []);
 });

@@ -10,22 +10,33 @@ import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
 import { ConfirmByName } from '../parts/dialog.tsx';
 import { Field, JsonField, TextArea } from '../parts/fields.tsx';
+import { Finder } from '../parts/finder.tsx';
 import { EditPanel, Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { useAnswer, useList, useState } from '../parts/state.ts';
+import { useAnswer, useList, useState, useWholeList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Json, Moment, Time } from '../parts/values.tsx';
+import { Ago, Copyable, Facts, Json, Time } from '../parts/values.tsx';
+import { countedText } from '../text.ts';
 
 const accountColumns: readonly Column<Account>[] = [
-  { title: 'UID', kind: 'name', cell: ({ id, uid }) => <a href={hrefTo('account', { id })}>{uid}</a> },
-  { title: 'Notes', cell: ({ notes }) => <bdi data-beginning>{notes}</bdi> },
-  { title: 'Id', cell: ({ id }) => <code>{id}</code> },
-  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+  {
+    title: 'UID',
+    kind: 'name',
+    cell: ({ id, uid }) => (
+      <a href={hrefTo('account', { id })} title={uid}>
+        {uid}
+      </a>
+    ),
+    sort: ({ uid }) => uid,
+  },
+  { title: 'Notes', cell: ({ notes }) => <bdi data-beginning>{notes}</bdi>, sort: ({ notes }) => notes || null },
+  { title: 'Id', cell: ({ id }) => <code title={id}>{id}</code> },
+  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
 ];
 
-export function AccountsPage({ api }: PageProps) {
-  const list = useList((page, signal) => api.listAccounts(page, { signal }));
+export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
+  const list = useWholeList((page, signal) => api.listAccounts(page, { signal }), keeper, 'accounts');
   return (
     <>
       <PageHeader
@@ -37,11 +48,31 @@ export function AccountsPage({ api }: PageProps) {
           </ButtonLink>
         }
       />
-      <DataTable
+      <Finder<Account>
+        {...{ keeper, navigate, query, list }}
+        page="accounts"
         caption="Accounts"
+        label="Search by UID, id or notes"
         columns={accountColumns}
-        list={list}
+        chips={[]}
         keyOf={({ id }) => id}
+        nameOf={({ uid }) => uid}
+        textsOf={({ id, uid, notes }) => [id, uid, notes]}
+        compare={(one, other) => other.createdAt.localeCompare(one.createdAt)}
+        countOf={(count) => countedText(count, 'account')}
+        actions={[
+          {
+            label: 'Delete…',
+            needs: 'account.delete',
+            kind: 'danger',
+            title: (count) => `Delete ${count}?`,
+            about: () => <p>All their API keys are deleted with them. This cannot be undone.</p>,
+            action: 'Delete',
+            run: ({ id }) => api.deleteAccount({ id }),
+            done: (count) => `Deleted ${count}.`,
+          },
+        ]}
+        lookUp={(uid, signal) => api.getAccount({ id: uid, uid: true }, { signal })}
         empty={<p>There are no accounts yet.</p>}
       />
     </>
@@ -181,8 +212,8 @@ interface AccountKeysProps {
 const keyColumns: readonly Column<SafeApiKey>[] = [
   keyColumn,
   { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
-  { title: 'Expires', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
-  { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+  { title: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt} /> },
+  { title: 'Last used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} /> },
 ];
 
 function AccountKeys(props: AccountKeysProps) {

@@ -31,7 +31,7 @@ interface View {
   readonly showsOwn: boolean;
 }
 
-export function ActivityPage({ api, session, navigate, query }: PageProps) {
+export function ActivityPage({ api, session, keeper, navigate, query }: PageProps) {
   const fields = activityFields.fromQuery(query);
   const view: View = {
     isLive: query.get('live') === 'yes',
@@ -98,7 +98,7 @@ export function ActivityPage({ api, session, navigate, query }: PageProps) {
       ) : isLive ? (
         <ActivityFollowed key="live" {...{ api, names }} filters={shownFilters(result.filters, ownId, view)} />
       ) : (
-        <Found key="found" {...{ api, names }} filters={shownFilters(result.filters, ownId, view)} />
+        <Found key="found" {...{ api, names, keeper }} filters={shownFilters(result.filters, ownId, view)} />
       )}
     </>
   );
@@ -110,11 +110,11 @@ interface FoundProps {
   readonly names: Names;
 }
 
-function Found({ api, filters, names }: FoundProps) {
-  const list = useList(
-    (page, signal) => api.searchActivity({ ...filters, ...page }, { signal }),
-    [JSON.stringify(filters)],
-  );
+function Found({ api, filters, names, keeper }: FoundProps & Pick<PageProps, 'keeper'>) {
+  const about = JSON.stringify(filters);
+  const list = useList((page, signal) => api.searchActivity({ ...filters, ...page }, { signal }), [about], {
+    keep: { session: keeper, as: `activity ${about}` },
+  });
   return <Records list={list} names={names} empty="Nothing in the log matches these filters." />;
 }
 

@@ -6,13 +6,14 @@ import { useAccountUids, useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmByName } from '../parts/dialog.tsx';
+import { Confirm, ConfirmByName } from '../parts/dialog.tsx';
 import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useState } from '../parts/state.ts';
 import { Copyable, Facts, Json, Moment, Time } from '../parts/values.tsx';
 import { ChangeKey } from './change-key.tsx';
+import { disableKey, KeysUse } from './disable-key.tsx';
 import { KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
 
 export function ApikeyPage({ api, session, navigate, params }: PageProps) {
@@ -23,9 +24,10 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   const key = answer.is === 'ready' ? answer.value : undefined;
   const stronger = key && Object.keys(key.flags).find((flag) => key.flags[flag] === true && !session.may.covers(flag));
 
-  const toggle = useAction(async (active: boolean) => {
-    await api.updateApiKey({ op: 'merge', apikeyid: id, active });
-    toast(active ? 'The key is active.' : 'The key is disabled.');
+  const [isDisabling, setDisabling] = useState(false);
+  const activate = useAction(async () => {
+    await api.updateApiKey({ op: 'merge', apikeyid: id, active: true });
+    toast('The key is active.');
     answer.reload();
   });
 
@@ -45,10 +47,10 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
               <Button
                 kind="quiet"
                 needs="apikey.update"
-                isBusy={toggle.isBusy}
-                onClick={() => void toggle.start(!key.active)}
+                isBusy={activate.isBusy}
+                onClick={() => (key.active ? setDisabling(true) : void activate.start())}
               >
-                {key.active ? 'Disable' : 'Activate'}
+                {key.active ? 'Disable…' : 'Activate'}
               </Button>
               <Button kind="danger" needs="apikey.delete" onClick={() => setDeleting(true)}>
                 Delete…
@@ -57,7 +59,7 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
           )
         }
       />
-      <ActionError error={toggle.error} />
+      <ActionError error={activate.error} />
       {stronger !== undefined && (
         <p data-note data-tone="warn">
           This key has the flag <code>{stronger}</code>, which you do not have: the service will not let you change it.
@@ -92,8 +94,26 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
           </>
         )}
       />
+      {isDisabling && key && (
+        <Confirm
+          key="disable"
+          title="Disable this API key?"
+          action="Disable the key"
+          busy="Disabling…"
+          kind="danger"
+          onClose={() => setDisabling(false)}
+          onConfirm={async () => {
+            await disableKey(api, id, answer.reload);
+            setDisabling(false);
+            answer.reload();
+          }}
+        >
+          <KeysUse keys={[key]} />
+        </Confirm>
+      )}
       {isDeleting && key && (
         <DeleteKey
+          key="delete"
           api={api}
           apiKey={key}
           onClose={() => setDeleting(false)}

@@ -1,146 +1,172 @@
-// ApikeysPage lists API keys (all, those of an account, or those for a ring) and checks whether a key is valid. Other
-// tables of API keys take their columns from here.
+// ApikeysPage lists API keys, and checks whether a key is valid. Other tables of API keys take their columns from here.
+import { useId } from 'hono/jsx/dom';
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
+import { FieldProblems } from '../error-text.ts';
+import { ringFlags } from '../flags/draft.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { useAccountUids, useActorNames, useRingNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
+import type { Chip } from '../parts/arranging.ts';
+import type { BulkAction } from '../parts/bulk.tsx';
 import { ButtonLink } from '../parts/button.tsx';
-import { Check, Field } from '../parts/fields.tsx';
+import { Field, Proposals } from '../parts/fields.tsx';
+import { Finder } from '../parts/finder.tsx';
 import { Form } from '../parts/form.tsx';
 import { announce } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { useList, useState } from '../parts/state.ts';
-import { type Column, DataTable } from '../parts/table.tsx';
-import { Day } from '../parts/values.tsx';
-import { stateOf } from './key-change.ts';
+import { useState, useWholeList } from '../parts/state.ts';
+import type { Column } from '../parts/table.tsx';
+import { Ago } from '../parts/values.tsx';
+import { countedText } from '../text.ts';
+import { KeysUse } from './disable-key.tsx';
+import { endIn, isExpiring, stateOf } from './key-change.ts';
 import { KeyName, Maker, StateTag } from './key-fields.tsx';
 
-export function ApikeysPage({ api, navigate, query }: PageProps) {
-  const filter = filterOfQuery(query);
+type Names = ReadonlyMap<string, string>;
+
+export function ApikeysPage({ api, keeper, navigate, query }: PageProps) {
   const uids = useAccountUids(api);
+  const names = useActorNames(api);
+  const rings = useRingNames(api);
+  const list = useWholeList((page, signal) => api.listApiKeys(page, { signal }), keeper, 'apikeys');
+  // The ring that keys may use, and the account that they belong to, narrow the list besides the search.
+  const ring = (query.get('ring') ?? '').trim().toLowerCase();
+  const account = query.get('account') ?? '';
+  const items = list.items.filter(
+    ({ flags, references: { accountId } }) =>
+      (ring === '' || ringFlags(flags, ring).length > 0) && (account === '' || uids.get(accountId) === account),
+  );
+  const to = (change: object): string => hrefTo('apikeys', {}, { ...Object.fromEntries(query), ...change });
   return (
     <>
       <PageHeader
         title="API keys"
         lead="Programs log in with these. Each belongs to an account and may do what its flags allow."
         actions={
-          <ButtonLink href={hrefTo('newApikey', {}, { account: filter.account || undefined })} needs="apikey.create">
+          <ButtonLink href={hrefTo('newApikey', {}, { account: account || undefined })} needs="apikey.create">
             New API key
           </ButtonLink>
         }
       />
-      <KeyFilterForm api={api} filter={filter} uids={[...uids.values()]} navigate={navigate} />
-      <List api={api} filter={filter} uids={uids} />
+      {account !== '' && (
+        <p data-note>
+          Only those of the account {account}. <a href={to({ account: undefined })}>Show all accounts</a>
+        </p>
+      )}
+      <Finder<SafeApiKey>
+        {...{ keeper, navigate, query }}
+        page="apikeys"
+        caption={ring === '' ? 'API keys' : `API keys that may use the keyring ${ring}`}
+        label="Search by name, id, flag or owner"
+        list={{ ...list, items }}
+        columns={apiKeyColumns(uids, names)}
+        keyOf={({ keyid }) => keyid}
+        nameOf={({ name, keyid }) => (name === '' ? keyid : name)}
+        textsOf={(key) => textsOf(key, uids, names)}
+        chips={chips}
+        compare={compareKeys}
+        countOf={(count) => countedText(count, 'API key')}
+        actions={bulkActions(api)}
+        lookUp={(apikeyid, signal) => api.getApiKey({ apikeyid }, { signal })}
+        beside={<RingFilter ring={ring} rings={rings} onChange={(next) => navigate(to({ ring: next }), 'replace')} />}
+        empty={ring === '' ? <p>There are no API keys yet.</p> : <p>No key may use {ring}.</p>}
+      />
       <ValidateKey api={api} />
     </>
   );
 }
 
-interface ListProps {
-  readonly api: PageProps['api'];
-  readonly filter: KeyFilter;
-  /** UIDs by account id. */
-  readonly uids: ReadonlyMap<string, string>;
-}
-
-function List({ api, filter, uids }: ListProps) {
-  const { account, ring, wildcard } = filter;
-  const list = useList(
-    (page, signal) => {
-      if (account !== '') return api.listAccountApiKeys({ accountId: account, uid: true, ...page }, { signal });
-      if (ring === '') return api.listApiKeys(page, { signal });
-      return api.searchKeyringApiKeys({ keyringname: ring, ...(wildcard && { wildcard }), ...page }, { signal });
-    },
-    [account, ring, wildcard],
-  );
-  const names = useActorNames(api);
-  return (
-    <DataTable
-      caption={captionOf(filter)}
-      columns={apiKeyColumns(uids, names)}
-      list={list}
-      keyOf={({ keyid }) => keyid}
-      empty={<Empty filter={filter} />}
-    />
-  );
-}
-
-function captionOf({ account, ring }: KeyFilter): string {
-  if (account !== '') return `API keys of the account ${account}`;
-  return ring === '' ? 'All API keys' : `API keys that may use the keyring ${ring}`;
-}
-
-function Empty({ filter: { account, ring, wildcard } }: { readonly filter: KeyFilter }) {
-  if (account !== '') return <p>The account {account} has no API keys.</p>;
-  if (ring === '') return <p>There are no API keys yet.</p>;
-  return (
-    <p>{wildcard ? `No key may use ${ring}.` : `No key names ${ring} in its flags; a wildcard may let some in.`}</p>
-  );
-}
-
-interface KeyFilter {
-  /** An account's UID. */
-  readonly account: string;
-  /** A ring's name. */
+interface RingFilterProps {
   readonly ring: string;
-  /** Whether to include keys that a wildcard admits. */
-  readonly wildcard: boolean;
+  readonly rings: readonly string[];
+  readonly onChange: (ring: string | undefined) => void;
 }
 
-function filterOfQuery(query: URLSearchParams): KeyFilter {
-  return {
-    account: query.get('account') ?? '',
-    ring: query.get('ring') ?? '',
-    wildcard: query.get('wildcard') === 'yes',
-  };
-}
-
-interface KeyFilterFormProps {
-  readonly api: Client;
-  readonly filter: KeyFilter;
-  readonly uids: readonly string[];
-  readonly navigate: (href: string) => void;
-}
-
-/** Chooses the API keys to list: all, those of an account, or those that may use a ring. */
-function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
-  const rings = useRingNames(api);
+function RingFilter({ ring, rings, onChange }: RingFilterProps) {
+  const id = useId();
+  const change = (event: Event): void => onChange((event.target as HTMLInputElement).value.trim() || undefined);
   return (
-    <section aria-label="Which keys" data-panel data-filters>
-      <Form
-        action="Show"
-        onSubmit={async (values) => {
-          const [account, ring, keyid] = [values.text('account'), values.text('ring'), values.text('keyid')];
-          if (keyid !== '') return navigate(hrefTo('apikey', { id: keyid }));
-          navigate(
-            hrefTo(
-              'apikeys',
-              {},
-              {
-                account: account || undefined,
-                ring: account === '' && ring !== '' ? ring : undefined,
-                wildcard: account === '' && ring !== '' && values.isOn('wildcard') ? 'yes' : undefined,
-              },
-            ),
-          );
-        }}
-        beside={
-          <a href={hrefTo('apikeys')} data-button data-kind="quiet">
-            Show all
-          </a>
-        }
-      >
-        <div data-columns>
-          <Field name="account" label="UID of the account" value={filter.account} proposals={uids} />
-          <Field name="ring" label="Or a keyring that they may use" value={filter.ring} proposals={rings} />
-          <Field name="keyid" label="Or the id of one key" />
-        </div>
-        <Check name="wildcard" label="For a keyring, also keys that a wildcard lets in" isOn={filter.wildcard} />
-      </Form>
-    </section>
+    <>
+      <input
+        type="text"
+        aria-label="May use the keyring"
+        placeholder="For keyring…"
+        list={id}
+        value={ring}
+        autocomplete="off"
+        autocapitalize="none"
+        spellcheck={false}
+        data-narrow
+        onChange={change}
+      />
+      <Proposals id={id} texts={rings} />
+    </>
   );
+}
+
+function textsOf({ keyid, name, flags, references, createdBy }: SafeApiKey, uids: Names, names: Names): string[] {
+  const { accountId } = references;
+  const granted = Object.keys(flags).filter((flag) => flags[flag] === true);
+  const maker = createdBy ?? '';
+  return [name, keyid, accountId, uids.get(accountId) ?? '', maker, names.get(maker) ?? '', ...granted];
+}
+
+const chips: readonly Chip<SafeApiKey>[] = [
+  { id: 'active', label: 'Active', group: 'state', has: (key, now) => stateOf(key, now) === 'active' },
+  { id: 'disabled', label: 'Disabled', group: 'state', has: (key, now) => stateOf(key, now) === 'disabled' },
+  { id: 'expired', label: 'Expired', group: 'state', has: (key, now) => stateOf(key, now) === 'expired' },
+  { id: 'expiring', label: 'Expiring', has: isExpiring },
+  { id: 'unused', label: 'Never used', has: ({ lastUsedAt }) => lastUsedAt === null },
+];
+
+/** Active ones first, then the newest. */
+function compareKeys(one: SafeApiKey, other: SafeApiKey): number {
+  const now = Date.now();
+  const rank = (key: SafeApiKey): number => Number(stateOf(key, now) !== 'active');
+  return rank(one) - rank(other) || other.createdAt.localeCompare(one.createdAt);
+}
+
+function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
+  const setActive = (apikeyid: string, active: boolean) => api.updateApiKey({ op: 'merge', apikeyid, active });
+  return [
+    {
+      label: 'Disable…',
+      needs: 'apikey.update',
+      title: (count) => `Disable ${count}?`,
+      about: (keys) => <KeysUse keys={keys} />,
+      action: 'Disable',
+      run: ({ keyid }) => setActive(keyid, false),
+      undo: async ({ keyid, active }) => active && setActive(keyid, true),
+      done: (count) => `Disabled ${count}.`,
+    },
+    {
+      label: 'Set expiry…',
+      needs: 'apikey.update',
+      title: (count) => `When shall ${count} expire?`,
+      about: () => null,
+      fields: (
+        <Field
+          name="expiresAt"
+          label="Expires"
+          hint="A date in UTC such as 2027-01-31, or an age such as 90d. Leave it empty for never."
+        />
+      ),
+      action: 'Set expiry',
+      check: (values) => void expiryIn(values.text('expiresAt')),
+      run: ({ keyid }, values) =>
+        api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt: expiryIn(values.text('expiresAt')) }),
+      undo: ({ keyid, expiresAt }) => api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt }),
+      done: (count) => `The expiry of ${count} is set.`,
+    },
+  ];
+}
+
+function expiryIn(text: string): number | null {
+  const end = endIn(text, Date.now());
+  if (end.problem !== undefined) throw new FieldProblems({ expiresAt: end.problem });
+  return end.value;
 }
 
 type Verdict = 'unasked' | 'valid' | 'invalid';
@@ -186,23 +212,46 @@ function textOf(verdict: 'valid' | 'invalid'): string {
     : 'Not valid: this service does not have the key, or it is disabled or has expired.';
 }
 
-function apiKeyColumns(
-  uids: ReadonlyMap<string, string>,
-  names: ReadonlyMap<string, string>,
-): readonly Column<SafeApiKey>[] {
+function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[] {
   return [
-    { title: 'Name', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
-    { title: 'State', cell: (apiKey) => <StateTag apiKey={apiKey} /> },
-    { title: 'Flags', cell: ({ flags }) => <FlagSummary flags={flags} /> },
+    {
+      title: 'Name',
+      kind: 'name',
+      cell: (apiKey) => <KeyName apiKey={apiKey} />,
+      sort: ({ name, keyid }) => (name === '' ? keyid : name),
+    },
+    {
+      title: 'State',
+      kind: 'short',
+      cell: (apiKey) => <StateTag apiKey={apiKey} />,
+      sort: (key) => stateOf(key, Date.now()),
+    },
+    {
+      title: 'Flags',
+      kind: 'wide',
+      cell: ({ flags }) => <FlagSummary flags={flags} />,
+      sort: ({ flags }) => Object.keys(flags).length,
+    },
     {
       title: 'Account',
       cell: ({ references: { accountId } }) => (
         <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
       ),
+      sort: ({ references: { accountId } }) => uids.get(accountId) ?? accountId,
     },
-    { title: 'Expires', cell: ({ expiresAt }) => <Day at={expiresAt} /> },
-    { title: 'Last used', cell: ({ lastUsedAt }) => <Day at={lastUsedAt} /> },
-    { title: 'Created by', cell: ({ createdBy }) => <Maker id={createdBy} names={names} /> },
+    { title: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt} />, sort: ({ expiresAt }) => expiresAt },
+    { title: 'Last used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} />, sort: ({ lastUsedAt }) => lastUsedAt },
+    {
+      title: 'Created',
+      kind: 'extra',
+      cell: ({ createdAt }) => <Ago at={createdAt} />,
+      sort: ({ createdAt }) => createdAt,
+    },
+    {
+      title: 'Created by',
+      cell: ({ createdBy }) => <Maker id={createdBy} names={names} />,
+      sort: ({ createdBy }) => createdBy && (names.get(createdBy) ?? createdBy),
+    },
   ];
 }
 

@@ -78,3 +78,11 @@ export function stateOf(
   if (!active) return 'disabled';
   return expiresAt !== null && expiresAt <= now ? 'expired' : 'active';
 }
+
+/** Days before its end from which an active key counts as expiring. */
+const expiringDays = 30;
+
+export function isExpiring(key: { readonly active: boolean; readonly expiresAt: number | null }, now: number): boolean {
+  const { expiresAt } = key;
+  return stateOf(key, now) === 'active' && expiresAt !== null && expiresAt - now < expiringDays * 86_400_000;
+}

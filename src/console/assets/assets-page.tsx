@@ -2,20 +2,24 @@
 import type { InputOf } from '../../client/client.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
+import { arrangementOf, type Chip, queryOf } from '../parts/arranging.ts';
 import { Field, TextArea } from '../parts/fields.tsx';
+import { Finder } from '../parts/finder.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { BadFilters, SearchForm } from '../parts/search.tsx';
 import { type Fields, searchFields, shownTime } from '../parts/search-fields.ts';
-import { useList } from '../parts/state.ts';
-import { type Column, DataTable } from '../parts/table.tsx';
-import { Time } from '../parts/values.tsx';
-import { shortId } from '../text.ts';
+import { useWholeList } from '../parts/state.ts';
+import type { Column } from '../parts/table.tsx';
+import { Ago } from '../parts/values.tsx';
+import { countedText, shortId } from '../text.ts';
 import { type Asset, labelOf } from './graph.ts';
 
-export function AssetsPage({ api, navigate, query }: PageProps) {
+export function AssetsPage({ api, keeper, navigate, query }: PageProps) {
   const fields = assetFields.fromQuery(query);
   const result = assetFields.filters(fields);
-  const to = (next: AssetFields): string => hrefTo('assets', {}, assetFields.toQuery(next));
+  // The search in the list stays when the filters change.
+  const to = (next: AssetFields): string =>
+    hrefTo('assets', {}, { ...queryOf(arrangementOf(query)), ...assetFields.toQuery(next) });
   return (
     <>
       <PageHeader title="Assets" lead="Signed records about what was encrypted. Encrypting creates and changes them." />
@@ -23,7 +27,7 @@ export function AssetsPage({ api, navigate, query }: PageProps) {
       {'problems' in result ? (
         <BadFilters key="bad" problems={result.problems} />
       ) : (
-        <Found key="found" api={api} filters={result.filters} />
+        <Found key="found" {...{ api, keeper, navigate, query }} filters={result.filters} />
       )}
     </>
   );
@@ -38,6 +42,7 @@ const columns: readonly Column<Asset>[] = [
         <bdi>{labelOf({ id: asset.id, asset })}</bdi>
       </a>
     ),
+    sort: (asset) => labelOf({ id: asset.id, asset }),
   },
   {
     title: 'Id',
@@ -47,22 +52,41 @@ const columns: readonly Column<Asset>[] = [
       </code>
     ),
   },
-  { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
-  { title: 'Data', cell: ({ data }) => <bdi>{excerpt(data)}</bdi> },
-  { title: 'Parents', kind: 'number', cell: ({ parents }) => String(parents.length) },
+  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
+  { title: 'Data', kind: 'wide', cell: ({ data }) => <bdi title={JSON.stringify(data)}>{excerpt(data)}</bdi> },
+  {
+    title: 'Parents',
+    kind: 'number',
+    cell: ({ parents }) => String(parents.length),
+    sort: ({ parents }) => parents.length,
+  },
 ];
 
-function Found({ api, filters }: { readonly api: PageProps['api']; readonly filters: AssetFilters }) {
-  const list = useList(
+const chips: readonly Chip<Asset>[] = [
+  { id: 'first', label: 'Without parents', group: 'parents', has: ({ parents }) => parents.length === 0 },
+  { id: 'derived', label: 'With parents', group: 'parents', has: ({ parents }) => parents.length > 0 },
+];
+
+type FoundProps = Pick<PageProps, 'api' | 'keeper' | 'navigate' | 'query'> & { readonly filters: AssetFilters };
+
+function Found({ api, keeper, navigate, query, filters }: FoundProps) {
+  const list = useWholeList(
     (page, signal) => api.searchAssets({ ...filters, ...page }, { signal }),
-    [JSON.stringify(filters)],
+    keeper,
+    `assets ${JSON.stringify(filters)}`,
   );
   return (
-    <DataTable
-      caption="Assets, newest first"
-      columns={columns}
-      list={list}
+    <Finder<Asset>
+      {...{ keeper, navigate, query, list, columns, chips }}
+      page="assets"
+      caption="Assets"
+      label="Search by name, id or data"
       keyOf={({ id }) => id}
+      nameOf={(asset) => labelOf({ id: asset.id, asset })}
+      textsOf={(asset) => [labelOf({ id: asset.id, asset }), asset.id, JSON.stringify(asset.data), ...asset.parents]}
+      compare={(one, other) => other.createdAt.localeCompare(one.createdAt)}
+      countOf={(count) => countedText(count, 'asset')}
+      lookUp={(id, signal) => api.getAsset({ id }, { signal })}
       empty={
         <p>
           {Object.keys(filters).length === 0

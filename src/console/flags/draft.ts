@@ -106,6 +106,17 @@ export function ringProblem({ ring }: RingRow): string | undefined {
   ].join(' ');
 }
 
+/** Number of names from which on a list of them may not be whole. */
+const mostKnown = 500;
+
+/** A warning about a keyring that does not exist. `known`: names of keyrings; empty if they are not known. */
+export function unknownRing(row: RingRow, known: readonly string[]): string | undefined {
+  const ring = row.ring.trim().toLowerCase();
+  const isSure = row.resource === 'keyring' && known.length > 0 && known.length < mostKnown;
+  if (!isSure || ring === wildcard || ringProblem(row) !== undefined || known.includes(ring)) return undefined;
+  return `There is no keyring called ${ring} yet: these flags count once there is one.`;
+}
+
 export function otherProblem({ name }: OtherRow): string | undefined {
   if (name === '') return 'Type the name, or remove the row.';
   if (!name.isWellFormed()) return 'This name has characters that cannot be stored.';

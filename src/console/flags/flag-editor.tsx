@@ -16,6 +16,7 @@ import {
   otherWarning,
   type RingRow,
   ringProblem,
+  unknownRing,
   wildcard,
   withOperation,
   withOther,
@@ -52,7 +53,7 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
       />
       {hasAll && <p data-tone="warn">This one flag includes all others.</p>}
       {flagGroups.map((group) => (
-        <Group key={group.resource} {...{ group, draft, onChange, coverage, names }} />
+        <Group key={group.resource} {...{ group, draft, onChange, coverage, names, rings }} />
       ))}
       <OtherFlags draft={draft} onChange={onChange} coverage={coverage} />
     </div>
@@ -101,9 +102,11 @@ interface GroupProps {
   readonly coverage: Flags;
   /** Id of the datalist of ring names. */
   readonly names: string;
+  /** Names of keyrings, if known. */
+  readonly rings: readonly string[];
 }
 
-function Group({ group, draft, onChange, coverage, names }: GroupProps) {
+function Group({ group, draft, onChange, coverage, names, rings }: GroupProps) {
   const { resource, title, plain, ofRing } = group;
   const all = `${resource}.${wildcard}`;
   const choices = [
@@ -135,23 +138,20 @@ function Group({ group, draft, onChange, coverage, names }: GroupProps) {
         );
       })}
       {draft.plain.includes(all) && <p data-tone="warn">{all} includes all the others here.</p>}
-      {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
+      {ofRing.length > 0 && (
+        <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names, rings }} />
+      )}
     </details>
   );
 }
 
-interface RingFlagsProps {
+interface RingFlagsProps extends Omit<GroupProps, 'group'> {
   readonly resource: string;
   readonly operations: readonly FlagOperation[];
-  readonly draft: FlagDraft;
-  readonly onChange: (draft: FlagDraft) => void;
-  readonly coverage: Flags;
-  /** Id of the datalist of ring names. */
-  readonly names: string;
 }
 
 /** Rows of operations granted on one ring or on all: the ring is typed, the operations are ticked. */
-function RingFlags({ resource, operations, draft, onChange, coverage, names }: RingFlagsProps) {
+function RingFlags({ resource, operations, draft, onChange, coverage, names, rings }: RingFlagsProps) {
   const rows = draft.rings.map((row, index) => ({ row, index })).filter(({ row }) => row.resource === resource);
   return (
     <>
@@ -163,6 +163,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
           operations={operations}
           coverage={coverage}
           names={names}
+          rings={rings}
           onChange={(changed) => onChange(withRing(draft, index, changed))}
         />
       ))}
@@ -177,20 +178,18 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
   );
 }
 
-interface RingFieldsProps {
+interface RingFieldsProps extends Pick<RingFlagsProps, 'operations' | 'coverage' | 'names' | 'rings'> {
   readonly row: RingRow;
   readonly title: string;
-  readonly operations: readonly FlagOperation[];
-  readonly coverage: Flags;
-  readonly names: string;
   readonly onChange: (row: RingRow | undefined) => void;
 }
 
-function RingFields({ row, title, operations, coverage, names, onChange }: RingFieldsProps) {
+function RingFields({ row, title, operations, coverage, names, rings, onChange }: RingFieldsProps) {
   const id = useId();
   const isEvery = row.ring === wildcard;
   const problem = row.operations.length > 0 ? ringProblem(row) : undefined;
   const ring = row.ring.trim().toLowerCase();
+  const doubt = unknownRing(row, rings);
   const choices = [...operations, { name: wildcard, grants: 'every operation on it, now and later' }];
   return (
     <fieldset data-row>
@@ -225,6 +224,9 @@ function RingFields({ row, title, operations, coverage, names, onChange }: RingF
               {problem}
             </p>
           )}
+          <p role="status" data-tone="warn">
+            {doubt}
+          </p>
         </>
       )}
       {choices.map(({ name, grants }) => {

@@ -1,4 +1,5 @@
 // FlagList describes what each flag grants; FlagSummary is the short form for tables.
+import { useState } from '../parts/state.ts';
 import { abilitiesText } from './abilities.ts';
 import { grantOf } from './draft.ts';
 
@@ -35,17 +36,32 @@ function Meaning({ name, granted }: { readonly name: string; readonly granted: b
   );
 }
 
+/** The first flag, and a button that shows the rest. */
 export function FlagSummary({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
+  const [isOpen, setOpen] = useState(false);
   const granted = Object.keys(flags).filter((name) => flags[name] === true);
   if (granted.includes('*')) return <span data-tag>everything</span>;
   if (granted.length === 0) return <span data-quiet>none</span>;
-  const rest = granted.length - 2;
+  const rest = granted.length - 1;
   return (
-    <span data-flag-summary>
-      {granted.slice(0, 2).map((name) => (
-        <span key={name}>{name} </span>
+    <span data-flag-summary data-open={isOpen ? '' : undefined}>
+      {(isOpen ? granted : granted.slice(0, 1)).map((name) => (
+        <span key={name} data-chip title={name}>
+          {name}
+        </span>
       ))}
-      {rest > 0 && <span data-quiet>and {rest} more</span>}
+      {rest > 0 && (
+        <button
+          key="more"
+          type="button"
+          data-kind="chip"
+          aria-expanded={isOpen ? 'true' : 'false'}
+          aria-label={isOpen ? 'Show only one flag' : `+${rest} more flags`}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {isOpen ? '−' : `+${rest}`}
+        </button>
+      )}
     </span>
   );
 }

@@ -48,6 +48,12 @@ export const presets: readonly Preset[] = [
     flags: ['encrypt', 'decrypt', 'rewrap', 'datakey', 'read'].map((operation) => `transit.*.${operation}`),
   },
   { name: 'Auditor', flags: [...looks, 'asset.read', 'asset.search'] },
+  {
+    name: 'Developer',
+    ofChosen: ['read', 'encrypt', 'decrypt'],
+    flags: ['keyring.list', 'asset.read', 'asset.search'],
+  },
+  { name: 'Administrator', flags: [wildcard] },
 ];
 
 /**
@@ -56,7 +62,7 @@ export const presets: readonly Preset[] = [
  */
 export function presetDraft({ ofChosen, flags = [] }: Preset, before: FlagDraft): FlagDraft {
   const { plain, rings } = draftOf(Object.fromEntries(flags.map((flag) => [flag, true])));
-  return { plain, rings: ofChosen ? chosen(before.rings, ofChosen) : rings, others: before.others };
+  return { plain, rings: [...(ofChosen ? chosen(before.rings, ofChosen) : []), ...rings], others: before.others };
 }
 
 function chosen(before: readonly RingRow[], operations: readonly string[]): RingRow[] {

@@ -1,5 +1,5 @@
 // AsymPage is for the asym service: it creates a ring, rotates one, or reads a key. The API has no list of these rings,
-// so everything is done by name.
+// so everything is done by name; the activity log tells which were created.
 import type { AsymKey } from '../../api/asym.ts';
 import { privateKeyPem } from '../../client/ring-keys.ts';
 import type { PageProps } from '../page.ts';
@@ -7,8 +7,9 @@ import { Field, JsonField } from '../parts/fields.tsx';
 import { Form, objectIn } from '../parts/form.tsx';
 import { toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { useState } from '../parts/state.ts';
-import { Copyable, Facts, Json } from '../parts/values.tsx';
+import { useAnswer, useState } from '../parts/state.ts';
+import { type Column, Rows } from '../parts/table.tsx';
+import { Ago, Copyable, Facts, Json } from '../parts/values.tsx';
 import { kemText } from '../text.ts';
 import { PrivateKeyStep, ToldOfNew } from './new-keyring-page.tsx';
 
@@ -28,15 +29,50 @@ export function AsymPage({ api }: PageProps) {
         title="Asymmetric keyrings"
         lead={
           <>
-            Each key of such a keyring is a key pair. These keyrings and their names are separate from the others. They
-            are not listed: you have to know their names. Their flags begin with <code>asym</code>.
+            Each key of such a keyring is a key pair. These keyrings and their names are separate from the others. Their
+            flags begin with <code>asym</code>.
           </>
         }
       />
+      <Known api={api} />
       <NewRing api={api} />
       <Rotation api={api} />
       <KeyLookUp api={api} />
     </>
+  );
+}
+
+interface KnownRing {
+  readonly name: string;
+  readonly createdAt: number;
+}
+
+const mostKnown = 1000;
+
+const knownColumns: readonly Column<KnownRing>[] = [
+  { title: 'Name', kind: 'name', cell: ({ name }) => name },
+  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} /> },
+];
+
+/** The keyrings whose creation is in the activity log, for those who may read it. */
+function Known({ api }: Props) {
+  const answer = useAnswer(async (signal) => {
+    const filters = { action: 'asym.create', valid: true, limit: mostKnown };
+    const { data } = await api.searchActivity(filters, { signal });
+    return data.filter(({ status }) => status < 400).map(({ ringname, createdAt }) => ({ name: ringname, createdAt }));
+  });
+  if (answer.is !== 'ready' || answer.value.length === 0) return null;
+  return (
+    <section data-panel>
+      <h2>Created so far</h2>
+      <p data-quiet>As far as the activity log tells; the service keeps no list of them.</p>
+      <Rows
+        caption="Asymmetric keyrings in the activity log"
+        columns={knownColumns}
+        items={answer.value}
+        keyOf={({ name, createdAt }) => `${name} ${createdAt}`}
+      />
+    </section>
   );
 }
 

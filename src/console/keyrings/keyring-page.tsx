@@ -16,6 +16,7 @@ import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
 import { RingPage, ringKinds } from './ring-page.tsx';
+import { RingUse } from './ring-use.tsx';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
 export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
@@ -50,6 +51,8 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
           throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
         })
       }
+      restore={(id) => api.restoreKeyring({ id })}
+      use={(ring) => <RingUse api={api} name={ring.name} />}
       loss="After that, nobody can encrypt with it or decrypt what it encrypted."
       facts={(ring) => [
         ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],

@@ -1,18 +1,16 @@
-// KeyringsPage lists the keyrings.
-
-import type { KeyRing } from '../../api/keyrings.ts';
+// KeyringsPage lists the keyrings, and the transit rings for those who may list them.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
-import { Time } from '../parts/values.tsx';
-import { RingList } from './ring-list.tsx';
-import { ringKinds } from './ring-page.tsx';
+import { RingList, wrappingColumn } from './ring-list.tsx';
+import { keyringSource, transitSource } from './ring-source.ts';
 
-export function KeyringsPage({ api, navigate, query }: PageProps) {
+export function KeyringsPage({ api, session: { may }, keeper, navigate, query }: PageProps) {
   return (
-    <RingList<KeyRing>
-      {...{ navigate, query }}
-      kind={ringKinds.keyring}
+    <RingList
+      {...{ keeper, navigate, query }}
+      page="keyrings"
+      sources={[keyringSource(api), ...(may.allows('transit.list') ? [transitSource(api)] : [])]}
       lead={
         <>
           A keyring holds the keys that data is encrypted with. Its private key, which unwraps them, is never kept here.
@@ -23,10 +21,7 @@ export function KeyringsPage({ api, navigate, query }: PageProps) {
           New keyring
         </ButtonLink>
       }
-      columns={[{ title: 'Changed', cell: ({ updatedAt }) => <Time at={updatedAt} /> }]}
-      load={(page, signal) => api.listKeyrings(page, { signal })}
-      loadDeleted={(page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal })}
-      restore={(id) => api.restoreKeyring({ id })}
+      columns={[wrappingColumn]}
       empty={
         <>
           <p>There are no keyrings yet. Data is encrypted with the keys of a keyring.</p>

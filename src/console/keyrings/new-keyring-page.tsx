@@ -6,10 +6,11 @@ import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';
+import { type TransitType, transitTypes } from '../../model/transit.ts';
 import { FieldProblems } from '../error-text.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { CancelButton } from '../parts/button.tsx';
+import { ButtonLink, CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Check, Choice, Field, JsonField, TextArea } from '../parts/fields.tsx';
 import { Form, type FormValues, objectIn } from '../parts/form.tsx';
@@ -23,7 +24,75 @@ interface Made {
   readonly privateKey: string;
 }
 
-export function NewKeyringPage({ api, navigate }: PageProps) {
+type Kind = 'keyring' | 'transit' | 'asym';
+
+const kinds = [
+  { value: 'keyring', label: 'Keyring', hint: 'Its private key stays with you; the service cannot use its keys.' },
+  {
+    value: 'transit',
+    label: 'Transit ring',
+    hint: 'The service holds its keys and uses them itself, for software that speaks Vault transit.',
+  },
+  { value: 'asym', label: 'Asymmetric keyring', hint: 'Each of its keys is a key pair.' },
+] as const;
+
+export function NewKeyringPage(props: PageProps) {
+  const asked = props.query.get('kind');
+  const [kind, setKind] = useState<Kind>(kinds.find(({ value }) => value === asked)?.value ?? 'keyring');
+  return (
+    <>
+      <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
+      <div data-form>
+        <Choice legend="Who uses its keys" name="kind" chosen={kind} onChange={setKind} options={kinds} />
+      </div>
+      {kind === 'keyring' && <NewKeyring key="keyring" {...props} />}
+      {kind === 'transit' && <NewTransitRing key="transit" {...props} />}
+      {kind === 'asym' && (
+        <p key="asym">
+          <ButtonLink href={hrefTo('asym')} needs="asym.create">
+            Go on to the asymmetric keyrings
+          </ButtonLink>
+        </p>
+      )}
+    </>
+  );
+}
+
+function NewTransitRing({ api, navigate }: PageProps) {
+  const [type, setType] = useState<TransitType>('aes256-gcm96');
+  return (
+    <Form
+      action="Create the transit ring"
+      busy="Creating it…"
+      needs="transit.create"
+      onSubmit={async (values) => {
+        const name = values.text('name');
+        if (!isRingName(name)) throw new FieldProblems({ name: nameRule });
+        const { ring } = await api.createTransitRing({ name, type });
+        toast(`The transit ring ${ring.displayName} has been created.`);
+        navigate(hrefTo('transitRing', { name: ring.name }), 'replace');
+      }}
+    >
+      <Field name="name" label="Name" hint={nameRule} isRequired />
+      <Choice
+        legend="Type"
+        name="type"
+        chosen={type}
+        onChange={setType}
+        options={transitTypes.map((value) => ({ value, label: value, hint: transitHints[value] }))}
+      />
+    </Form>
+  );
+}
+
+const transitHints: Readonly<Record<TransitType, string>> = {
+  'aes256-gcm96': 'Encrypts and decrypts.',
+  'chacha20-poly1305': 'Encrypts and decrypts.',
+  ed25519: 'Signs and verifies.',
+  'ecdsa-p256': 'Signs and verifies.',
+};
+
+function NewKeyring({ api, navigate }: PageProps) {
   const [kem, setKem] = useState<Kem>('mlkem768-x25519');
   const [pair, setPair] = useState<'here' | 'elsewhere'>('here');
   const [made, setMade] = useState<Made | undefined>(undefined);
@@ -48,7 +117,6 @@ export function NewKeyringPage({ api, navigate }: PageProps) {
 
   return (
     <>
-      <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
       {made && (
         <PrivateKeyStep
           {...made}

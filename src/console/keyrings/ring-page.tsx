@@ -7,12 +7,12 @@ import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmByName } from '../parts/dialog.tsx';
+import { Confirm, ConfirmByName } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
 import { EditPanel, type FormValues } from '../parts/form.tsx';
-import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
+import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { type Answer, useAction, useState } from '../parts/state.ts';
+import { type Answer, useState } from '../parts/state.ts';
 import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 
 /** Kinds of rings: the prefix of their flags, and their pages. */
@@ -51,6 +51,9 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly rotate: () => Promise<string>;
   readonly mayBeDeleted?: (ring: Ring) => boolean;
   readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
+  readonly restore: (id: string) => Promise<unknown>;
+  /** Says whom a rotation or deletion concerns. */
+  readonly use?: (ring: Ring) => Child;
   /** The effect of its deletion. */
   readonly loss: string;
   readonly facts: (ring: Ring) => readonly Fact[];
@@ -60,7 +63,7 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
 export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
   const { kind, name, answer, navigate, actions, mayBeDeleted = () => true } = props;
   const [isDeleting, setDeleting] = useState(false);
-  const rotate = useAction(async () => toast(await props.rotate()));
+  const [isRotating, setRotating] = useState(false);
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
   const title = ring?.displayName ?? name;
   const { title: listTitle } = consolePages[kind.list];
@@ -74,13 +77,8 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           ring && (
             <>
               {actions?.(ring)}
-              <Button
-                kind="quiet"
-                needs={`${kind.flags}.${ring.name}.rotate`}
-                isBusy={rotate.isBusy}
-                onClick={rotate.start}
-              >
-                Rotate
+              <Button kind="quiet" needs={`${kind.flags}.${ring.name}.rotate`} onClick={() => setRotating(true)}>
+                Rotate…
               </Button>
               {mayBeDeleted(ring) && (
                 <Button kind="danger" needs={`${kind.flags}.${ring.name}.delete`} onClick={() => setDeleting(true)}>
@@ -91,7 +89,6 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           )
         }
       />
-      <ActionError error={rotate.error} />
       {answer.is === 'loading' && <Loading key="loading" />}
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
       {ring && (
@@ -111,8 +108,26 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           {props.show(ring)}
         </div>
       )}
+      {isRotating && ring && (
+        <Confirm
+          key="rotate"
+          title={`Rotate ${ring.displayName}?`}
+          action={`Rotate the ${nounOf(kind)}`}
+          busy="Rotating…"
+          onClose={() => setRotating(false)}
+          onConfirm={async () => {
+            const text = await props.rotate();
+            setRotating(false);
+            toast(text);
+          }}
+        >
+          <p>It gets a new key for what is made from now on. What was made before stays readable.</p>
+          {props.use?.(ring)}
+        </Confirm>
+      )}
       {isDeleting && ring && (
         <ConfirmByName
+          key="delete"
           title={`Delete ${ring.displayName}?`}
           name={ring.name}
           action={`Delete the ${nounOf(kind)}`}
@@ -121,11 +136,17 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           onConfirm={async () => {
             const { id } = await props.remove(ring);
             navigate(hrefTo(kind.list, {}, { deleted: id, name: ring.name }));
+            toast(`Deleted ${ring.displayName}.`, async () => {
+              await props.restore(id);
+              navigate(hrefTo(kind.page, { name: ring.name }));
+              toast(`${ring.displayName} is back.`);
+            });
           }}
         >
           <p>
             {props.loss} For 30 days you can restore it on the page {listTitle}; then its keys are gone for ever.
           </p>
+          {props.use?.(ring)}
         </ConfirmByName>
       )}
     </>

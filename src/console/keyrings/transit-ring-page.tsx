@@ -25,6 +25,7 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
       }}
       mayBeDeleted={({ deletionAllowed }) => deletionAllowed}
       remove={() => api.deleteTransitRing({ ringname: name })}
+      restore={(id) => api.restoreTransitRing({ id })}
       loss="After that, nothing can be encrypted, decrypted, signed or verified with it."
       facts={({ type, derived, latestVersion }) => [
         ['Type', <code>{type}</code>],

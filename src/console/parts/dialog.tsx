@@ -1,10 +1,10 @@
 // Dialog is a modal question: the browser's own dialog, which traps the keyboard focus, closes with Escape and returns
 // the focus.
-import { type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
+import { type Child, type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
 import { FieldProblems } from '../error-text.ts';
 import { CancelButton } from './button.tsx';
 import { Field } from './fields.tsx';
-import { Form } from './form.tsx';
+import { Form, type FormValues } from './form.tsx';
 import { useState } from './state.ts';
 
 interface DialogProps {
@@ -45,17 +45,44 @@ export function Dialog({ title, onClose, children }: PropsWithChildren<DialogPro
 
 interface ConfirmProps {
   readonly title: string;
-  /** The name that the user has to type. */
-  readonly name: string;
   readonly action: string;
   readonly busy?: string;
+  readonly needs?: string | undefined;
+  readonly kind?: 'danger' | undefined;
+  /** Throws the appliance's error; does not close the dialog itself. */
+  readonly onConfirm: (values: FormValues) => Promise<void>;
+  readonly onClose: () => void;
+  /** Fields of the question. */
+  readonly fields?: Child;
+}
+
+/** Asks before something is done. The children say what it means. */
+export function Confirm(props: PropsWithChildren<ConfirmProps>) {
+  const { title, action, busy, needs, kind, onConfirm, onClose, fields, children } = props;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {children}
+      <Form
+        {...{ action, needs, kind }}
+        {...(busy !== undefined && { busy })}
+        onSubmit={onConfirm}
+        beside={<CancelButton onClick={onClose} />}
+      >
+        {fields ?? null}
+      </Form>
+    </Dialog>
+  );
+}
+
+interface ConfirmByNameProps extends Pick<ConfirmProps, 'title' | 'action' | 'busy' | 'onClose'> {
+  /** The name that the user has to type. */
+  readonly name: string;
   /** Throws the appliance's error; does not close the dialog itself. */
   readonly onConfirm: () => Promise<void>;
-  readonly onClose: () => void;
 }
 
 /** Confirms a destructive action by having its target's name typed. The children describe the effect. */
-export function ConfirmByName(props: PropsWithChildren<ConfirmProps>) {
+export function ConfirmByName(props: PropsWithChildren<ConfirmByNameProps>) {
   const { title, name, action, busy, onConfirm, onClose, children } = props;
   const [typed, setTyped] = useState('');
   return (

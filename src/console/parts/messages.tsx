@@ -13,20 +13,32 @@ export function announce(text: string): void {
 interface Toast {
   readonly id: number;
   readonly text: string;
+  /** Takes back what the notice is about. */
+  readonly undo?: (() => Promise<void>) | undefined;
 }
 
 const shownFor = 9000;
+const undoableFor = 15_000;
 let count = 0;
 let show: ((toast: Toast | undefined) => void) | undefined;
 
-/** Shows a notice that disappears on its own; nothing important is said only there. */
-export function toast(text: string): void {
-  show?.({ id: ++count, text });
+let latest: Toast | undefined;
+
+/**
+ * Shows a notice that disappears on its own; nothing important is said only there. `undo` adds a button that takes the
+ * change back.
+ */
+export function toast(text: string, undo?: () => Promise<void>): void {
+  latest = { id: ++count, text, undo };
+  show?.(latest);
 }
 
-/** Clears the notice of a page that is left. A notice made while navigating is shown on the next page. */
+/**
+ * Clears the notice of a page that is left, unless it offers to undo something. A notice made while navigating is shown
+ * on the next page.
+ */
 export function endToasts(): void {
-  show?.(undefined);
+  if (!latest?.undo) show?.(undefined);
 }
 
 /** The place for toasts, once in the shell. */
@@ -37,12 +49,27 @@ export function Toasts() {
   }, []);
   useEffect(() => {
     if (!shown) return;
-    const timer = setTimeout(() => setShown(undefined), shownFor);
+    const timer = setTimeout(() => setShown(undefined), shown.undo ? undoableFor : shownFor);
     return () => clearTimeout(timer);
   }, [shown]);
+  const undo = async (): Promise<void> => {
+    const { undo } = shown ?? {};
+    setShown(undefined);
+    latest = undefined;
+    await undo?.().catch((error: unknown) => toast(`It could not be undone. ${errorText(error)}`));
+  };
   return (
     <div role="status" data-toasts>
-      {shown && <p key={shown.id}>{shown.text}</p>}
+      {shown && (
+        <p key={shown.id}>
+          {shown.text}{' '}
+          {shown.undo && (
+            <button type="button" data-kind="link" onClick={() => void undo()}>
+              Undo
+            </button>
+          )}
+        </p>
+      )}
     </div>
   );
 }

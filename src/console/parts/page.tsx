@@ -17,7 +17,8 @@ interface PageHeaderProps {
 
 export function PageHeader({ title, windowTitle = title, back, lead, actions }: PageHeaderProps) {
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  // The shell scrolls: to the top, or on Back to where the page was left.
+  useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   useEffect(() => {
     document.title = `${windowTitle} – Key management service`;
   }, [windowTitle]);

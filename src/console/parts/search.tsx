@@ -1,47 +1,8 @@
-// Searches that narrow lists: a box that filters while the user types, or a form of filters kept in the page's address.
-import { type PropsWithChildren, useEffect, useId } from 'hono/jsx/dom';
+// A search by a form of filters that are kept in the page's address.
+import type { PropsWithChildren } from 'hono/jsx/dom';
 import { FieldProblems } from '../error-text.ts';
 import { Form, type FormValues } from './form.tsx';
 import type { Fields, SearchFields } from './search-fields.ts';
-import { type List, useState } from './state.ts';
-
-interface Narrowed<T> {
-  /** Trimmed; empty if everything is shown. */
-  readonly sought: string;
-  readonly list: List<T>;
-  /** For a `SearchBox`. */
-  readonly onInput: (text: string) => void;
-}
-
-/** Keeps only the items that contain the typed text in one of their texts. */
-export function useNarrowed<T>(list: List<T>, textsOf: (item: T) => readonly string[]): Narrowed<T> {
-  const [typed, setTyped] = useState('');
-  const sought = typed.trim();
-  const words = sought.toLowerCase();
-  // Matches may be on pages that are not loaded yet.
-  useEffect(() => {
-    if (words !== '' && list.hasMore && list.is === 'ready') list.more();
-  });
-  const items = list.items.filter((item) => textsOf(item).some((text) => text.toLowerCase().includes(words)));
-  return { sought, list: { ...list, items }, onInput: setTyped };
-}
-
-export function SearchBox({ label, onInput }: { readonly label: string; readonly onInput: (text: string) => void }) {
-  const id = useId();
-  return (
-    <search data-search>
-      <label for={id}>{label}</label>
-      <input
-        id={id}
-        type="search"
-        autocomplete="off"
-        autocapitalize="none"
-        spellcheck={false}
-        onInput={(event: Event) => onInput((event.target as HTMLInputElement).value)}
-      />
-    </search>
-  );
-}
 
 interface SearchFormProps<Name extends string, Filters> {
   readonly search: SearchFields<Name, Filters>;

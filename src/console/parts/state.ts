@@ -1,6 +1,7 @@
 // Hooks for a component's state: a value, a response of the service, a paginated list, an action. State setters ignore
 // calls after unmount: hono/jsx re-inserts an unmounted component on its second update.
 import { useEffect, useLayoutEffect, useState as useRawState, useRef } from 'hono/jsx/dom';
+import { keptIn } from './kept.ts';
 
 type Change<T> = T | ((now: T) => T);
 
@@ -70,7 +71,7 @@ export interface List<T> extends Pick<ListState<T>, 'items' | 'is' | 'error'> {
 /** Age in milliseconds from which a list is fetched again when the user returns to the window. */
 const staleAfter = 30_000;
 /** Maximum number of items per response. */
-const mostAtOnce = 1000;
+const mostAtOnce = 10_000;
 
 interface ListPage<T> {
   readonly data: readonly T[];
@@ -83,12 +84,24 @@ export type LoadPage<T> = (
   signal: AbortSignal,
 ) => Promise<ListPage<T>>;
 
+interface ListOptions {
+  /** Items per page. */
+  readonly limit?: number;
+  /** Keeps what is loaded for the session; the page shows it at once when it is opened again, and fetches it again. */
+  readonly keep?: { readonly session: object; readonly as: string };
+}
+
 /**
  * Fetches the first page on mount and whenever one of `about` changes, and fetches the loaded items again when the user
  * returns to the window.
  */
-export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], limit = 100): List<T> {
-  const [state, setState] = useState<ListState<T>>({ items: [], is: 'loading' });
+export function useList<T>(
+  load: LoadPage<T>,
+  about: readonly unknown[] = [],
+  { limit = 100, keep }: ListOptions = {},
+): List<T> {
+  const kept = keep && keptIn<ListState<T>>(keep.session, keep.as);
+  const [state, setState] = useState<ListState<T>>(() => kept?.get() ?? { items: [], is: 'loading' });
   const ask = (before: readonly T[], cursor?: string): void =>
     request(
       (signal) =>
@@ -104,12 +117,16 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
     );
   const askedAt = useRef(0);
   const request = useRequest(() => {
-    setState({ items: [], is: 'loading' });
+    const before = kept?.get();
+    setState(before ?? { items: [], is: 'loading' });
     askedAt.current = Date.now();
-    ask([]);
+    if (before) askAgain(before.items);
+    else ask([]);
   }, about);
-  const askAgain = (): void => {
-    const { items } = state;
+  useEffect(() => {
+    if (state.is === 'ready') kept?.set(state);
+  }, [state]);
+  const askAgain = (items = state.items): void => {
     askedAt.current = Date.now();
     request(
       (signal) =>
@@ -154,6 +171,18 @@ export function useList<T>(load: LoadPage<T>, about: readonly unknown[] = [], li
     },
     again,
   };
+}
+
+/** Most items that a list loads by itself, to be searched in the browser. */
+export const mostSearched = 5000;
+
+/** A list that loads all its pages, up to a maximum, and is kept under a name for the session. */
+export function useWholeList<T>(load: LoadPage<T>, session: object, name: string): List<T> {
+  const list = useList(load, [name], { limit: 1000, keep: { session, as: name } });
+  useEffect(() => {
+    if (list.hasMore && list.is === 'ready' && list.items.length < mostSearched) list.more();
+  });
+  return list;
 }
 
 type Request = <T>(send: (signal: AbortSignal) => Promise<T>, set: (result: T) => void) => void;

@@ -1,15 +1,39 @@
-// DataTable shows a paginated list as a table, including its empty, loading and failed states. On a phone each row
-// becomes a block.
+// DataTable shows a paginated list as a table, including its empty, loading and failed states: a line for each row, or
+// a block for each on a phone. Its columns may be sortable, and its rows selectable.
 import type { Child } from 'hono/jsx/dom';
+import { countText } from '../text.ts';
+import type { Sort, SortValue } from './arranging.ts';
 import { Icon } from './icon.tsx';
-import { Failed, Loading } from './messages.tsx';
+import { Failed } from './messages.tsx';
 import type { List } from './state.ts';
 
 export interface Column<T> {
   readonly title: string;
   readonly cell: (item: T) => Child;
-  /** `number` is right-aligned; `name` is the row's header cell. */
-  readonly kind?: 'name' | 'number';
+  /**
+   * `number` is right-aligned; `name` is the row's header cell; `short` and `wide` need less or more room than
+   * others; `extra` is left out of narrow tables.
+   */
+  readonly kind?: 'name' | 'number' | 'short' | 'wide' | 'extra';
+  /** Value to sort by; without it the column cannot be sorted by. */
+  readonly sort?: (item: T) => SortValue;
+}
+
+/** Name of a column in the page's address. */
+export function columnId(title: string): string {
+  return title.toLowerCase().replaceAll(' ', '-');
+}
+
+interface Sorting {
+  readonly now: Sort | undefined;
+  readonly onSort: (by: string) => void;
+}
+
+interface Selection<T> {
+  /** Keys of the rows that are selected. */
+  readonly keys: ReadonlySet<string>;
+  readonly nameOf: (item: T) => string;
+  readonly onChange: (keys: ReadonlySet<string>) => void;
 }
 
 interface DataTableProps<T> {
@@ -20,20 +44,25 @@ interface DataTableProps<T> {
   readonly keyOf: (item: T) => string;
   /** Shown instead of an empty table: what could be here, and how it gets here. */
   readonly empty: Child;
+  readonly sorting?: Sorting | undefined;
+  readonly selection?: Selection<T> | undefined;
+  /** Number of items, if some of them are not shown. */
+  readonly total?: number | undefined;
 }
 
-export function DataTable<T>({ caption, columns, list, keyOf, empty }: DataTableProps<T>) {
+export function DataTable<T>(props: DataTableProps<T>) {
+  const { caption, columns, list, keyOf, empty, sorting, selection, total } = props;
   const { items, is } = list;
   return (
     <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
-      {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf }} />}
-      <ListEnd key="end" list={list} empty={empty} />
+      {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf, sorting, selection }} />}
+      <ListEnd key="end" {...{ list, empty, total }} />
     </div>
   );
 }
 
 /** Below a list: the number of items, a button for more, or why there are none. */
-export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'empty'>) {
+export function ListEnd<T>({ list, empty, total }: Pick<DataTableProps<T>, 'list' | 'empty' | 'total'>) {
   const { items, is, error, hasMore, more, again } = list;
   return (
     <>
@@ -42,16 +71,11 @@ export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'em
           {empty}
         </div>
       )}
-      {is === 'loading' && <Loading key="loading" />}
+      {is === 'loading' && <Skeleton key="loading" rows={items.length === 0 ? 6 : 1} />}
       {is === 'failed' && <Failed key="failed" error={error} onRetry={more} />}
       {is === 'ready' && (
         <p key="count" data-count>
-          {items.length > 0 && (
-            <span role="status">
-              {items.length === 1 ? '1 entry' : `${items.length} entries`}
-              {hasMore ? ', and there are more.' : '.'}
-            </span>
-          )}
+          {items.length > 0 && <span role="status">{countOf(items.length, total, hasMore)}</span>}
           {hasMore && items.length > 0 && (
             <button type="button" data-kind="quiet" onClick={more}>
               Show more
@@ -66,27 +90,52 @@ export function ListEnd<T>({ list, empty }: Pick<DataTableProps<T>, 'list' | 'em
   );
 }
 
-interface RowsProps<T> extends Pick<DataTableProps<T>, 'caption' | 'columns' | 'keyOf'> {
+function countOf(shown: number, total: number | undefined, hasMore: boolean): string {
+  if (total !== undefined && total > shown) return `${countText(shown)} of ${countText(total)} entries.`;
+  return `${shown === 1 ? '1 entry' : `${countText(shown)} entries`}${hasMore ? ', and there are more.' : '.'}`;
+}
+
+/** Stands where rows will be, in their height, while they are loading. */
+function Skeleton({ rows }: { readonly rows: number }) {
+  return (
+    <div role="status" data-loading data-skeleton>
+      <span data-spoken>Loading…</span>
+      {Array.from({ length: rows }, (_, index) => (
+        <span key={index} aria-hidden="true" />
+      ))}
+    </div>
+  );
+}
+
+interface RowsProps<T> extends Pick<DataTableProps<T>, 'caption' | 'columns' | 'keyOf' | 'sorting' | 'selection'> {
   readonly items: readonly T[];
 }
 
 /** A table of items that are already loaded. */
-export function Rows<T>({ caption, columns, items, keyOf }: RowsProps<T>) {
+export function Rows<T>({ caption, columns, items, keyOf, sorting, selection }: RowsProps<T>) {
   return (
-    <table>
+    <table data-rows={sorting ? '' : undefined}>
       <caption data-spoken>{caption}</caption>
       <thead>
         <tr>
-          {columns.map(({ title, kind }) => (
-            <th key={title} scope="col" data-kind={kind}>
-              {title}
-            </th>
+          {selection && (
+            <td key="select" data-select>
+              <SelectAll {...{ items, keyOf, selection }} />
+            </td>
+          )}
+          {columns.map((column) => (
+            <Heading key={column.title} column={column} sorting={sorting} />
           ))}
         </tr>
       </thead>
       <tbody>
         {items.map((item) => (
-          <tr key={keyOf(item)}>
+          <tr key={keyOf(item)} data-selected={selection?.keys.has(keyOf(item)) ? '' : undefined}>
+            {selection && (
+              <td key="select" data-select>
+                <Select item={item} keyOf={keyOf} selection={selection} />
+              </td>
+            )}
             {columns.map(({ title, cell, kind }) =>
               kind === 'name' ? (
                 <th key={title} scope="row" data-title={title}>
@@ -102,5 +151,65 @@ export function Rows<T>({ caption, columns, items, keyOf }: RowsProps<T>) {
         ))}
       </tbody>
     </table>
+  );
+}
+
+interface HeadingProps<T> {
+  readonly column: Column<T>;
+  readonly sorting: Sorting | undefined;
+}
+
+function Heading<T>({ column: { title, kind, sort }, sorting }: HeadingProps<T>) {
+  if (!sorting || !sort) {
+    return (
+      <th scope="col" data-kind={kind}>
+        {title}
+      </th>
+    );
+  }
+  const { now, onSort } = sorting;
+  const order = now?.by === columnId(title) ? (now.isDown ? 'descending' : 'ascending') : 'none';
+  return (
+    <th scope="col" data-kind={kind} aria-sort={order}>
+      <button type="button" data-kind="link" data-sort onClick={() => onSort(columnId(title))}>
+        {title}
+      </button>
+    </th>
+  );
+}
+
+interface SelectAllProps<T> extends Pick<RowsProps<T>, 'items' | 'keyOf'> {
+  readonly selection: Selection<T>;
+}
+
+function SelectAll<T>({ items, keyOf, selection: { keys, onChange } }: SelectAllProps<T>) {
+  const all = items.every((item) => keys.has(keyOf(item)));
+  return (
+    <input
+      type="checkbox"
+      aria-label="Select all that are shown"
+      checked={all}
+      onChange={() => onChange(all ? new Set() : new Set(items.map(keyOf)))}
+    />
+  );
+}
+
+interface SelectProps<T> extends Pick<SelectAllProps<T>, 'keyOf' | 'selection'> {
+  readonly item: T;
+}
+
+function Select<T>({ item, keyOf, selection: { keys, nameOf, onChange } }: SelectProps<T>) {
+  const key = keyOf(item);
+  return (
+    <input
+      type="checkbox"
+      aria-label={`Select ${nameOf(item)}`}
+      checked={keys.has(key)}
+      onChange={() => {
+        const next = new Set(keys);
+        if (!next.delete(key)) next.add(key);
+        onChange(next);
+      }}
+    />
   );
 }

@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx/dom';
 import { fingerprintOf } from '../../client/ring-keys.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
-import { jsonText, localText, type RingTraits, ringTraits, utcText } from '../text.ts';
+import { exactText, jsonText, localText, type RingTraits, relativeText, ringTraits } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
 /** False and undefined are left out. */
@@ -30,13 +30,24 @@ function dateOf(at: number | string): Date {
   return new Date(typeof at === 'string' ? epochTimeOf(at) : at);
 }
 
-/** `at`: milliseconds, or RFC 3339. Hovering shows UTC. */
+/** `at`: milliseconds, or RFC 3339. Hovering shows UTC too. */
 export function Time({ at }: { readonly at: number | string }) {
   const date = dateOf(at);
   if (Number.isNaN(date.getTime())) return <span>{String(at)}</span>;
   return (
-    <time datetime={date.toISOString()} title={utcText(date)}>
+    <time datetime={date.toISOString()} title={exactText(date)}>
       {localText(date)}
+    </time>
+  );
+}
+
+/** Relative to now, for tables: `3 min ago`. Hovering shows the exact time. */
+export function Ago({ at }: { readonly at: number | string | null }) {
+  if (at === null) return <span data-quiet>never</span>;
+  const date = dateOf(at);
+  return (
+    <time datetime={date.toISOString()} title={exactText(date)}>
+      {relativeText(date, Date.now())}
     </time>
   );
 }
@@ -46,7 +57,7 @@ export function Day({ at }: { readonly at: number | string | null }) {
   if (at === null) return <span data-quiet>never</span>;
   const date = dateOf(at);
   return (
-    <time datetime={date.toISOString()} title={utcText(date)}>
+    <time datetime={date.toISOString()} title={exactText(date)}>
       {localText(date).slice(0, 10)}
     </time>
   );
@@ -56,7 +67,7 @@ export function Day({ at }: { readonly at: number | string | null }) {
 export function Clock({ at }: { readonly at: number }) {
   const date = dateOf(at);
   return (
-    <time datetime={date.toISOString()} title={utcText(date)}>
+    <time datetime={date.toISOString()} title={exactText(date)}>
       {date.toLocaleTimeString('en-GB')}
     </time>
   );

@@ -1,30 +1,50 @@
-// UsersPage lists the users, with a search by name and address.
+// UsersPage lists the users.
 import type { User } from '../../api/users.ts';
+import type { Client } from '../../client/client.ts';
+import { FieldProblems } from '../error-text.ts';
+import { draftOf, flagsOf } from '../flags/draft.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
+import { type Chip, compareTexts } from '../parts/arranging.ts';
+import type { BulkAction } from '../parts/bulk.tsx';
 import { ButtonLink } from '../parts/button.tsx';
+import { Finder } from '../parts/finder.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { SearchBox, useNarrowed } from '../parts/search.tsx';
-import { useList } from '../parts/state.ts';
-import { type Column, DataTable } from '../parts/table.tsx';
-import { Moment } from '../parts/values.tsx';
+import { useWholeList } from '../parts/state.ts';
+import type { Column } from '../parts/table.tsx';
+import { Ago } from '../parts/values.tsx';
+import { countedText } from '../text.ts';
 
 const columns: readonly Column<User>[] = [
   {
     title: 'Name',
     kind: 'name',
     cell: ({ username, displayName }) => (
-      <a href={hrefTo('user', { username })}>
+      <a href={hrefTo('user', { username })} title={displayName}>
         <bdi>{displayName}</bdi>
       </a>
     ),
+    sort: ({ displayName }) => displayName,
   },
-  { title: 'User name', cell: ({ username }) => <bdi>{username}</bdi> },
-  { title: 'E-mail', cell: ({ email }) => <bdi>{email}</bdi> },
-  { title: 'Permissions', cell: ({ flags }) => <FlagSummary flags={flags} /> },
-  { title: 'API keys', kind: 'number', cell: ({ keys }) => keys.length },
-  { title: 'Last login', cell: (user) => (user.state === 'invited' ? <Invited /> : <Moment at={user.lastLoginAt} />) },
+  {
+    title: 'User name',
+    cell: ({ username }) => <bdi title={username}>{username}</bdi>,
+    sort: ({ username }) => username,
+  },
+  { title: 'E-mail', kind: 'wide', cell: ({ email }) => <bdi title={email}>{email}</bdi>, sort: ({ email }) => email },
+  {
+    title: 'Permissions',
+    kind: 'wide',
+    cell: ({ flags }) => <FlagSummary flags={flags} />,
+    sort: ({ flags }) => Object.keys(flags).length,
+  },
+  { title: 'API keys', kind: 'number', cell: ({ keys }) => keys.length, sort: ({ keys }) => keys.length },
+  {
+    title: 'Last login',
+    cell: (user) => (user.state === 'invited' ? <Invited /> : <Ago at={user.lastLoginAt} />),
+    sort: ({ lastLoginAt }) => lastLoginAt,
+  },
 ];
 
 /** Marks a user who was invited and has not accepted yet. */
@@ -36,13 +56,21 @@ export function Invited() {
   );
 }
 
-export function UsersPage({ api }: PageProps) {
-  const all = useList((page, signal) => api.listUsers(page, { signal }), [], 500);
-  const { sought, list, onInput } = useNarrowed(all, ({ username, displayName, email }) => [
-    username,
-    displayName,
-    email,
-  ]);
+const chips: readonly Chip<User>[] = [
+  { id: 'active', label: 'Active', group: 'state', has: ({ state }) => state === 'active' },
+  { id: 'invited', label: 'Invited', group: 'state', has: ({ state }) => state === 'invited' },
+  { id: 'everything', label: 'May do everything', group: 'flags', has: ({ flags }) => flags['*'] === true },
+  { id: 'nothing', label: 'May do nothing', group: 'flags', has: ({ flags }) => !Object.values(flags).includes(true) },
+  { id: 'never', label: 'Never logged in', has: ({ lastLoginAt }) => lastLoginAt === null },
+];
+
+/** Those who log in first, the latest login first. */
+function compareUsers(one: User, other: User): number {
+  return (other.lastLoginAt ?? 0) - (one.lastLoginAt ?? 0) || compareTexts(one.username, other.username);
+}
+
+export function UsersPage({ api, session, keeper, navigate, query }: PageProps) {
+  const list = useWholeList((page, signal) => api.listUsers(page, { signal }), keeper, 'users');
   return (
     <>
       <PageHeader
@@ -54,27 +82,71 @@ export function UsersPage({ api }: PageProps) {
           </ButtonLink>
         }
       />
-      {all.items.length > 0 && <SearchBox label="Search by name or address" onInput={onInput} />}
-      <DataTable
+      <Finder<User>
+        {...{ keeper, navigate, query, list, columns, chips }}
+        page="users"
         caption="Users"
-        columns={columns}
-        list={list}
+        label="Search by name, address or id"
         keyOf={({ id }) => id}
+        nameOf={({ username }) => username}
+        textsOf={({ id, username, displayName, email, keys }) => [id, username, displayName, email, ...keys]}
+        compare={compareUsers}
+        countOf={(count) => countedText(count, 'user')}
+        actions={bulkActions(api, session.user?.id)}
+        lookUp={(username, signal) => api.getUser({ username }, { signal })}
         empty={
-          sought === '' ? (
-            <>
-              <p>There are no users yet.</p>
-              <p>
-                <ButtonLink href={hrefTo('newUser')} needs="user.invite">
-                  Invite the first one
-                </ButtonLink>
-              </p>
-            </>
-          ) : (
-            <p>No user has “{sought}” in their name or address.</p>
-          )
+          <>
+            <p>There are no users yet.</p>
+            <p>
+              <ButtonLink href={hrefTo('newUser')} needs="user.invite">
+                Invite the first one
+              </ButtonLink>
+            </p>
+          </>
         }
       />
     </>
+  );
+}
+
+/** `ownId`: the user who is logged in, who is left out. */
+function bulkActions(api: Client, ownId: string | undefined): readonly BulkAction<User>[] {
+  const others = (run: (user: User) => Promise<unknown>) => async (user: User) => {
+    if (user.id === ownId) throw new FieldProblems({}, 'This is you. Do this on your own page.');
+    await run(user);
+  };
+  return [
+    {
+      label: 'Revoke permissions…',
+      needs: 'user.update',
+      title: (count) => `Revoke all permissions of ${count}?`,
+      about: () => (
+        <p>They can still log in, and change nothing but their own details. Their API keys keep their flags.</p>
+      ),
+      action: 'Revoke',
+      run: others(({ username }) => api.updateUser({ username, flags: {} })),
+      undo: ({ username, flags }) => api.updateUser({ username, flags: flagsOf(draftOf(flags)) }),
+      done: (count) => `The permissions of ${count} are revoked.`,
+    },
+    {
+      label: 'Delete…',
+      needs: 'user.delete',
+      kind: 'danger',
+      title: (count) => `Delete ${count}?`,
+      about: (users) => <WhatEnds users={users} />,
+      action: 'Delete',
+      run: others(({ username }) => api.deleteUser({ username })),
+      done: (count) => `Deleted ${count}.`,
+    },
+  ];
+}
+
+function WhatEnds({ users }: { readonly users: readonly User[] }) {
+  const keys = users.reduce((sum, user) => sum + user.keys.length, 0);
+  return (
+    <p>
+      Their sessions end{keys > 0 && `, and their API keys are disabled: ${countedText(keys, 'key')}`}. This cannot be
+      undone.
+    </p>
   );
 }

@@ -1,0 +1,43 @@
+// Disabling an API key: what stops with it, and how it is taken back.
+import type { SafeApiKey } from '../../api/apikeys.ts';
+import type { Client } from '../../client/client.ts';
+import { toast } from '../parts/messages.tsx';
+import { useAnswer } from '../parts/state.ts';
+import { Ago } from '../parts/values.tsx';
+
+/** Disables the key, and offers to take that back. */
+export async function disableKey(api: Client, apikeyid: string, onUndone: () => void = () => {}): Promise<void> {
+  await api.updateApiKey({ op: 'merge', apikeyid, active: false });
+  toast('The key is disabled.', async () => {
+    await api.updateApiKey({ op: 'merge', apikeyid, active: true });
+    toast('The key is active again.');
+    onUndone();
+  });
+}
+
+/** Tells that programs stop, and when they last used the keys. */
+export function KeysUse({ keys }: { readonly keys: readonly Pick<SafeApiKey, 'lastUsedAt'>[] }) {
+  const isOne = keys.length === 1;
+  const latest = Math.max(...keys.map(({ lastUsedAt }) => lastUsedAt ?? 0));
+  return (
+    <p>
+      Programs that use {isOne ? 'it' : 'them'} are refused at once.{' '}
+      {latest === 0 ? (
+        <span key="never">{isOne ? 'It was never used.' : 'None was ever used.'}</span>
+      ) : (
+        <span key="used">
+          {isOne ? 'It was last used' : 'The last use was'} <Ago at={latest} />.
+        </span>
+      )}
+    </p>
+  );
+}
+
+export function KeyUse({ api, id }: { readonly api: Client; readonly id: string }) {
+  const answer = useAnswer((signal) => api.getApiKey({ apikeyid: id }, { signal }), [id]);
+  return answer.is === 'ready' ? (
+    <KeysUse keys={[answer.value]} />
+  ) : (
+    <p key="waiting">Programs that use it are refused at once.</p>
+  );
+}

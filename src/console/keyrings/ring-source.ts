@@ -1,0 +1,57 @@
+// RingSource is where rings of one kind come from, and what can be done with each: the same for keyrings and transit
+// rings, so that one list shows both.
+import type { Client } from '../../client/client.ts';
+import type { LoadPage } from '../parts/state.ts';
+import type { RingTraits } from '../text.ts';
+import { type RingKind, ringKinds } from './ring-page.tsx';
+
+/** A ring as lists show it. */
+export interface ListedRing extends RingTraits {
+  readonly id: string;
+  readonly name: string;
+  readonly displayName: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+  readonly deletedAt?: string;
+  readonly restorableUntil?: string;
+  /** Present for transit rings only, like the three below. */
+  readonly type?: string;
+  readonly derived?: boolean;
+  readonly latestVersion?: number;
+  readonly minDecryptionVersion?: number;
+}
+
+export interface RingSource {
+  readonly kind: RingKind;
+  readonly load: LoadPage<ListedRing>;
+  readonly loadDeleted: LoadPage<ListedRing>;
+  /** The ring of this name. */
+  readonly read: (name: string, signal: AbortSignal) => Promise<ListedRing>;
+  readonly rotate: (name: string) => Promise<unknown>;
+  readonly remove: (name: string) => Promise<unknown>;
+  readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
+}
+
+export function keyringSource(api: Client): RingSource {
+  return {
+    kind: ringKinds.keyring,
+    load: (page, signal) => api.listKeyrings(page, { signal }),
+    loadDeleted: (page, signal) => api.listKeyrings({ deleted: true, ...page }, { signal }),
+    read: async (ringname, signal) => (await api.getKeyring({ ringname }, { signal })).ring,
+    rotate: (ringname) => api.rotateKeyring({ ringname }),
+    remove: (name) => api.deleteKeyring({ name }),
+    restore: (id) => api.restoreKeyring({ id }),
+  };
+}
+
+export function transitSource(api: Client): RingSource {
+  return {
+    kind: ringKinds.transit,
+    load: (page, signal) => api.listTransitRings(page, { signal }),
+    loadDeleted: (page, signal) => api.listTransitRings({ deleted: true, ...page }, { signal }),
+    read: async (ringname, signal) => (await api.getTransitRing({ ringname }, { signal })).ring,
+    rotate: (ringname) => api.rotateTransitRing({ ringname }),
+    remove: (ringname) => api.deleteTransitRing({ ringname }),
+    restore: (id) => api.restoreTransitRing({ id }),
+  };
+}
