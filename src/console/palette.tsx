@@ -1,17 +1,17 @@
 // Palette is the quick way to a page, a keyring, an API key or a user: opened with Ctrl+K or a button, narrowed by
 // typing, chosen with the arrow keys and Enter.
 import { useEffect, useId, useLayoutEffect, useRef } from 'hono/jsx/dom';
-import type { Client } from '../client/client.ts';
+import type { KeptNames } from './kept-names.ts';
 import { hrefTo } from './navigation.ts';
 import { pages } from './pages.ts';
-import { askForEntries, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
+import { entriesOf, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
 import { Dialog } from './parts/dialog.tsx';
 import { Icon } from './parts/icon.tsx';
 import { useState } from './parts/state.ts';
 import type { Session } from './session.ts';
 
 interface PaletteProps {
-  readonly api: Client;
+  readonly names: KeptNames;
   readonly session: Session;
   readonly navigate: (href: string) => void;
 }
@@ -54,7 +54,7 @@ interface ChoiceProps extends PaletteProps {
   readonly onClose: () => void;
 }
 
-function Choice({ api, session, navigate, onClose }: ChoiceProps) {
+function Choice({ names, session, navigate, onClose }: ChoiceProps) {
   const { may } = session;
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -63,13 +63,10 @@ function Choice({ api, session, navigate, onClose }: ChoiceProps) {
   const [isAsking, setAsking] = useState(true);
   const [entries, setEntries] = useState<readonly PaletteEntry[]>(pageEntries(pages, may));
   useLayoutEffect(() => {
-    const stopped = new AbortController();
-    const tell = (more: readonly PaletteEntry[]): void => setEntries((before) => [...before, ...more]);
-    // Errors are ignored here; the list pages report them.
-    void askForEntries(api, may, tell, { signal: stopped.signal })
-      .catch(() => {})
-      .then(() => setAsking(false));
-    return () => stopped.abort();
+    void names.get(may).then((known) => {
+      setEntries((before) => [...before, ...entriesOf(known)]);
+      setAsking(false);
+    });
   }, []);
   const found = foundEntries(entries, typed);
   const chosen = Math.min(at, found.length - 1);

@@ -13,10 +13,10 @@ import {
   mergedActivity,
   namesWith,
   newestActivity,
+  shownFilters,
   sourcesOf,
   type Tail,
   tailStart,
-  shownFilters,
   withoutOwn,
   withPage,
 } from '../../src/console/activity/records.ts';

@@ -4,7 +4,7 @@ import type { AnswerOf } from '../../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../../api/local-endpoints.ts';
 import { localPaths } from '../../api/paths.ts';
 import { boundedJson, longestAnswer } from '../../client/bounded.ts';
-import { type Client, createClient } from '../../client/client.ts';
+import { type AnswerTo, type Client, createClient } from '../../client/client.ts';
 import { flagTable } from '../../model/flags.ts';
 import type { Cli } from '../command.ts';
 import { localHeaders, localUrl } from '../connect.ts';
@@ -14,6 +14,8 @@ import { isServing, socketFetch } from '../local-socket.ts';
 import { profileNames, readProfile } from '../profiles.ts';
 import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
 import type { Candidate } from './line.ts';
+
+type Names = AnswerTo<'getNames'>;
 
 /** Timeout in milliseconds. */
 const timeoutMs = 1500;
@@ -40,31 +42,15 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
     case 'ring':
       return rings(cli);
     case 'transit-ring':
-      return listed(
-        cli,
-        (client) => client.listTransitRings({ limit }),
-        ({ displayName, type }) => [displayName, type],
-      );
+      return listed(cli, 'transitRings', ({ displayName, type }) => [displayName, type]);
     case 'tang-pair':
       return tangPairs(cli);
     case 'account':
-      return listed(
-        cli,
-        (client) => client.listAccounts({ limit }),
-        ({ uid, notes }) => [uid, notes],
-      );
+      return listed(cli, 'accounts', ({ uid, notes }) => [uid, notes]);
     case 'user':
-      return listed(
-        cli,
-        (client) => client.listUsers({ limit }),
-        ({ username, displayName }) => [username, displayName],
-      );
+      return listed(cli, 'users', ({ username, displayName }) => [username, displayName]);
     case 'api-key':
-      return listed(
-        cli,
-        (client) => client.listApiKeys({ limit }),
-        ({ keyid, name, flags, active }) => [keyid, active ? name || Object.keys(flags).join(' ') : 'inactive'],
-      );
+      return listed(cli, 'apikeys', ({ keyid, name, active }) => [keyid, active ? name : 'inactive']);
   }
 }
 
@@ -77,11 +63,7 @@ async function tangPairs(cli: Cli): Promise<readonly Candidate[]> {
 }
 
 function rings(cli: Cli): Promise<readonly Candidate[]> {
-  return listed(
-    cli,
-    (client) => client.listKeyrings({ limit }),
-    ({ displayName, id }) => [displayName, id],
-  );
+  return listed(cli, 'keyrings', ({ displayName, id }) => [displayName, id]);
 }
 
 async function profiles(cli: Cli): Promise<readonly Candidate[]> {
@@ -126,28 +108,33 @@ async function flags(cli: Cli, word: string): Promise<readonly Candidate[]> {
   return [...general, ...ofRing];
 }
 
-async function listed<T>(
+async function listed<K extends keyof Names>(
   cli: Cli,
-  list: (client: Client) => Promise<{ readonly data: readonly T[] }>,
-  shown: (item: T) => readonly [value: string, about: string],
+  kind: K,
+  shown: (item: NonNullable<Names[K]>[number]) => readonly [value: string, about: string],
 ): Promise<readonly Candidate[]> {
   const client = await quickClient(cli);
-  if (!client) return [];
-  const { data } = await list(client);
-  return data.map(shown).map(([value, about]) => ({ value, about }));
+  // Cast: the compiler does not see that each kind is a list of its items.
+  const found = ((await client?.getNames())?.[kind] ?? []) as NonNullable<Names[K]>[number][];
+  return found
+    .slice(0, limit)
+    .map(shown)
+    .map(([value, about]) => ({ value, about }));
 }
 
 /** Undefined if no server is in reach. */
 async function quickClient(cli: Cli): Promise<Client | undefined> {
+  // A poll: the appliance records it once an hour.
   const quick = { retries: 0, timeout: timeoutMs };
+  const poll = { 'if-none-match': '"none"' };
   const remote = await remoteOf(cli);
   if (remote === undefined) {
     const fetch = await fetchHere(cli);
-    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: localHeaders(cli) });
+    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: { ...poll, ...localHeaders(cli) } });
   }
   const { baseUrl, apiKey, authorities } = remote;
   if (apiKey === undefined) return undefined;
-  return createClient({ ...quick, baseUrl, apiKey, fetch: networkFetch(baseUrl, authorities) });
+  return createClient({ ...quick, baseUrl, apiKey, headers: poll, fetch: networkFetch(baseUrl, authorities) });
 }
 
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {

@@ -19,7 +19,7 @@ import { KeyName, Maker, StateTag } from './key-fields.tsx';
 
 export function ApikeysPage({ api, navigate, query }: PageProps) {
   const filter = filterOfQuery(query);
-  const uids = useAccountUids(api);
+  const uids = useAccountUids();
   return (
     <>
       <PageHeader
@@ -31,7 +31,7 @@ export function ApikeysPage({ api, navigate, query }: PageProps) {
           </ButtonLink>
         }
       />
-      <KeyFilterForm api={api} filter={filter} uids={[...uids.values()]} navigate={navigate} />
+      <KeyFilterForm filter={filter} uids={[...uids.values()]} navigate={navigate} />
       <List api={api} filter={filter} uids={uids} />
       <ValidateKey api={api} />
     </>
@@ -55,7 +55,7 @@ function List({ api, filter, uids }: ListProps) {
     },
     [account, ring, wildcard],
   );
-  const names = useActorNames(api);
+  const names = useActorNames();
   return (
     <DataTable
       caption={captionOf(filter)}
@@ -98,15 +98,14 @@ function filterOfQuery(query: URLSearchParams): KeyFilter {
 }
 
 interface KeyFilterFormProps {
-  readonly api: Client;
   readonly filter: KeyFilter;
   readonly uids: readonly string[];
   readonly navigate: (href: string) => void;
 }
 
 /** Chooses the API keys to list: all, those of an account, or those that may use a ring. */
-function KeyFilterForm({ api, filter, uids, navigate }: KeyFilterFormProps) {
-  const rings = useRingNames(api);
+function KeyFilterForm({ filter, uids, navigate }: KeyFilterFormProps) {
+  const rings = useRingNames();
   return (
     <section aria-label="Which keys" data-panel data-filters>
       <Form
