@@ -14,7 +14,7 @@ import { type Concern, concernsOf } from './attention.ts';
 import { Chart } from './chart.tsx';
 import { numbersOf, type OverviewNumbers, type RingRotation, type Rotations, rotationsOf, shareOf } from './counts.ts';
 import { type Readiness, readinessOf } from './health.ts';
-import { BackupTile, LogTile, SealTile, Tile, TileAnswer } from './tiles.tsx';
+import { BackupTile, LogNumbers, SealTile, Tile, TileAnswer } from './tiles.tsx';
 
 /** Milliseconds between refreshes, which are recorded once an hour. */
 const lookEvery = 60_000;
@@ -87,7 +87,15 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
             show={(rotations) => <Found found={rotations} />}
           />
         </Tile>
-        {found?.log && <LogTile log={found.log} />}
+        {(found?.log || !session.may.allows('system.metrics')) && (
+          <Tile title="Log and snapshot">
+            <TileAnswer
+              of={partOf(shown, ({ log }) => log, 'system.metrics')}
+              what="the metrics"
+              show={(log) => <LogNumbers log={log} />}
+            />
+          </Tile>
+        )}
       </div>
     </>
   );

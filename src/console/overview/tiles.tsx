@@ -253,10 +253,10 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
 }
 
 /** State of the store's files. */
-export function LogTile({ log }: { readonly log: Log }) {
+export function LogNumbers({ log }: { readonly log: Log }) {
   const { writesRefused, failures, lastCheckpointAt, diskFreeBytes } = log;
   return (
-    <Tile title="Log and snapshot">
+    <>
       <p data-big data-tone={writesRefused || failures > 0 ? 'bad' : 'good'}>
         {writesRefused ? 'The disk is full' : failures > 0 ? `${countText(failures)} failed writes` : 'Healthy'}
       </p>
@@ -272,7 +272,7 @@ export function LogTile({ log }: { readonly log: Log }) {
           ['Free on the disk', diskFreeBytes === undefined ? 'not known' : bytesText(diskFreeBytes)],
         ]}
       />
-    </Tile>
+    </>
   );
 }
 
