@@ -396,6 +396,7 @@ const names = z
           .object({
             id: idOf('acct').meta({ description: 'its id', examples: [sample.accountId] }),
             uid: z.string().meta({ description: 'its UID', examples: ['billing'] }),
+            notes: z.string().meta({ description: 'the first 200 characters of its notes', examples: ['invoices'] }),
           })
           .meta({ id: 'AccountName', description: 'an Account' }),
       )

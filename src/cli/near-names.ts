@@ -1,6 +1,6 @@
 // Suggests the name that was probably meant if an appliance knows no thing of the given name. The names are listed over
 // the connection of the command, so only callers who may list them get a suggestion; the listing is recorded.
-import type { Client } from '../client/client.ts';
+import type { AnswerTo, Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { nearest } from '../model/nearest.ts';
 import type { Cli } from './command.ts';
@@ -48,7 +48,7 @@ async function nearName(
 
 /** An API key by its id or by its name, which commands do not take. */
 async function nearKey(client: Client, typed: string): Promise<string | undefined> {
-  const { data } = await client.listApiKeys({ limit: mostNames });
+  const { apikeys: data = [] } = await client.getNames();
   if (data.some(({ keyid }) => keyid === typed)) return undefined;
   const named = nearest(
     typed,
@@ -74,31 +74,33 @@ export async function namesKnownTo(
   client: Client,
   kind: NameKind,
 ): Promise<readonly { readonly value: string; readonly about: string }[]> {
-  const limit = mostNames;
   switch (kind) {
     case 'ring':
-      return (await client.listKeyrings({ limit })).data.map(({ displayName, id }) => ({
-        value: displayName,
-        about: id,
-      }));
+      return shown(client, 'keyrings', ({ displayName, id }) => [displayName, id]);
     case 'transit-ring':
-      return (await client.listTransitRings({ limit })).data.map(({ displayName, type }) => ({
-        value: displayName,
-        about: type,
-      }));
+      return shown(client, 'transitRings', ({ displayName, type }) => [displayName, type]);
     case 'account':
-      return (await client.listAccounts({ limit })).data.map(({ uid, notes }) => ({ value: uid, about: notes }));
+      return shown(client, 'accounts', ({ uid, notes }) => [uid, notes]);
     case 'user':
-      return (await client.listUsers({ limit })).data.map(({ username, displayName }) => ({
-        value: username,
-        about: displayName,
-      }));
+      return shown(client, 'users', ({ username, displayName }) => [username, displayName]);
     case 'api-key':
-      return (await client.listApiKeys({ limit })).data.map(({ keyid, name, flags, active }) => ({
-        value: keyid,
-        about: active ? name || Object.keys(flags).join(' ') : 'inactive',
-      }));
+      return shown(client, 'apikeys', ({ keyid, name, active }) => [keyid, active ? name : 'inactive']);
     default:
       return [];
   }
+}
+
+type Names = AnswerTo<'getNames'>;
+
+async function shown<K extends keyof Names>(
+  client: Client,
+  kind: K,
+  textsOf: (item: NonNullable<Names[K]>[number]) => readonly [value: string, about: string],
+): Promise<readonly { readonly value: string; readonly about: string }[]> {
+  // Cast: the compiler does not see that each kind is a list of its items.
+  const found = ((await client.getNames())[kind] ?? []) as NonNullable<Names[K]>[number][];
+  return found
+    .slice(0, mostNames)
+    .map(textsOf)
+    .map(([value, about]) => ({ value, about }));
 }

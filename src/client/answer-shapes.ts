@@ -94,7 +94,7 @@ export const things: Readonly<Record<string, string>> = {
   TransitRingName: 'name:text displayName:text type:text',
   ApiKeyName: 'keyid:apik_ name:text active:boolean',
   UserName: 'id:user_ username:text displayName:text',
-  AccountName: 'id:acct_ uid:text',
+  AccountName: 'id:acct_ uid:text notes:text',
 };
 
 export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {

@@ -71,8 +71,8 @@ function isSelf({ user }: Session, name: unknown): boolean {
   return user !== undefined && String(name).toLowerCase() === user.username.toLowerCase();
 }
 
-export function allowed(client: SessionClient, session: Session): Pick<SessionClient, 'api' | 'text' | 'stream'> {
-  const { api, text, stream } = client;
+export function allowed(client: SessionClient, session: Session): Pick<SessionClient, 'api' | 'polls' | 'stream'> {
+  const { api, polls, stream } = client;
   const methods = Object.entries(api).map(([id, ask]) => [
     id,
     (input: Readonly<Record<string, unknown>>, options: object) => {
@@ -84,11 +84,7 @@ export function allowed(client: SessionClient, session: Session): Pick<SessionCl
   return {
     // Cast: there is one method for each of the client's.
     api: Object.fromEntries(methods) as Client,
-    async text(path, signal) {
-      const refused = path === '/metrics' ? refusal(session, 'system.metrics') : undefined;
-      if (refused) throw refused;
-      return text(path, signal);
-    },
+    polls,
     stream,
   };
 }

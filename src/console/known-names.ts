@@ -1,64 +1,57 @@
 // Known names of accounts, rings, users and API keys: suggested in input fields, and shown instead of ids. Empty if the
 // user may not list them.
+import { createContext, useContext } from 'hono/jsx/dom';
 import type { KeyRing } from '../api/keyrings.ts';
-import type { User } from '../api/users.ts';
 import type { Client } from '../client/client.ts';
+import type { KeptNames, Names } from './kept-names.ts';
 import { useAnswer } from './parts/state.ts';
 import { useSession } from './session.ts';
 
-/** Maximum number of names; no user looks through more. */
-const limit = 500;
+/** The names that the session keeps. */
+export const NamesContext = createContext<KeptNames>({ get: async () => ({}) });
 
-export function useRingNames(api: Client): readonly string[] {
-  return useRings(api).map(({ name }) => name);
+const none: Names = {};
+
+function useNames(): Names {
+  const { may } = useSession();
+  const kept = useContext(NamesContext);
+  const answer = useAnswer(() => kept.get(may));
+  return answer.is === 'ready' ? answer.value : none;
 }
 
+export function useRingNames(): readonly string[] {
+  return (useNames().keyrings ?? []).map(({ name }) => name);
+}
+
+/** Maximum number of rings; no user looks through more. */
+const limit = 500;
+
+/** Rings with their public keys. */
 export function useRings(api: Client): readonly KeyRing[] {
-  return useKnown('keyring.list', none, async (signal) => (await api.listKeyrings({ limit }, { signal })).data);
+  const { may } = useSession();
+  const answer = useAnswer(async (signal) =>
+    may.allows('keyring.list')
+      ? (await api.listKeyrings({ limit }, { signal }).catch(() => undefined))?.data
+      : undefined,
+  );
+  return (answer.is === 'ready' ? answer.value : undefined) ?? [];
 }
 
 /** Account UIDs by account id. */
-export function useAccountUids(api: Client): ReadonlyMap<string, string> {
-  return useKnown('account.read', new Map(), async (signal) => {
-    const { data } = await api.listAccounts({ limit }, { signal });
-    return new Map(data.map(({ id, uid }) => [id, uid]));
-  });
+export function useAccountUids(): ReadonlyMap<string, string> {
+  return new Map((useNames().accounts ?? []).map(({ id, uid }) => [id, uid]));
 }
 
 /** Names of users and API keys by their ids. */
-export function useActorNames(api: Client): ReadonlyMap<string, string> {
-  const { may } = useSession();
-  const answer = useAnswer(async (signal) => {
-    const page = { limit };
-    const nothing = { data: [] };
-    const [users, keys] = await Promise.all([
-      may.allows('user.read') ? api.listUsers(page, { signal }).catch(() => nothing) : nothing,
-      may.allows('apikey.read') ? api.listApiKeys(page, { signal }).catch(() => nothing) : nothing,
-    ]);
-    return new Map<string, string>([
-      ...users.data.map(({ id, username }): [string, string] => [id, username]),
-      ...keys.data.filter(({ name }) => name !== '').map(({ keyid, name }): [string, string] => [keyid, name]),
-    ]);
-  });
-  return answer.is === 'ready' ? answer.value : noNames;
+export function useActorNames(): ReadonlyMap<string, string> {
+  const { users = [], apikeys = [] } = useNames();
+  return new Map<string, string>([
+    ...users.map(({ id, username }): [string, string] => [id, username]),
+    ...apikeys.filter(({ name }) => name !== '').map(({ keyid, name }): [string, string] => [keyid, name]),
+  ]);
 }
-
-const noNames: ReadonlyMap<string, string> = new Map();
-
-type KnownUser = Pick<User, 'id' | 'username' | 'displayName'>;
 
 /** Users by their ids. */
-export function useUsers(api: Client): ReadonlyMap<string, KnownUser> {
-  return useKnown('user.read', new Map(), async (signal) => {
-    const { data } = await api.listUsers({ limit }, { signal });
-    return new Map(data.map((user) => [user.id, user]));
-  });
-}
-
-const none: readonly KeyRing[] = [];
-
-function useKnown<T>(action: string, nothing: T, load: (signal: AbortSignal) => Promise<T>): T {
-  const { may } = useSession();
-  const answer = useAnswer(async (signal) => (may.allows(action) ? load(signal).catch(() => nothing) : nothing));
-  return answer.is === 'ready' ? answer.value : nothing;
+export function useUsers(): ReadonlyMap<string, NonNullable<Names['users']>[number]> {
+  return new Map((useNames().users ?? []).map((user) => [user.id, user]));
 }

@@ -11,8 +11,8 @@ export interface PageProps {
   readonly api: Client;
   /** The client without the flag check. There is one for the whole session, and it caches unwrapped keys. */
   readonly keeper: Client;
-  /** Gets a text that no method of `api` returns, such as `/metrics`. */
-  readonly text: (path: string, signal: AbortSignal) => Promise<string>;
+  /** The client for automatic refreshes, which are not recorded each time. */
+  readonly polls: Client;
   /** Gets the bytes with which a POST is answered, such as `/system/backup`. */
   readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
   readonly session: Session;

@@ -1,8 +1,8 @@
 // Entries of the palette: pages, and the keyrings, transit rings, API keys and users that the session may list. The
 // ranking is pure, so that it is tested without a browser.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
-import type { CallOptions, Client } from '../client/client.ts';
 import type { Flags } from '../model/flags.ts';
+import type { Names } from './kept-names.ts';
 import type { Values } from './page-path.ts';
 import { ringTraits } from './text.ts';
 
@@ -43,99 +43,48 @@ export function pageEntries(pages: readonly PageNeed[], may: Flags): PaletteEntr
     .map(({ name }) => ({ kind: 'Page', name: consolePages[name].title, also: '', page: name }));
 }
 
-/** Maximum number of entries per kind; the list pages have their own search. */
-const mostOfKind = 5_000;
-const atATime = 1_000;
-
-interface AskOptions extends CallOptions {
-  readonly signal: AbortSignal;
-}
-
-/** Calls `tell` with each page of entries as it arrives; fetches nothing that the flags forbid. */
-export async function askForEntries(
-  api: Client,
-  may: Flags,
-  tell: (entries: readonly PaletteEntry[]) => void,
-  options: AskOptions,
-): Promise<void> {
-  const walks: Promise<void>[] = [];
-  if (may.allows('keyring.list')) {
-    walks.push(
-      walk(
-        (page) => api.listKeyrings(page, options),
-        (ring) => ({
-          kind: 'Keyring',
-          name: ring.displayName,
-          about: ringTraits(ring).join(', '),
-          also: '',
-          page: 'keyring',
-          params: { name: ring.name },
-        }),
-      ),
-    );
-  }
-  if (may.allows('transit.list')) {
-    walks.push(
-      walk(
-        (page) => api.listTransitRings(page, options),
-        (ring) => ({
-          kind: 'Transit ring',
-          name: ring.displayName,
-          about: [...ringTraits(ring), ring.type].join(', '),
-          also: '',
-          page: 'transitRing',
-          params: { name: ring.name },
-        }),
-      ),
-    );
-  }
-  if (may.allows('apikey.read')) {
-    walks.push(
-      walk(
-        (page) => api.listApiKeys(page, options),
-        ({ keyid, name }) => ({
-          kind: 'API key',
-          name: name === '' ? keyid : name,
-          also: keyid,
-          page: 'apikey',
-          params: { id: keyid },
-        }),
-      ),
-    );
-  }
-  if (may.allows('user.read')) {
-    walks.push(
-      walk(
-        (page) => api.listUsers(page, options),
-        ({ username, displayName, id }) => ({
-          kind: 'User',
-          name: username,
-          also: `${displayName} ${id}`,
-          page: 'user',
-          params: { username },
-        }),
-      ),
-    );
-  }
-  await Promise.all(walks);
-
-  async function walk<T>(
-    load: (page: { readonly limit: number; readonly cursor?: string }) => Promise<Page<T>>,
-    entryOf: (item: T) => PaletteEntry,
-  ): Promise<void> {
-    let cursor: string | undefined;
-    for (let looked = 0; looked < mostOfKind; looked += atATime) {
-      const page = await load({ limit: atATime, ...(cursor !== undefined && { cursor }) });
-      tell(page.data.map(entryOf));
-      cursor = page.pagination.nextCursor;
-      if (cursor === undefined) return;
-    }
-  }
-}
-
-interface Page<T> {
-  readonly data: readonly T[];
-  readonly pagination: { readonly nextCursor?: string };
+/** Entries of the names that the session may list. */
+export function entriesOf({ keyrings = [], transitRings = [], apikeys = [], users = [] }: Names): PaletteEntry[] {
+  return [
+    ...keyrings.map(
+      (ring): PaletteEntry => ({
+        kind: 'Keyring',
+        name: ring.displayName,
+        about: ringTraits({ ...ring, custody: 'client' }).join(', '),
+        also: '',
+        page: 'keyring',
+        params: { name: ring.name },
+      }),
+    ),
+    ...transitRings.map(
+      (ring): PaletteEntry => ({
+        kind: 'Transit ring',
+        name: ring.displayName,
+        about: [...ringTraits({ custody: 'server' }), ring.type].join(', '),
+        also: '',
+        page: 'transitRing',
+        params: { name: ring.name },
+      }),
+    ),
+    ...apikeys.map(
+      ({ keyid, name }): PaletteEntry => ({
+        kind: 'API key',
+        name: name === '' ? keyid : name,
+        also: keyid,
+        page: 'apikey',
+        params: { id: keyid },
+      }),
+    ),
+    ...users.map(
+      ({ username, displayName, id }): PaletteEntry => ({
+        kind: 'User',
+        name: username,
+        also: `${displayName} ${id}`,
+        page: 'user',
+        params: { username },
+      }),
+    ),
+  ];
 }
 
 /** Maximum number of entries shown. */

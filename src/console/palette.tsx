@@ -3,10 +3,11 @@
 import { useEffect, useId, useLayoutEffect, useRef } from 'hono/jsx/dom';
 import type { Client } from '../client/client.ts';
 import { CommandDialog } from './command-dialog.tsx';
+import type { KeptNames } from './kept-names.ts';
 import { hrefTo } from './navigation.ts';
 import { pages } from './pages.ts';
 import { actionsFor, type Command, generalActions, type PaletteAction } from './palette-actions.ts';
-import { askForEntries, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
+import { entriesOf, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
 import { Dialog } from './parts/dialog.tsx';
 import { Icon } from './parts/icon.tsx';
 import { useState } from './parts/state.ts';
@@ -14,6 +15,7 @@ import type { Session, SessionClient } from './session.ts';
 
 interface PaletteProps extends Pick<SessionClient, 'stream'> {
   readonly api: Client;
+  readonly names: KeptNames;
   readonly session: Session;
   readonly navigate: (href: string) => void;
 }
@@ -59,7 +61,7 @@ interface ChoiceProps extends PaletteProps {
   readonly onCommand: (command: Command) => void;
 }
 
-function Choice({ api, session, navigate, onClose, onCommand }: ChoiceProps) {
+function Choice({ names, session, navigate, onClose, onCommand }: ChoiceProps) {
   const { may } = session;
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
@@ -68,13 +70,10 @@ function Choice({ api, session, navigate, onClose, onCommand }: ChoiceProps) {
   const [isAsking, setAsking] = useState(true);
   const [entries, setEntries] = useState<readonly PaletteEntry[]>(pageEntries(pages, may));
   useLayoutEffect(() => {
-    const stopped = new AbortController();
-    const tell = (more: readonly PaletteEntry[]): void => setEntries((before) => [...before, ...more]);
-    // Errors are ignored here; the list pages report them.
-    void askForEntries(api, may, tell, { signal: stopped.signal })
-      .catch(() => {})
-      .then(() => setAsking(false));
-    return () => stopped.abort();
+    void names.get(may).then((known) => {
+      setEntries((before) => [...before, ...entriesOf(known)]);
+      setAsking(false);
+    });
   }, []);
   const found = offered(entries, typed, may);
   const chosen = Math.min(at, found.length - 1);

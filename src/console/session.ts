@@ -8,9 +8,10 @@ import { type CallOptions, type Client, createClient } from '../client/client.ts
 import { errorOfAnswer, errorOfFailure } from '../client/failure.ts';
 import { formatState, parseState, type RollbackEvents, rollbackWatch, type StateMemory } from '../client/rollback.ts';
 import { KmsError } from '../errors.ts';
-import { type Flags, outsideOperator, parseFlags } from '../model/flags.ts';
+import { type Flags, parseFlags } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
 import { consoleHeader, consoleKeyName, enrolFirst } from '../model/names.ts';
+import { type KeptNames, keptNames } from './kept-names.ts';
 import { baseUrl } from './navigation.ts';
 
 /** Credential of a login: the key of the session's cookie, or a typed API key. */
@@ -50,8 +51,13 @@ interface SessionEvents extends RollbackEvents {
 
 export interface SessionClient {
   readonly api: Client;
-  /** Gets a text, such as `/metrics`; throws as `api` does. */
-  readonly text: (path: string, signal: AbortSignal) => Promise<string>;
+  /**
+   * The same client for polls: its requests to what may be watched carry the tag of the last answer, and are not
+   * recorded each time.
+   */
+  readonly polls: Client;
+  /** Names of all that the session may list. */
+  readonly names: KeptNames;
   /** Gets the bytes with which a POST is answered, such as `/system/backup`; throws as `api` does. */
   readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
   /** To be called on user activity: keeps the session alive. */
@@ -66,13 +72,18 @@ export interface SessionClient {
  */
 const refreshAfter = 4 * 60_000;
 
+/** Requests other than GET that change no names. */
+const looking = /\/(?:search|encrypt|decrypt|validate|files|refresh)\b/;
+
 export function sessionClient(credential: Credential, events: SessionEvents): SessionClient {
   const headers = headersOf(credential);
   const key = 'key' in credential ? credential.key : undefined;
   let since = Date.now();
   let isOver = false;
-  /** Refusals of paths that this tenant may not see, whatever the flags; each is requested only once. */
-  const outside = new Map<string, KmsError>();
+  /** Counts the changes that this console made. */
+  let changes = 0;
+  /** The last answer of each address that may be watched. */
+  const known = new Map<string, { readonly tag: string; readonly text: string }>();
   const watch = rollbackWatch(localStates, events);
 
   const over = (): void => {
@@ -89,7 +100,17 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
         .json()
         .then(lookAtRefusal, () => {});
     if (response.status === 401) over();
+    if (request.method !== 'GET' && !looking.test(request.url)) changes++;
+    const tag = response.headers.get('etag');
+    if (response.status === 200 && tag !== null) known.set(request.url, { tag, text: await response.clone().text() });
     return response;
+  };
+
+  const poll = async (request: Request): Promise<Response> => {
+    const last = known.get(request.url);
+    request.headers.set('if-none-match', last?.tag ?? '"none"');
+    const response = await send(request);
+    return response.status === 304 && last ? new Response(last.text, { headers: response.headers }) : response;
   };
 
   const lookAtRefusal = (answer: unknown): void => {
@@ -116,18 +137,11 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
     throw errorOfAnswer(response, await response.json().catch(() => undefined), baseUrl);
   };
 
+  const polls = createClient({ baseUrl, fetch: poll, watch });
   return {
     api: createClient({ baseUrl, fetch: send, watch }),
-    async text(path, signal) {
-      const refusal = outside.get(path);
-      if (refusal) throw refusal;
-      try {
-        return await (await answerTo(path, { signal })).text();
-      } catch (error) {
-        if (error instanceof KmsError && error.message.endsWith(outsideOperator)) outside.set(path, error);
-        throw error;
-      }
-    },
+    polls,
+    names: keptNames(polls, () => changes),
     stream: async (path, signal) => (await answerTo(path, { method: 'POST', signal })).body ?? new Blob().stream(),
     active() {
       if (key !== undefined && !isOver && Date.now() - since >= refreshAfter) void refresh();

@@ -2,6 +2,7 @@
 // links between pages without reloading.
 import { type Child, useLayoutEffect } from 'hono/jsx/dom';
 import { allowed } from './allowed.ts';
+import { NamesContext } from './known-names.ts';
 import { Menu } from './menu.tsx';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
 import type { Page, PageProps } from './page.ts';
@@ -73,42 +74,44 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
   const page = pages.find(({ name }) => name === place?.page);
   return (
     <SessionContext.Provider value={session}>
-      <a href="#page" data-skip>
-        Skip to the content
-      </a>
-      <header>
-        <button
-          type="button"
-          data-kind="quiet"
-          data-menu
-          aria-expanded={isOpen ? 'true' : 'false'}
-          onClick={() => setOpen(!isOpen)}
-        >
-          <Icon name="menu" />
-          <span>Menu</span>
-        </button>
-        <Brand />
-        <Palette {...allowed(client, session)} session={session} navigate={navigate} />
-        <Who session={session} onLogout={onLogout} />
-      </header>
-      <Menu page={page} session={session} isOpen={isOpen} />
-      <main id="page" tabindex={-1}>
-        {warning !== undefined && (
-          <p role="alert" data-note data-tone="bad">
-            {warning}
-          </p>
-        )}
-        {place && page ? (
-          <PageView
-            key={`${place.page} ${JSON.stringify(place.params)}`}
-            {...{ page, client, session, navigate, place }}
-          />
-        ) : (
-          <PageHeader key="nothing" title="Page not found" lead="There is no page at this address." />
-        )}
-      </main>
-      <Toasts />
-      <Shortcuts />
+      <NamesContext.Provider value={client.names}>
+        <a href="#page" data-skip>
+          Skip to the content
+        </a>
+        <header>
+          <button
+            type="button"
+            data-kind="quiet"
+            data-menu
+            aria-expanded={isOpen ? 'true' : 'false'}
+            onClick={() => setOpen(!isOpen)}
+          >
+            <Icon name="menu" />
+            <span>Menu</span>
+          </button>
+          <Brand />
+          <Palette {...allowed(client, session)} names={client.names} session={session} navigate={navigate} />
+          <Who session={session} onLogout={onLogout} />
+        </header>
+        <Menu page={page} session={session} isOpen={isOpen} />
+        <main id="page" tabindex={-1}>
+          {warning !== undefined && (
+            <p role="alert" data-note data-tone="bad">
+              {warning}
+            </p>
+          )}
+          {place && page ? (
+            <PageView
+              key={`${place.page} ${JSON.stringify(place.params)}`}
+              {...{ page, client, session, navigate, place }}
+            />
+          ) : (
+            <PageHeader key="nothing" title="Page not found" lead="There is no page at this address." />
+          )}
+        </main>
+        <Toasts />
+        <Shortcuts />
+      </NamesContext.Provider>
     </SessionContext.Provider>
   );
 }
@@ -121,10 +124,10 @@ interface PageViewProps extends Pick<PageProps, 'session' | 'navigate'> {
 
 function PageView({ page, place, client, session, navigate }: PageViewProps) {
   const Component = page.component as (props: object) => Child;
-  const { api, text, stream } = allowed(client, session);
+  const { api, polls, stream } = allowed(client, session);
   return (
     <Component
-      {...{ api, keeper: client.api, text, stream, session, navigate, params: place.params, query: place.query }}
+      {...{ api, keeper: client.api, polls, stream, session, navigate, params: place.params, query: place.query }}
     />
   );
 }

@@ -1,5 +1,5 @@
-// The parts of the overview that come from a tenant's store, and the names that a caller may list. What was read stays in
-// memory until the store changes, so that a repeat reads nothing.
+// The parts of the overview that come from a tenant's store, and the names that a caller may list. What was read stays
+// in memory until the store changes, so that a repeat reads nothing.
 import type { Names, Overview } from '../api/system.ts';
 import { bucketNow, type TimeRangeName } from '../model/time-ranges.ts';
 import type { Store, Tables } from '../store/port.ts';
@@ -96,7 +96,9 @@ export function namesFor({ store }: Reader, { id, flags }: Caller): Promise<Name
         ),
       }),
       ...(flags.allows('account.read') && {
-        accounts: await some(({ accounts }, part) => accounts.list(part, ({ id, uid }) => ({ id, uid }))),
+        accounts: await some(({ accounts }, part) =>
+          accounts.list(part, ({ id, uid, notes }) => ({ id, uid, notes: notes.slice(0, 200).toWellFormed() })),
+        ),
       }),
     };
   });

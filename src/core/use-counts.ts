@@ -1,10 +1,10 @@
-// Counts of encrypts, decrypts and denials over time, from the activity log. What was counted stays in memory per store,
-// so that a repeat reads only the records since.
+// Counts of encrypts, decrypts and denials over time, from the activity log. What was counted stays in memory for each
+// store, so that a repeat reads only the records since.
 import { countIn, type TimeRangeName, timeAxis, timeRanges } from '../model/time-ranges.ts';
 import type { ActivityFilter, Store } from '../store/port.ts';
 
 /** Maximum number of records per series and count; of more only the newest are counted. */
-export const mostCounted = 10_000;
+const mostCounted = 10_000;
 const atATime = 1_000;
 const hour = 3_600_000;
 /** Smallest bucket; it divides all others. */

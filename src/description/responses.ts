@@ -86,6 +86,8 @@ export function responsesOf(described: DescribedEndpoint, schemas: Schemas): Rea
     405: shared('MethodNotAllowed'),
     500: shared('InternalError'),
   };
+  if (endpoint.watchable)
+    responses[304] = { description: 'nothing changed since the answer with the tag in `If-None-Match`' };
   if (endpoint.access.kind !== 'public') responses[401] = shared('Unauthorized');
   if (endpoint.body) {
     responses[413] = shared('TooLarge');

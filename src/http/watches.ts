@@ -1,8 +1,6 @@
 // Watches are requests that poll an endpoint which may be watched, with the tag of the answer that they have. They are
 // recorded once an hour for each credential and address, and get no answer while that would be the same.
-import { randomBytes } from 'node:crypto';
-import { toBase64Url, utf8 } from '../crypto/bytes.ts';
-import { hmacSha256 } from '../crypto/hash.ts';
+import { type AnswerTag, answerTag } from '../core/answer-tag.ts';
 import type { AppliancePort } from './appliance-port.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 
@@ -20,11 +18,10 @@ export function isWatch(request: ApiRequest): boolean {
 
 class Watches {
   readonly #recordedAt = new Map<string, number>();
-  readonly #mac: (message: Uint8Array) => Uint8Array;
+  readonly #tag: AnswerTag;
 
-  constructor() {
-    // The tags mean nothing outside this process, and tell nothing about what they stand for.
-    this.#mac = hmacSha256(randomBytes(32));
+  constructor({ world }: AppliancePort) {
+    this.#tag = answerTag(world.random);
   }
 
   /** Whether a request of this watcher is to be recorded. A clock that was set back counts too. */
@@ -48,7 +45,7 @@ class Watches {
   /** Headers of an answer to this watcher, and whether the request already has that answer. */
   match(request: ApiRequest, watcher: string, answer: unknown, apart: readonly string[]) {
     const content = JSON.stringify(answer, (name, value: unknown) => (apart.includes(name) ? undefined : value));
-    const tag = `W/"${toBase64Url(this.#mac(utf8(`${watcher}\n${request.path}${request.search}\n${content}`)).slice(0, 18))}"`;
+    const tag = `W/"${this.#tag(watcher, request.path + request.search, content)}"`;
     const known = headerOf(request, 'if-none-match')?.split(',') ?? [];
     const isKnown = known.some((each) => each.trim() === '*' || `W/${each.trim().replace(/^W\//, '')}` === tag);
     return { headers: { ETag: tag, Vary: vary }, isKnown };
@@ -58,7 +55,7 @@ class Watches {
 const watches = new WeakMap<AppliancePort, Watches>();
 
 export function watchesOf(appliance: AppliancePort): Watches {
-  const known = watches.get(appliance) ?? new Watches();
+  const known = watches.get(appliance) ?? new Watches(appliance);
   watches.set(appliance, known);
   return known;
 }

@@ -90,6 +90,8 @@ test('everything about an API key: what was done to it and with it, in sentences
 test('searches are links, people are found by their names, and long ones are read page by page', async () => {
   for (let i = 0; i < 130; i++) await call('GET', `/auth/apikey/${program.keyid}`);
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/activity');
+  await page.getByRole('button', { name: 'Reads too' }).click();
+  await page.waitForURL(/reads=yes/);
   await page.getByText('100 entries, and there are more.').waitFor();
   await page.getByRole('button', { name: 'Show more' }).click();
   await page.getByText(/^1[3-9]\d entries\.$/).waitFor();

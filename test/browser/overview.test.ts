@@ -54,14 +54,12 @@ test('what needs attention leads to what mends it', async () => {
 
 test('a keyring past its age is named, and so is a backup that failed', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
-  await page.route('**/ks/config?*', async (route) => {
-    const answer = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...answer, config: { ...answer.config, rotateAfter: 1 } } });
-  });
-  await page.route('**/system/backups', async (route) => {
+  await page.route('**/system/overview?*', async (route) => {
     const answer = await (await route.fetch()).json();
     const lastFailure = { at: '2026-01-02T03:00:00.000Z', message: `/mnt/${'b'.repeat(200)}: the disk is full` };
-    await route.fulfill({ json: { ...answer, lastFailure } });
+    const rings = answer.keyrings.rings.map((ring: object) => ({ ...ring, rotateAfter: 1 }));
+    const keyrings = { ...answer.keyrings, rings };
+    await route.fulfill({ json: { ...answer, keyrings, backups: { ...answer.backups, lastFailure } } });
   });
   await goTo(page, '/console');
   const attention = page.getByRole('region', { name: 'What needs attention' });

@@ -78,9 +78,11 @@ test('the overview names files of the activity logs that are missing or changed'
   const { page, troubles } = await visitAs(appliance, 'ada');
   await page.getByText('Unsealed and serving').waitFor();
   const segments = [1, 2].map((n) => `tenants/2f6c1b0a9d8e7f34/activity-00000000000${n}.kms is missing`);
-  await page.route('**/readyz', async (route) => {
-    const ready = await (await route.fetch()).json();
-    await route.fulfill({ json: { ...ready, activity: { faulty: 7, segments } } });
+  await page.route('**/system/overview?*', async (route) => {
+    const headers = { ...route.request().headers(), 'if-none-match': '"none"' };
+    const answer = await (await route.fetch({ headers })).json();
+    const readiness = { ...answer.readiness, activity: { faulty: 7, segments } };
+    await route.fulfill({ json: { ...answer, readiness } });
   });
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByText('7 files of activity logs are missing or changed').waitFor();
@@ -97,7 +99,7 @@ test('who may see little is told so, part by part', async () => {
   assert.equal(await refusals.count(), 3);
   await page.getByText('Unsealed and serving').waitFor();
   await looksRight(page, 'overview-refused');
-  await page.route('**/readyz', (route) => route.abort());
+  await page.route('**/system/overview?*', (route) => route.abort());
   await page.getByRole('button', { name: 'Refresh' }).click();
   await page.getByRole('button', { name: 'Try again' }).first().waitFor();
   assert.deepEqual(troubles, []);

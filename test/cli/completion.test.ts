@@ -89,7 +89,7 @@ const byGrammar: readonly (readonly [line: readonly string[], offers: readonly s
   ],
   [
     ['activity', 'search', '--action', 'session'],
-    ['words', 'session.refresh', 'session.end', 'session.read'],
+    ['words', 'session.refresh', 'session.end', 'session.watch', 'session.read'],
   ],
   [
     ['apikey', 'create', '--flag', 'activity'],

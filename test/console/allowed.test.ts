@@ -61,22 +61,19 @@ test('what is refused here is not sent', async () => {
       return Response.json({ data: [], pagination: { limit: 1, count: 0, hasMore: false } });
     },
   });
-  const text = async (path: string) => {
-    sent.push(path);
-    return '';
-  };
   const stream = async () => new ReadableStream<Uint8Array>();
-  const client = { api, text, stream, active() {}, end: async () => undefined };
+  const names = { get: async () => ({}) };
+  const client = { api, polls: api, names, stream, active() {}, end: async () => undefined };
   const poor = allowed(client, sessionWith('keyring.list'));
   const forbidden = (error: unknown): boolean => error instanceof KmsError && error.code === 'forbidden';
-  const { signal } = new AbortController();
-  await assert.rejects(poor.text('/metrics', signal), forbidden);
+  await assert.rejects(poor.api.getBackups(), forbidden);
   await assert.rejects(poor.api.searchActivity({}), forbidden);
   await assert.rejects(poor.api.listUsers(), forbidden);
   await poor.api.listKeyrings({ limit: 1 });
   assert.deepEqual(sent, ['/ks/keyrings']);
   const rich = allowed(client, sessionWith('system.metrics', 'activity.read'));
-  await rich.text('/metrics', signal);
+  // The pretended answer is none of backups.
+  await assert.rejects(rich.api.getBackups());
   await rich.api.searchActivity({});
-  assert.deepEqual(sent.slice(1), ['/metrics', '/auth/search/activity']);
+  assert.deepEqual(sent.slice(1), ['/system/backups', '/auth/search/activity']);
 });

@@ -1,8 +1,8 @@
 // The palette's entries: those that the user's flags allow, in their intended order.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Client } from '../../src/client/client.ts';
-import { askForEntries, foundEntries, type PaletteEntry, pageEntries } from '../../src/console/palette-entries.ts';
+import { keptNames } from '../../src/console/kept-names.ts';
+import { entriesOf, foundEntries, type PaletteEntry, pageEntries } from '../../src/console/palette-entries.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 
 const entry = (name: string, kind = 'Keyring', also = ''): PaletteEntry => ({ kind, name, also, page: 'keyring' });
@@ -41,34 +41,15 @@ test('pages are those that somebody may see something on', () => {
   assert.deepEqual(of('*'), ['home', 'keyrings', 'newKeyring', 'asym', 'encrypt']);
 });
 
-test('names are asked for page by page, and only where the flags let them be listed', async () => {
-  const asked: [string, string | undefined][] = [];
-  const list =
-    (kind: string, items: readonly object[]) =>
-    async (input: { cursor?: string } = {}) => {
-      asked.push([kind, input.cursor]);
-      const isLast = input.cursor === 'b';
-      return {
-        data: items,
-        pagination: { limit: 1000, count: 1, hasMore: !isLast, ...(!isLast && { nextCursor: 'b' }) },
-      };
-    };
-  // Cast: only the methods that the palette calls.
-  const api = {
-    listKeyrings: list('rings', [{ name: 'payroll', displayName: 'Payroll' }]),
-    listTransitRings: list('transit', [
-      { name: 'vault-1', displayName: 'Vault-1', custody: 'server', type: 'aes256-gcm96' },
-    ]),
-    listApiKeys: list('keys', [{ keyid: 'apik_a', name: '' }]),
-    listUsers: list('users', [{ id: 'user_a', username: 'ada', displayName: 'Ada L' }]),
-  } as unknown as Client;
-  const entries: PaletteEntry[] = [];
-  const ask = (flags: Record<string, boolean>) =>
-    askForEntries(api, parseFlags(flags), (more) => entries.push(...more), { signal: new AbortController().signal });
-  await ask({ 'keyring.payroll.*': true });
-  assert.deepEqual([asked, entries], [[], []]);
-  await ask({ '*': true });
-  assert.equal(asked.length, 8);
+const known = {
+  keyrings: [{ id: 'ring_a', name: 'payroll', displayName: 'Payroll', kem: 'x25519' as const, offlineDecrypt: false }],
+  transitRings: [{ name: 'vault-1', displayName: 'Vault-1', type: 'aes256-gcm96' }],
+  apikeys: [{ keyid: 'apik_a', name: '', active: true }],
+  users: [{ id: 'user_a', username: 'ada', displayName: 'Ada L' }],
+};
+
+test('names of each kind become entries that lead to their pages', () => {
+  const entries = entriesOf(known);
   assert.deepEqual(foundEntries(entries, 'transit vault')[0], {
     kind: 'Transit ring',
     name: 'Vault-1',
@@ -85,9 +66,41 @@ test('names are asked for page by page, and only where the flags let them be lis
     page: 'user',
     params: { username: 'ada' },
   });
-  entries.length = 0;
-  asked.length = 0;
-  await ask({ 'transit.list': true });
-  assert.deepEqual([...new Set(entries.map(({ kind }) => kind))], ['Transit ring']);
-  assert.deepEqual([...new Set(asked.map(([kind]) => kind))], ['transit']);
+  assert.deepEqual(entriesOf({}), []);
+});
+
+test('names are asked for once for a session, anew after a change or a while, and never where none may be listed', async () => {
+  let asked = 0;
+  let changes = 0;
+  let now = 0;
+  let fails = false;
+  const getNames = async () => {
+    asked++;
+    if (fails) throw new Error('away');
+    return known;
+  };
+  const names = keptNames(
+    { getNames },
+    () => changes,
+    () => now,
+  );
+  assert.deepEqual(await names.get(parseFlags({ 'keyring.payroll.*': true })), {});
+  assert.equal(asked, 0);
+  const may = parseFlags({ 'transit.list': true });
+  assert.deepEqual(await Promise.all([names.get(may), names.get(may)]), [known, known]);
+  assert.equal(asked, 1);
+  changes++;
+  await names.get(may);
+  assert.equal(asked, 2, 'after a change');
+  now += 299_999;
+  await names.get(may);
+  assert.equal(asked, 2);
+  now += 1;
+  await names.get(may);
+  assert.equal(asked, 3, 'after five minutes');
+  fails = true;
+  changes++;
+  assert.deepEqual(await names.get(may), {});
+  fails = false;
+  assert.deepEqual(await names.get(may), known, 'a failure is not kept');
 });

@@ -110,7 +110,8 @@ class ArrayActivity implements Staging {
     const before = page.after ?? Number.POSITIVE_INFINITY;
     const keyids = filter.keyids && new Set(filter.keyids);
     const found = this.records
-      .filter((record) => record.seq < before && (!keyids || keyids.has(record.keyid)) && matches(record, filter))
+      .filter((record) => record.seq < before && record.seq > (filter.afterSeq ?? 0))
+      .filter((record) => (!keyids || keyids.has(record.keyid)) && matches(record, filter))
       .reverse();
     const items = found.slice(0, page.limit);
     const last = items.at(-1);

@@ -104,15 +104,17 @@ async function listed(cli: Cli, kind: NameKind): Promise<readonly Candidate[]> {
 
 /** Undefined if no server is in reach. */
 async function quickClient(cli: Cli): Promise<Client | undefined> {
+  // A poll: the appliance records it once an hour.
   const quick = { retries: 0, timeout: timeoutMs };
+  const poll = { 'if-none-match': '"none"' };
   const remote = await remoteOf(cli);
   if (remote === undefined) {
     const fetch = await fetchHere(cli);
-    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: localHeaders(cli) });
+    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: { ...poll, ...localHeaders(cli) } });
   }
   const { baseUrl, apiKey, authorities } = remote;
   if (apiKey === undefined) return undefined;
-  return createClient({ ...quick, baseUrl, apiKey, fetch: networkFetch(baseUrl, authorities) });
+  return createClient({ ...quick, baseUrl, apiKey, headers: poll, fetch: networkFetch(baseUrl, authorities) });
 }
 
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {

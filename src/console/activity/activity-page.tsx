@@ -51,7 +51,7 @@ export function ActivityPage({ api, session, keeper, navigate, query }: PageProp
         ...(showsOwn && { own: 'yes' }),
       },
     );
-  const names = useActorNames(api);
+  const names = useActorNames();
   const ownId = session.user?.id;
   return (
     <>

@@ -13,7 +13,7 @@ import { statusText } from './words.ts';
 export function ActivityRecordPage({ api, params }: PageProps) {
   const { id = '' } = params;
   const answer = useAnswer((signal) => api.getActivity({ id }, { signal }), [id]);
-  const names = useActorNames(api);
+  const names = useActorNames();
   return (
     <>
       <PageHeader title="Activity record" back={{ href: hrefTo('activity'), title: 'Activity' }} />

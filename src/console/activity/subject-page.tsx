@@ -49,7 +49,7 @@ interface SubjectProps extends PageProps {
 }
 
 function Subject({ api, session, kind, id }: SubjectProps) {
-  const names = useActorNames(api);
+  const names = useActorNames();
   const ownId = session.user?.id;
   const load = useMemo(
     () =>

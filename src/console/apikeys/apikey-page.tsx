@@ -70,7 +70,6 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
         show={(found) => (
           <>
             <About
-              api={api}
               apiKey={found}
               onSave={async (values) => {
                 // Reads the key again: the response to a change lacks the time of the change.
@@ -128,15 +127,14 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
 }
 
 interface AboutProps {
-  readonly api: Client;
   readonly apiKey: SafeApiKey;
   readonly onSave: (values: FormValues) => Promise<void>;
 }
 
-function About({ api, apiKey, onSave }: AboutProps) {
+function About({ apiKey, onSave }: AboutProps) {
   const { keyid, name, references, allowedAddresses, flags, props } = apiKey;
-  const names = useActorNames(api);
-  const uids = useAccountUids(api);
+  const names = useActorNames();
+  const uids = useAccountUids();
   return (
     <>
       <EditPanel

@@ -27,9 +27,9 @@ import { KeyName, Maker, StateTag } from './key-fields.tsx';
 type Names = ReadonlyMap<string, string>;
 
 export function ApikeysPage({ api, keeper, navigate, query }: PageProps) {
-  const uids = useAccountUids(api);
-  const names = useActorNames(api);
-  const rings = useRingNames(api);
+  const uids = useAccountUids();
+  const names = useActorNames();
+  const rings = useRingNames();
   const list = useWholeList((page, signal) => api.listApiKeys(page, { signal }), keeper, 'apikeys');
   // The ring that keys may use, and the account that they belong to, narrow the list besides the search.
   const ring = (query.get('ring') ?? '').trim().toLowerCase();

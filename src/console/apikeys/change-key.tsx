@@ -28,7 +28,7 @@ interface ChangeKeyProps {
 export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
-  const rings = useRingNames(api);
+  const rings = useRingNames();
   const [operation, setOperation] = useState<ChangeOp>('replace');
   const [draft, setDraft] = useState(draftOf(apiKey.flags));
   const [removed, setRemoved] = useState<Removed>({ flags: [], props: [] });

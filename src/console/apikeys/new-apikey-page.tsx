@@ -21,8 +21,8 @@ interface Made {
 }
 
 export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
-  const uids = useAccountUids(api);
-  const rings = useRingNames(api);
+  const uids = useAccountUids();
+  const rings = useRingNames();
   const [draft, setDraft] = useState(draftOf({}));
   const [made, setMade] = useState<Made | undefined>(undefined);
 

@@ -23,7 +23,7 @@ export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: Keyri
     [activeKey],
   );
   const isBehind = list.items.some((key) => key.id === activeKey && key.publicKey !== publicKey);
-  const names = useActorNames(api);
+  const names = useActorNames();
   const columns: readonly Column<KeyListItem>[] = [
     {
       title: 'Key',

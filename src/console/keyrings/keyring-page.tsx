@@ -121,7 +121,7 @@ function List({ api, name }: KeyringUsersProps) {
   const list = useList((page, signal) =>
     api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
   );
-  const uids = useAccountUids(api);
+  const uids = useAccountUids();
   const columns: readonly Column<SafeApiKey>[] = [
     keyColumn,
     {

@@ -21,7 +21,7 @@ const mostLooked = 1000;
 
 /** Nothing of what the user may not see. */
 export function RingUse({ api, name }: RingUseProps) {
-  const names = useActorNames(api);
+  const names = useActorNames();
   const users = useAnswer(
     async (signal) =>
       (await api.searchKeyringApiKeys({ keyringname: name, wildcard: true, limit: mostLooked }, { signal })).data,

@@ -1,23 +1,22 @@
 // The list of concerns on the overview, each with a link to the place that fixes it. It uses only data that the session
 // may see.
-import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { ConsolePageName } from '../../api/console-pages.ts';
-import type { AnswerTo, CallOptions, Client } from '../../client/client.ts';
+import type { AnswerTo } from '../../client/client.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
-import { newestActivity } from '../activity/records.ts';
 import { countText, spanText } from '../text.ts';
 import type { RingRotation } from './counts.ts';
 import type { Readiness } from './health.ts';
 
 export type Backups = AnswerTo<'getBackups'>;
 
+type EndingKey = NonNullable<AnswerTo<'getOverview'>['apikeys']>[number];
+
 /** Data known so far; undefined if not available, or not yet. */
 interface Known {
   readonly state: Readiness | undefined;
   readonly backups: Backups | undefined;
-  readonly keys: readonly SafeApiKey[] | undefined;
+  readonly keys: readonly EndingKey[] | undefined;
   readonly rings: readonly RingRotation[] | undefined;
-  /** Times of denied requests, in milliseconds since 1970. */
   readonly denials: Denials | undefined;
 }
 
@@ -84,9 +83,9 @@ function ofBackups({ configured, lastVerified, lastFailure, running }: Backups, 
   return [{ tone: 'bad', text: `The last verified backup is ${spanText(age)} old.`, mend }];
 }
 
-function ofKeys(keys: readonly SafeApiKey[], now: number): Concern[] {
+function ofKeys(keys: readonly EndingKey[], now: number): Concern[] {
   const ending = keys
-    .flatMap((key) => (key.active && key.expiresAt !== null ? [{ key, left: key.expiresAt - now }] : []))
+    .map((key) => ({ key, left: key.expiresAt - now }))
     .filter(({ left }) => left <= endsSoon && left > -endedLately)
     .sort((a, b) => a.left - b.left);
   return someOf(
@@ -107,7 +106,7 @@ function ofKeys(keys: readonly SafeApiKey[], now: number): Concern[] {
 
 function ofRings(rings: readonly RingRotation[], now: number): Concern[] {
   const old = rings.flatMap(({ ring, since, rotateAfter }) => {
-    const over = since === undefined || rotateAfter === undefined ? 0 : now - since - rotateAfter * second;
+    const over = rotateAfter === undefined ? 0 : now - since - rotateAfter * second;
     return over > 0 ? [{ ring, over }] : [];
   });
   return someOf(
@@ -132,10 +131,11 @@ function someOf<T>(all: readonly T[], one: (item: T) => Concern, others: (rest: 
 }
 
 interface Denials {
-  /** Milliseconds since 1970. */
-  readonly times: readonly number[];
-  /** Start of the period that was counted. */
-  readonly since: number;
+  readonly deniedLastHour: number;
+  /** In the rest of the day before, as far as it was counted. */
+  readonly deniedBefore: number;
+  /** Milliseconds of that rest. */
+  readonly countedBefore: number;
 }
 
 /** Fewer denials in an hour are taken for typing errors. */
@@ -143,10 +143,8 @@ const fewDenials = 10;
 const rise = 3;
 
 /** Reports the denials of the last hour if they exceed `rise` times the hourly average of the day before. */
-function ofDenials({ times, since }: Denials, now: number): Concern[] {
-  const lately = times.filter((time) => time > now - hour).length;
-  const hoursBefore = Math.max(0, (now - hour - since) / hour);
-  const before = hoursBefore < 1 ? 0 : (times.length - lately) / hoursBefore;
+function ofDenials({ deniedLastHour: lately, deniedBefore, countedBefore }: Denials, now: number): Concern[] {
+  const before = countedBefore < hour ? 0 : deniedBefore / (countedBefore / hour);
   if (lately < fewDenials || lately <= rise * before) return [];
   const usual = before < 1 ? 'less than one' : `about ${countText(Math.round(before))}`;
   return [
@@ -160,39 +158,4 @@ function ofDenials({ times, since }: Denials, now: number): Concern[] {
       },
     },
   ];
-}
-
-const mostDenials = 5_000;
-
-export async function denialsOf(
-  searchActivity: Client['searchActivity'],
-  now: number,
-  options: CallOptions,
-): Promise<Denials> {
-  const since = now - day;
-  const { records, isCut } = await newestActivity(
-    searchActivity,
-    { valid: false, start: since },
-    { ...options, most: mostDenials },
-  );
-  return {
-    times: records.map(({ createdAt }) => createdAt),
-    since: isCut ? (records.at(-1)?.createdAt ?? since) : since,
-  };
-}
-
-/** Maximum number of keys read; more would cost more than it tells. */
-const mostKeys = 5_000;
-const keysAtATime = 1_000;
-
-export async function keysWithEnds(listApiKeys: Client['listApiKeys'], options: CallOptions): Promise<SafeApiKey[]> {
-  const found: SafeApiKey[] = [];
-  let cursor: string | undefined;
-  for (let looked = 0; looked < mostKeys; looked += keysAtATime) {
-    const page = await listApiKeys({ limit: keysAtATime, ...(cursor !== undefined && { cursor }) }, options);
-    found.push(...page.data.filter(({ expiresAt }) => expiresAt !== null));
-    cursor = page.pagination.nextCursor;
-    if (cursor === undefined) break;
-  }
-  return found;
 }

@@ -1,10 +1,10 @@
 // Chart draws stacked bars over time as SVG, distinguished by pattern as well as by colour, and offers the same numbers
 // as a table.
 import { useEffect, useId, useRef } from 'hono/jsx/dom';
+import type { TimeAxis } from '../../model/time-ranges.ts';
 import { useState } from '../parts/state.ts';
 import { countText, localForm } from '../text.ts';
 import { type ChartSeries, chartShape } from './chart-shape.ts';
-import type { TimeAxis } from './counts.ts';
 
 interface ChartProps {
   readonly title: string;

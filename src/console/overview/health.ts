@@ -1,5 +1,4 @@
-// Parsers for the appliance's health: `/readyz`, which is public, and `/metrics` in Prometheus' text format, of which
-// the console shows a few values.
+// The appliance's health, as `/readyz` and the summary tell it.
 
 export interface Readiness {
   readonly isReady: boolean;
@@ -52,56 +51,4 @@ function faultsOf(value: unknown): Readiness['faults'] {
 
 function recordOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : undefined;
-}
-
-export interface Sample {
-  readonly name: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly value: number;
-}
-
-const line = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})?[ \t]+(\S+)(?:[ \t]+-?\d+)?[ \t]*$/;
-const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"/g;
-
-/** Lines that are not samples are skipped. */
-export function parseMetrics(text: string): Sample[] {
-  const samples: Sample[] = [];
-  for (const row of text.split('\n')) {
-    const [, name, labels = '', value] = (row.startsWith('#') ? undefined : line.exec(row)) ?? [];
-    if (name === undefined || value === undefined) continue;
-    const number = numberOf(value);
-    if (number !== undefined) samples.push({ name, labels: labelsOf(labels), value: number });
-  }
-  return samples;
-}
-
-/** The sum of the matching samples; undefined if there are none. */
-export function sumOf(
-  samples: readonly Sample[],
-  name: string,
-  labels: Readonly<Record<string, string>> = {},
-): number | undefined {
-  const wanted = Object.entries(labels);
-  const found = samples.filter(
-    (each) => each.name === name && wanted.every(([key, value]) => each.labels[key] === value),
-  );
-  return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
-}
-
-function labelsOf(text: string): Record<string, string> {
-  const pairs = [...text.matchAll(label)].map(([, key = '', value = '']) => [key, unescaped(value)] as const);
-  return Object.fromEntries(pairs);
-}
-
-function unescaped(value: string): string {
-  return value.replace(/\\(.)/g, (_, character: string) => (character === 'n' ? '\n' : character));
-}
-
-function numberOf(text: string): number | undefined {
-  const named: Readonly<Record<string, number>> = {
-    '+Inf': Number.POSITIVE_INFINITY,
-    '-Inf': Number.NEGATIVE_INFINITY,
-  };
-  const value = named[text] ?? Number(text);
-  return Number.isNaN(value) ? undefined : value;
 }

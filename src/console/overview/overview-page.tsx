@@ -1,71 +1,52 @@
 // OverviewPage is the operator's start page: how the service is used, its health, and what will soon need attention.
-import { useEffect, useId } from 'hono/jsx/dom';
-import type { Client } from '../../client/client.ts';
+import { useEffect, useId, useRef } from 'hono/jsx/dom';
+import type { AnswerTo } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
+import { type TimeRangeName, timeRanges } from '../../model/time-ranges.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { PageHeader } from '../parts/page.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { RingTags, Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
-import { type Concern, concernsOf, denialsOf, keysWithEnds } from './attention.ts';
+import { type Concern, concernsOf } from './attention.ts';
 import { Chart } from './chart.tsx';
-import {
-  mostOfEach,
-  type OverviewNumbers,
-  overviewNumbers,
-  type RingRotation,
-  type Rotations,
-  rotations,
-  shareOf,
-  type TimeRangeName,
-  timeRanges,
-} from './counts.ts';
-import { BackupTile, LogTile, readiness, SealTile, Tile, TileAnswer, useMetrics, useTurn } from './tiles.tsx';
+import { numbersOf, type OverviewNumbers, type RingRotation, type Rotations, rotationsOf, shareOf } from './counts.ts';
+import { type Readiness, readinessOf } from './health.ts';
+import { BackupTile, LogNumbers, SealTile, Tile, TileAnswer } from './tiles.tsx';
 
-/** Milliseconds between refreshes; each is recorded in the activity log, so not more often. */
+/** Milliseconds between refreshes, which are recorded once an hour. */
 const lookEvery = 60_000;
-/** Rings are refreshed on request and every 15th time only: counting their encrypts takes many requests. */
-const ringsEvery = 15;
 
-export function OverviewPage({ api, text, stream }: PageProps) {
-  const [turn, setTurn] = useState(0);
+export function OverviewPage({ api, polls, session, stream }: PageProps) {
+  const [range, setRange] = useState<TimeRangeName>('day');
   const [at, setAt] = useState(Date.now());
-  const state = useAnswer(readiness);
-  useTurn(state, turn);
-  const metrics = useMetrics(text, turn);
-
-  // Fetched only if this tenant may see metrics, so that no request is refused.
-  const isOperator = metrics?.is === 'ready';
-  const backups = useAnswer(async (signal) => (isOperator ? api.getBackups({}, { signal }) : undefined), [isOperator]);
-  useTurn(backups, turn);
-
-  const [ringTurn, setRingTurn] = useState(0);
-  const rings = useAnswer((signal) => rotations(api, { signal }));
-  useTurn(rings, ringTurn);
-  const keys = useAnswer((signal) => keysWithEnds(api.listApiKeys, { signal }));
-  useTurn(keys, ringTurn);
-  const denials = useAnswer((signal) => denialsOf(api.searchActivity, Date.now(), { signal }));
-  useTurn(denials, ringTurn);
-  const known = {
-    state: cameOf(state),
-    backups: cameOf(backups),
-    keys: cameOf(keys),
-    rings: cameOf(rings)?.rings,
-    denials: cameOf(denials),
-  };
-
-  const look = (withRings: boolean): void => {
-    setTurn((before) => before + 1);
-    setAt(Date.now());
-    if (withRings) setRingTurn((before) => before + 1);
-  };
+  const isVisited = useRef(false);
+  // The visit is recorded; what follows it is a poll.
+  const answer = useAnswer(
+    async (signal) => {
+      const found = await (isVisited.current ? polls : api).getOverview({ range }, { signal });
+      isVisited.current = true;
+      setAt(Date.now());
+      return found;
+    },
+    [range],
+  );
+  const look = useRef(answer.reload);
+  look.current = answer.reload;
   useEffect(() => {
-    let looks = 0;
     const timer = setInterval(() => {
-      if (!document.hidden) look(++looks % ringsEvery === 0);
+      if (!document.hidden) look.current?.();
     }, lookEvery);
     return () => clearInterval(timer);
   }, []);
+  // The numbers of the range before stay until those of the next are here.
+  const last = useRef<Overview>(null);
+  if (answer.is === 'ready') last.current = answer.value;
+  const found = answer.is === 'failed' ? undefined : (last.current ?? undefined);
+  const shown = found ? { ...answer, is: 'ready' as const, value: found } : answer;
+  const known = knownOf(found, at);
 
   return (
     <>
@@ -77,27 +58,82 @@ export function OverviewPage({ api, text, stream }: PageProps) {
           </>
         }
         actions={
-          <button type="button" data-kind="quiet" onClick={() => look(true)}>
+          <button type="button" data-kind="quiet" onClick={answer.reload}>
             Refresh
           </button>
         }
       />
       <Attention concerns={concernsOf(known, at)} isWhole={Object.values(known).every((each) => each !== undefined)} />
       <div data-tiles>
-        <ChartTile api={api} turn={turn} />
-        <SealTile answer={state} />
-        <BackupTile answer={state} {...{ api, backups }} stream={metrics && stream} />
-        <Tile title="Keyrings near their rotation">
-          <TileAnswer of={rings} what="the keyrings" show={(found) => <Found found={found} />} />
+        <Tile title="Use" isWide beside={<RangeChoice range={range} onChange={setRange} />}>
+          <TileAnswer
+            of={partOf(shown, ({ use }) => use && numbersOf(use), 'activity.read')}
+            what="who used what and when"
+            show={(numbers) => <Numbers numbers={numbers} range={range} />}
+          />
         </Tile>
-        {metrics && <LogTile metrics={metrics} />}
+        <SealTile answer={partOf(shown, stateIn(at), '')} />
+        <BackupTile
+          answer={partOf(shown, stateIn(at), '')}
+          {...{ api }}
+          backups={found?.backups}
+          onLook={answer.reload}
+          stream={found?.backups || !session.may.allows('system.metrics') ? stream : undefined}
+        />
+        <Tile title="Keyrings near their rotation">
+          <TileAnswer
+            of={partOf(shown, ({ keyrings }) => keyrings && rotationsOf(keyrings), 'keyring.list')}
+            what="the keyrings"
+            show={(rotations) => <Found found={rotations} />}
+          />
+        </Tile>
+        {(found?.log || !session.may.allows('system.metrics')) && (
+          <Tile title="Log and snapshot">
+            <TileAnswer
+              of={partOf(shown, ({ log }) => log, 'system.metrics')}
+              what="the metrics"
+              show={(log) => <LogNumbers log={log} />}
+            />
+          </Tile>
+        )}
       </div>
     </>
   );
 }
 
-function cameOf<T>(answer: Answer<T>): T | undefined {
-  return answer.is === 'ready' ? answer.value : undefined;
+type Overview = AnswerTo<'getOverview'>;
+
+function knownOf(found: Overview | undefined, at: number) {
+  return {
+    state: found && stateIn(at)(found),
+    backups: found?.backups,
+    keys: found?.apikeys,
+    rings: found?.keyrings && rotationsOf(found.keyrings).rings,
+    denials: found?.use,
+  };
+}
+
+/** The state; the age of the backup is of now, since an answer without news is not sent again. */
+function stateIn(at: number): (found: Overview) => Readiness {
+  return ({ readiness: { ready, lastVerifiedBackup, ...rest } }) => {
+    const backup = lastVerifiedBackup && {
+      ...lastVerifiedBackup,
+      ageSeconds: Math.max(0, Math.round((at - epochTimeOf(lastVerifiedBackup.at)) / 1000)),
+    };
+    const body = { ...rest, ...(backup !== undefined && { lastVerifiedBackup: backup }) };
+    return readinessOf(ready ? 200 : 503, body);
+  };
+}
+
+/** A section of the answer; refused if it is not there, for want of the flag. */
+function partOf<T>(answer: Answer<Overview>, part: (found: Overview) => T | undefined, flag: string): Answer<T> {
+  const { reload } = answer;
+  const rest = { reload, set: () => {} };
+  if (answer.is !== 'ready') return { ...answer, ...rest };
+  const value = part(answer.value);
+  if (value !== undefined) return { is: 'ready', value, ...rest };
+  const error = new KmsError('forbidden', `the permission flag ${flag} is missing`);
+  return { is: 'failed', error, ...rest };
 }
 
 interface AttentionProps {
@@ -137,31 +173,6 @@ function Attention({ concerns, isWhole }: AttentionProps) {
   );
 }
 
-interface ChartTileProps {
-  readonly api: Client;
-  /** Changes when everything is fetched again. */
-  readonly turn: number;
-}
-
-/** Encrypts, decrypts and denials over the last hour, day or week. */
-function ChartTile({ api, turn }: ChartTileProps) {
-  const [range, setRange] = useState<TimeRangeName>('day');
-  const answer = useAnswer(
-    (signal) => overviewNumbers(api.searchActivity, timeRanges[range], Date.now(), { signal }),
-    [range],
-  );
-  useTurn(answer, turn);
-  return (
-    <Tile title="Use" isWide beside={<RangeChoice range={range} onChange={setRange} />}>
-      <TileAnswer
-        of={answer}
-        what="who used what and when"
-        show={(numbers) => <Numbers numbers={numbers} range={range} />}
-      />
-    </Tile>
-  );
-}
-
 interface RangeChoiceProps {
   readonly range: TimeRangeName;
   readonly onChange: (range: TimeRangeName) => void;
@@ -198,7 +209,7 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
       )}
       {cut.map(({ name, since }) => (
         <p key={name} data-note data-tone="warn">
-          {name}: only the newest {countText(mostOfEach)} are counted here, those since <Time at={since} />.
+          {name}: only the newest are counted here, those since <Time at={since} />.
         </p>
       ))}
       <p data-quiet>
@@ -219,31 +230,21 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
       </p>
     );
   }
-  const counted = rings.filter(({ served }) => served !== undefined);
-  const rest = rings.length - counted.length;
   return (
     <>
-      {counted.length > 0 && (
-        <ul data-plain>
-          {counted.slice(0, mostShown).map((ring) => (
-            <Ring key={ring.ring} ring={ring} />
-          ))}
-        </ul>
-      )}
-      {counted.length > mostShown && <p data-quiet>{counted.length - mostShown} more have longer to go.</p>}
-      {rest > 0 && (
-        <p data-quiet>
-          {rest === 1 ? '1 keyring is' : `${rest} keyrings are`} not counted here: the limit is too high, or you may not
-          see the count.
-        </p>
-      )}
+      <ul data-plain>
+        {rings.slice(0, mostShown).map((ring) => (
+          <Ring key={ring.ring} ring={ring} />
+        ))}
+      </ul>
+      {rings.length > mostShown && <p data-quiet>{rings.length - mostShown} more have longer to go.</p>}
       {isCut && <p data-quiet>Only the first keyrings of the list were checked.</p>}
     </>
   );
 }
 
-function Ring({ ring: { ring, traits = {}, served = 0, most, since } }: { readonly ring: RingRotation }) {
-  const share = shareOf({ ring, served, most, since });
+function Ring({ ring: { ring, traits = {}, served, most, since } }: { readonly ring: RingRotation }) {
+  const share = shareOf({ served, most });
   return (
     <li>
       <div data-bar>
@@ -266,11 +267,7 @@ function Ring({ ring: { ring, traits = {}, served = 0, most, since } }: { readon
         {Math.round(share * 100)} %
       </meter>
       <RingTags of={traits} />
-      {since !== undefined && (
-        <small>
-          Its key is {spanText(Math.max(0, (Date.now() - since) / 1000))} old; the next one comes by itself.
-        </small>
-      )}
+      <small>Its key is {spanText(Math.max(0, (Date.now() - since) / 1000))} old; the next one comes by itself.</small>
     </li>
   );
 }

@@ -1,20 +1,18 @@
 // Tile is a panel on the overview, with its data or the reason why there is none. The tiles here show the appliance's
 // health: its state, its backups, its files.
 import { type Child, type PropsWithChildren, useEffect, useId, useRef } from 'hono/jsx/dom';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
-import { outsideOperator } from '../../model/flags.ts';
 import { fileErrorText, isStopped } from '../error-text.ts';
 import { destinationFor } from '../files/saving.ts';
-import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
 import { ActionError, announce, Failed, Loading } from '../parts/messages.tsx';
-import { type Answer, useAction, useAnswer, useState } from '../parts/state.ts';
+import { type Answer, useAction, useState } from '../parts/state.ts';
 import { Facts, Time } from '../parts/values.tsx';
 import { bytesText, countText, spanText } from '../text.ts';
 import { type Backups, oldAfter } from './attention.ts';
-import { parseMetrics, type Readiness, readinessOf, type Sample, sumOf } from './health.ts';
+import type { Readiness } from './health.ts';
 
 interface TileProps {
   readonly title: string;
@@ -69,12 +67,7 @@ function isForbidden(error: unknown): error is KmsError {
   return error instanceof KmsError && error.code === 'forbidden';
 }
 
-/** Fetches again when the turn changes; the old value stays until the response comes. */
-export function useTurn({ reload }: Pick<Answer<unknown>, 'reload'>, turn: number): void {
-  useEffect(() => {
-    if (turn > 0) reload();
-  }, [turn]);
-}
+type Log = NonNullable<AnswerTo<'getOverview'>['log']>;
 
 interface StateTileProps {
   readonly answer: Answer<Readiness>;
@@ -124,7 +117,9 @@ function Faults({ count, first }: NonNullable<Readiness['faults']>) {
 interface BackupTileProps extends StateTileProps {
   readonly api: Client;
   /** Backups that the service makes automatically; undefined if the user may not see them. */
-  readonly backups: Answer<Backups | undefined>;
+  readonly backups: Backups | undefined;
+  /** Looks again. */
+  readonly onLook: () => void;
   /** Absent if this tenant may not make backups. */
   readonly stream: PageProps['stream'] | undefined;
 }
@@ -132,20 +127,18 @@ interface BackupTileProps extends StateTileProps {
 /** Milliseconds between polls while a backup is being made. */
 const askEvery = 2_000;
 
-export function BackupTile({ answer, api, backups, stream }: BackupTileProps) {
-  const known = backups.is === 'ready' ? backups.value : undefined;
+export function BackupTile({ answer, api, backups: known, onLook, stream }: BackupTileProps) {
   const isRunning = known?.running === true;
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isRunning && known) {
       announce(known.lastFailure ? 'The backup failed.' : 'The backup has been made, and its test restore worked.');
-      answer.reload();
     }
     wasRunning.current = isRunning;
     if (!isRunning) return;
-    const timer = setTimeout(backups.reload, askEvery);
+    const timer = setTimeout(onLook, askEvery);
     return () => clearTimeout(timer);
-  }, [known]);
+  }, [known, isRunning]);
   return (
     <Tile title="Last verified backup" anchor="backups">
       <TileAnswer
@@ -157,7 +150,14 @@ export function BackupTile({ answer, api, backups, stream }: BackupTileProps) {
         <Configured key="configured" {...known.configured} isRunning={isRunning} failure={known.lastFailure} />
       )}
       {known?.configured && (
-        <BackUpNow key="now" isRunning={isRunning} onStart={async () => backups.set(await api.startBackup({}))} />
+        <BackUpNow
+          key="now"
+          isRunning={isRunning}
+          onStart={async () => {
+            await api.startBackup({});
+            onLook();
+          }}
+        />
       )}
       {stream && <BackupDownload key="download" stream={stream} />}
     </Tile>
@@ -252,57 +252,28 @@ function Backup({ backup, shipping, isConfigured }: BackupProps) {
   );
 }
 
-/** The appliance's metrics; undefined, and not fetched again, if this tenant may not see them. */
-export function useMetrics(text: PageProps['text'], turn: number): Answer<Sample[]> | undefined {
-  const answer = useAnswer(async (signal) => parseMetrics(await text('/metrics', signal)));
-  const isOutside =
-    answer.is === 'failed' && isForbidden(answer.error) && answer.error.message.endsWith(outsideOperator);
-  useTurn(answer, isOutside ? 0 : turn);
-  return isOutside ? undefined : answer;
-}
-
-/** State of the store's files, from the appliance's metrics. */
-export function LogTile({ metrics }: { readonly metrics: Answer<Sample[]> }) {
-  return (
-    <Tile title="Log and snapshot">
-      <TileAnswer of={metrics} what="the metrics" show={(samples) => <Numbers samples={samples} />} />
-    </Tile>
-  );
-}
-
-function Numbers({ samples }: { readonly samples: readonly Sample[] }) {
-  const failed =
-    (sumOf(samples, 'kms_write_failures_total') ?? 0) +
-    (sumOf(samples, 'kms_checkpoints_total', { result: 'failed' }) ?? 0);
-  const isFull = sumOf(samples, 'kms_writes_refused') === 1;
+/** State of the store's files. */
+export function LogNumbers({ log }: { readonly log: Log }) {
+  const { writesRefused, failures, lastCheckpointAt, diskFreeBytes } = log;
   return (
     <>
-      <p data-big data-tone={isFull || failed > 0 ? 'bad' : 'good'}>
-        {isFull ? 'The disk is full' : failed > 0 ? `${countText(failed)} failed writes` : 'Healthy'}
+      <p data-big data-tone={writesRefused || failures > 0 ? 'bad' : 'good'}>
+        {writesRefused ? 'The disk is full' : failures > 0 ? `${countText(failures)} failed writes` : 'Healthy'}
       </p>
-      {isFull && <p>Changes are refused until there is room on the disk again.</p>}
-      {failed > 0 && <p>Since it was unsealed. The service’s own log says why.</p>}
+      {writesRefused && <p>Changes are refused until there is room on the disk again.</p>}
+      {failures > 0 && <p>Since it was unsealed. The service’s own log says why.</p>}
       <Facts
         facts={[
-          ['Log since the last checkpoint', shown(samples, 'kms_log_bytes', bytesText)],
-          ['Snapshot', shown(samples, 'kms_snapshot_bytes', bytesText)],
-          ['Last checkpoint', shown(samples, 'kms_checkpoint_last_timestamp_seconds', moment)],
-          ['Activity records', shown(samples, 'kms_activity_records', countText)],
-          ['Closed activity files', shown(samples, 'kms_activity_bytes', bytesText)],
-          ['Free on the disk', shown(samples, 'kms_disk_free_bytes', bytesText)],
+          ['Log since the last checkpoint', bytesText(log.logBytes)],
+          ['Snapshot', bytesText(log.snapshotBytes)],
+          ['Last checkpoint', lastCheckpointAt === null ? 'none yet' : <Time key="at" at={lastCheckpointAt} />],
+          ['Activity records', countText(log.activityRecords)],
+          ['Closed activity files', bytesText(log.activityBytes)],
+          ['Free on the disk', diskFreeBytes === undefined ? 'not known' : bytesText(diskFreeBytes)],
         ]}
       />
     </>
   );
-}
-
-function shown(samples: readonly Sample[], name: string, text: (value: number) => Child): Child {
-  const value = sumOf(samples, name);
-  return value === undefined ? 'not known' : text(value);
-}
-
-function moment(seconds: number): Child {
-  return seconds === 0 ? 'none yet' : <Time at={seconds * 1000} />;
 }
 
 type Download =
@@ -357,9 +328,4 @@ function BackupDownload({ stream }: Pick<PageProps, 'stream'>) {
       )}
     </>
   );
-}
-
-export async function readiness(signal: AbortSignal): Promise<Readiness> {
-  const response = await fetch(`${baseUrl}/readyz`, { signal, headers: { accept: 'application/json' } });
-  return readinessOf(response.status, await response.json().catch(() => undefined));
 }

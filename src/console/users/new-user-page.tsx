@@ -25,7 +25,7 @@ type Way = 'invite' | 'password';
 export function NewUserPage({ api, session }: PageProps) {
   const [way, setWay] = useState<Way>('invite');
   const [draft, setDraft] = useState(emptyDraft);
-  const rings = useRingNames(api);
+  const rings = useRingNames();
   const [added, setAdded] = useState<Added | undefined>(undefined);
 
   const add = async (values: FormValues): Promise<void> => {

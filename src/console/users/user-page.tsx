@@ -124,7 +124,7 @@ interface PermissionsProps {
 }
 
 function Permissions({ api, user, session, onChanged }: PermissionsProps) {
-  const rings = useRingNames(api);
+  const rings = useRingNames();
   const [draft, setDraft] = useState(emptyDraft);
   return (
     <EditPanel

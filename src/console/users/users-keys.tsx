@@ -108,7 +108,7 @@ interface KeysThatEndProps extends UserProps {
 
 function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
   const answer = useKeysOf({ api, user });
-  const users = useUsers(api);
+  const users = useUsers();
   if (answer.is === 'loading') return <Loading key="loading" />;
   if (answer.is === 'failed') {
     return (

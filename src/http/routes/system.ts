@@ -59,7 +59,7 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
 
-/** What was read beforehand is for these flags alone. */
+/** Throws `unavailable` if flags were lost since the answer was read. */
 function needSameFlags(now: Caller, before: Caller): void {
   if (now.flags.lacks(before.flags) === undefined) return;
   throw new KmsError('unavailable', 'the permissions changed meanwhile; try again');

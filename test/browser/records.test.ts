@@ -1,0 +1,75 @@
+// The console's own records in the activity log: one for a page that is opened, and no more while it stays open.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { consolePages } from '../../src/api/console-pages.ts';
+import { servedAppliance } from './appliance.ts';
+import { goTo, password, visitAs } from './log-in.ts';
+
+const appliance = await servedAppliance();
+const { call } = appliance;
+for (const name of ['ada', 'eve', 'joe']) await appliance.addUser(name, password, { flags: { '*': true } });
+await call('POST', '/ks/keyrings', { name: 'Payroll' });
+await call('POST', '/transit/rings', { name: 'Held', type: 'ed25519' });
+
+async function recordsOf(username: string): Promise<string[]> {
+  const { id } = (await call('GET', `/auth/users/${username}`)).body;
+  const { data } = (await call('POST', '/auth/search/activity', { keyid: id })).body;
+  return data.map(({ action }: { action: string }) => action);
+}
+
+/** Pages that need nothing in their address, and read at most one list. */
+const whole = Object.entries(consolePages).filter(([, { path }]) => !/[{]/.test(path));
+
+test('a visit to a page writes at most one record', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada');
+  await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+  await page.getByText('Payroll').waitFor();
+  const first = (await recordsOf('ada')).filter(
+    (action) => !/^(session\.(create|refresh)|user\.invited)$/.test(action),
+  );
+  assert.deepEqual(first, ['system.overview']);
+  for (const [name, { path }] of whole) {
+    const before = (await recordsOf('ada')).length;
+    await goTo(page, path);
+    await page.waitForLoadState('networkidle');
+    const after = await recordsOf('ada');
+    const written = after.slice(0, after.length - before);
+    assert.ok(written.length <= 1, `${name}: ${written.join(', ')}`);
+  }
+  const before = (await recordsOf('ada')).length;
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('payroll');
+  await page.getByRole('option', { name: /^Payroll Keyring/ }).waitFor();
+  assert.ok((await recordsOf('ada')).length - before <= 1, 'the palette');
+  assert.deepEqual(troubles, []);
+});
+
+test('an overview that stays open for an hour writes at most two records', async () => {
+  const { page } = await visitAs(appliance, 'eve', '/console/about');
+  await page.clock.install();
+  const before = (await recordsOf('eve')).length;
+  await goTo(page, '/console');
+  await page.getByText('Payroll').waitFor();
+  for (let minute = 0; minute < 60; minute++) {
+    const polled = page.waitForResponse(/\/system\/overview/);
+    await page.clock.runFor(60_000);
+    assert.ok([200, 304].includes((await polled).status()));
+  }
+  const after = await recordsOf('eve');
+  const written = after.slice(0, after.length - before).filter((action) => action !== 'session.refresh');
+  assert.ok(written.length <= 2, written.join(', '));
+  assert.ok(written.includes('system.overview'));
+});
+
+test('a session that was ended elsewhere is noticed at the next poll', async () => {
+  const { page } = await visitAs(appliance, 'joe', '/console/about');
+  await page.clock.install();
+  await goTo(page, '/console');
+  await page.getByText('Payroll').waitFor();
+  await call('PATCH', '/auth/users/joe', { state: 'disabled' });
+  await call('DELETE', '/auth/users/joe');
+  const polled = page.waitForResponse(/\/system\/overview/);
+  await page.clock.runFor(60_000);
+  assert.equal((await polled).status(), 401);
+  await page.getByText('Your session has ended.').first().waitFor();
+});
