@@ -8,6 +8,7 @@ RUN bash -c 'set -euo pipefail; . scripts/install'
 COPY tsconfig.json ./
 COPY scripts/build scripts/build
 COPY build build
+COPY docs docs
 COPY src src
 RUN scripts/build && mkdir -p /empty/data /empty/key
 

@@ -1,11 +1,13 @@
 // Contents of the executable: the program and its worker threads, each bundled into one file that imports only Node's
-// own modules; the console's files; the API description; and the licences and SBOM.
+// own modules; the console's files; the API description; the guides; and the licences and SBOM.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { build, type Plugin } from 'esbuild';
 import { bundleConsole, type ConsoleSources } from './console.ts';
 import { type DescriptionSources, makeDescription } from './description.ts';
+import { readGuides } from './guides.ts';
 import { paths } from './paths.ts';
 import { sbom } from './sbom.ts';
 import { thirdParties } from './third-party.ts';
@@ -31,7 +33,12 @@ export async function bundle(): Promise<Bundles> {
   return {
     main,
     worker,
-    assets: { ...consoleAssets(console), ...descriptionAssets(description), ...assets(attributed) },
+    assets: {
+      ...consoleAssets(console),
+      ...descriptionAssets(description),
+      ...assets(attributed),
+      'guides.json.br': put('guides.json.br', brotliCompressSync(JSON.stringify(await readGuides()))),
+    },
   };
 }
 
@@ -67,9 +74,9 @@ function assets({ thirdParties, sbom }: Attribution): Readonly<Record<string, st
   return { 'third-parties.json': put('third-parties.json', thirdParties), 'sbom.json': put('sbom.json', sbom) };
 }
 
-function put(name: string, text: string): string {
+function put(name: string, content: string | Uint8Array): string {
   const file = join(paths.work, name);
-  writeFileSync(file, text);
+  writeFileSync(file, content);
   return file;
 }
 

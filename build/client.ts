@@ -33,6 +33,7 @@ export async function buildClient(directory: string): Promise<void> {
     declareClient(draft);
     writeFileSync(join(draft, 'package.json'), `${JSON.stringify(packageJson(), null, 2)}\n`);
     copyFileSync(join(paths.root, 'LICENSE'), join(draft, 'LICENSE'));
+    copyFileSync(join(paths.root, 'build/client-readme.md'), join(draft, 'README.md'));
     writeFileSync(join(draft, 'THIRD-PARTY-LICENSES'), licensesOf(inputs));
     rmSync(directory, { recursive: true, force: true });
     renameSync(draft, directory);

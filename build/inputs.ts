@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { paths } from './paths.ts';
 
-const sources = ['src', 'build'];
+const sources = ['src', 'build', 'docs'];
 const singles = ['package-lock.json', 'tsconfig.json'];
 
 export function digestOfInputs(): string {

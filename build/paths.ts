@@ -14,6 +14,7 @@ export const paths = {
   clientPackage: at(`dist/kms-appliance-client-${version}.tgz`),
   clientEntry: at('src/client/sdk.ts'),
   clientRollback: at('src/client/rollback.ts'),
+  docs: at('docs'),
   console: at('src/console'),
   wasm: at('node_modules/sql.js/dist/sql-wasm.wasm'),
 };

@@ -65,6 +65,11 @@ export interface ErrorDetails {
  * An error meant to be read by people or programs: a stable code and one lower-case sentence without a secret in it.
  */
 export class KmsError extends Error {
+  static {
+    // On the prototype, so that stack traces begin with it, in a minified bundle too.
+    Object.defineProperty(KmsError.prototype, 'name', { value: 'KmsError', configurable: true, writable: true });
+  }
+
   readonly code: ErrorCode;
   readonly hint: string | undefined;
   readonly fields: Readonly<Record<string, string>> | undefined;
@@ -75,7 +80,6 @@ export class KmsError extends Error {
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = 'KmsError';
     this.code = code;
     this.hint = details.hint;
     this.fields = details.fields;

@@ -123,6 +123,14 @@ const searchActivityBody = z.object({
       ...eitherOf('keyid', 'action'),
       description: 'without the records that have all of this, such as those of your own reading of the log',
     }),
+  reads: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      description:
+        '`false`: without granted requests that only read, list or search, and without renewed sessions; what is left is what was changed, encrypted, decrypted, denied, and who logged in',
+      examples: [false],
+    }),
   props: freeForm.exactOptional().meta({
     description: 'whose `props` contain this object: every property that it names, at any depth, with the same value',
     examples: [{}],

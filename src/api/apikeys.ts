@@ -254,6 +254,14 @@ export const apikeyEndpoints = [
     answer: emptyBody,
     errors: unknown,
   }),
+  endpoint('deleteApiKeyById', {
+    tag,
+    summary: 'Delete the API key that has this id',
+    access: { kind: 'flag', action: 'apikey.delete' },
+    params: z.object({ keyid: pathText }),
+    answer: emptyBody,
+    errors: unknown,
+  }),
   endpoint('getApiKeyProps', {
     tag,
     summary: 'Read an API key with its props',

@@ -87,6 +87,12 @@ interface Declaration<A> {
   readonly text?: string;
   /** Every 400 has the body `{}`, as the interface requires here. */
   readonly silent400?: true;
+  /**
+   * May be polled: its answer has an ETag, and a request with `If-None-Match` is recorded once an hour per credential,
+   * as `session.watch`, instead of each time. `apart` names fields whose change alone makes no new answer. It shows what
+   * the caller's flags allow, so a second factor that these need is needed here.
+   */
+  readonly watchable?: { readonly apart: readonly string[] };
   /** Whether it changes more than the activity log. Default: true for all but GET. */
   readonly changes?: boolean;
   /** Further statuses, beyond 400 to 413 and 500, which all endpoints have. */

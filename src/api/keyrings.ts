@@ -106,7 +106,7 @@ const usage = z
 
 const earlierWrapping = z
   .object({ kem, publicKey: wrappedTo, keyData: encryptedKeyData, replacedAt: timestamp })
-  .meta({ id: 'EarlierWrapping', description: 'how a key was wrapped before it was wrapped anew' });
+  .meta({ id: 'EarlierWrapping', description: 'how a key was wrapped before it was rewrapped' });
 
 export const keyListItem = z
   .object({
@@ -120,7 +120,7 @@ export const keyListItem = z
     keyData: encryptedKeyData.exactOptional().meta({ description: 'only with `wrapped=true`' }),
     earlier: z.array(earlierWrapping).exactOptional().meta({
       description:
-        'only with `wrapped=true`, of a key that was wrapped anew: how it was wrapped before, the oldest first, which the appliance itself made',
+        'only with `wrapped=true`, of a key that was rewrapped: how it was wrapped before, the oldest first, which the appliance itself made',
     }),
   })
   .meta({ id: 'KeyListItem', description: 'a key of a KeyRing, without its bytes' });
@@ -378,7 +378,7 @@ export const keyringEndpoints = [
   }),
   endpoint('rewrapKeys', {
     tag,
-    summary: 'Wrap earlier keys of a KeyRing anew, to its present public key',
+    summary: 'Rewrap earlier keys of a KeyRing to its present public key',
     access: {
       kind: 'flag',
       action: 'keyring.config',

@@ -99,6 +99,7 @@ export const clientPaths = {
   updateApiKey: ['PUT', '/auth/apikeyid'],
   getApiKey: ['GET', '/auth/apikey/{apikeyid}'],
   deleteApiKey: ['DELETE', '/auth/apikey/{apikey}'],
+  deleteApiKeyById: ['DELETE', '/auth/apikeyid/{keyid}'],
   getApiKeyProps: ['GET', '/auth/apikey/{apikeyid}/props'],
   searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],
 
@@ -106,6 +107,8 @@ export const clientPaths = {
   getActivityHead: ['GET', '/auth/activity/head', 'postQuantum'],
   getActivity: ['GET', '/auth/activity/{id}'],
 
+  getOverview: ['GET', '/system/overview', 'range'],
+  getNames: ['GET', '/system/names'],
   getBackups: ['GET', '/system/backups'],
   startBackup: ['POST', '/system/backups'],
 } as const satisfies Readonly<Record<string, Path>>;

@@ -114,6 +114,21 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
     startBackup: () => copies.startBackup(),
     recordInOthers: (action, { tenant }) =>
       recordInTenants(tenants, world, { action, keyid: byOperator.by, props: {} }, tenant.id),
+    logNumbers({ tenant, store }) {
+      const { failedWrites, failedCheckpoints } = metrics.store(tenants.dirOf(tenant.id));
+      const status = store.status();
+      const disk = space.status();
+      return {
+        logBytes: status.logBytes,
+        snapshotBytes: status.snapshotBytes,
+        lastCheckpointAt: status.lastCheckpointAt ?? null,
+        activityRecords: status.activityCount - (status.activityDropped?.seq ?? 0),
+        activityBytes: status.activityBytes,
+        ...(disk && { diskFreeBytes: disk.freeBytes }),
+        writesRefused: space.refusal !== undefined,
+        failures: failedWrites + failedCheckpoints,
+      };
+    },
     metrics: ({ tenant, store }) =>
       metrics.text(tenant.id, tenants.dirOf(tenant.id), {
         store: store.status(),

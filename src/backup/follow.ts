@@ -1,17 +1,16 @@
 // Follower keeps a local copy of a shipped directory: everything that its journal says has arrived. New data never
-// replaces older data before it is proven. Without the master key it can check that all that the journal names is there
-// and nothing went missing; only the key proves who wrote it, and that it opens. Until there is one, nothing that
-// arrived is removed or replaced.
+// replaces older data before it is proven, and nothing here is given up for a state that is older than the newest that
+// ever verified. Without the master key it can check that all that the journal names is there and nothing went missing;
+// only the key proves who wrote it, and that it opens. Until there is one, nothing that arrived is removed or replaced.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
+import { sealFile, sealName, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import type { ChainHead } from '../store/port.ts';
-import type { Proof } from './prove.ts';
-import { isBehind } from './ship.ts';
+import { type KnownDeps, KnownStates, merged, type Noted, type ShippedState } from './known-state.ts';
+import { lackOf, type Proof } from './prove.ts';
 import {
-  arrived,
   beginningOf,
   isFarAhead,
   type Journal,
@@ -27,25 +26,15 @@ import {
 } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
 import { journalBytes } from './shipped-bounds.ts';
-import { bringNear, cutBack, keptVersions, prune, putBack } from './shipped-copy.ts';
+import { bringAgain, bringNear, prune } from './shipped-copy.ts';
 
-/** A state of a shipped directory: its last point, with all stores. */
-export interface ShippedState {
-  readonly directory: ShippedDirectory;
-  readonly point: Point;
-}
-
-interface FollowDeps {
+interface FollowDeps extends KnownDeps {
   /** Shipped directories, the highest epoch first. */
   directories(): Promise<readonly ShippedDirectory[]>;
-  /** Local copies, the highest epoch first. */
-  copies(): Promise<readonly ShippedDirectory[]>;
   /** Files of a shipped directory. */
   source(directory: string): Files;
-  /** Files of its local copy. */
-  copy(directory: string): Files;
-  /** Removes the local copy of this directory, or of all others. */
-  drop(directory: string, which: 'it' | 'others'): Promise<void>;
+  /** Removes the local copies of all other directories. */
+  dropOthers(directory: string): Promise<void>;
   /** Undefined if there is no key. Throws for a wrong one. */
   openSeal(bytes: Uint8Array, name: string): Promise<Seal | undefined>;
   readonly wasm: Uint8Array;
@@ -79,24 +68,19 @@ interface Found {
   readonly gone: ReadonlySet<string>;
 }
 
-/** A state of a local copy, and the files that say so. */
-interface Recalled extends ShippedState {
-  readonly seal: Uint8Array;
-  readonly journal: Uint8Array;
-  readonly isCurrent: boolean;
-}
-
 export interface Proven extends ShippedState {
   readonly proof: Proof;
   /** The end of each store's activity log. */
   readonly heads: ReadonlyMap<string, ChainHead>;
   /** The end of the last closed segment of each, if none is faulty. */
   readonly closed: ReadonlyMap<string, ChainHead>;
+  /** Paths of the faulty segments in the copy. */
+  readonly faulty: readonly string[];
 }
 
 /** A proof may take up to one part in this many of the time. */
 const provingShare = 20;
-/** Milliseconds that a state that failed its proof is left alone, unless it changes. */
+/** Milliseconds that a state that failed its proof, or lacks a segment, is left alone, unless it changes. */
 const badPause = 60_000;
 
 /** More looks at a journal whose files were gone when they were to be read. */
@@ -105,22 +89,24 @@ const vanishedTries = 4;
 export class Follower {
   readonly #deps: FollowDeps;
   #reading: Reading | undefined;
-  #copied: ShippedState | undefined;
-  #proven: ShippedState | undefined;
+  readonly #known: KnownStates;
   #proof: Proven | undefined;
   #shipped: ShippedState | undefined;
   #doubts: string[] = [];
-  #hasRecalled = false;
+  #hasBegun = false;
   #seal: { readonly digest: string; readonly seal: Seal | undefined } | undefined;
   /** Earliest time of the next proof. */
   #proveFrom = 0;
   #bad: { readonly end: Uint8Array; readonly until: number; readonly error: unknown } | undefined;
+  /** Files that are in the copy of `directory` as they are shipped. */
+  #here: { readonly directory: string; readonly files: Map<string, number> } | undefined;
+  #isDistrusted = false;
+  /** Earliest time to fetch faulty segments again. */
+  #mendFrom = 0;
 
-  /** @param proven the state proven before, by an earlier process. */
-  constructor(deps: FollowDeps, proven: ShippedState | undefined) {
+  constructor(deps: FollowDeps, noted: Noted = {}) {
     this.#deps = deps;
-    this.#proven = proven;
-    this.#copied = proven;
+    this.#known = new KnownStates(deps, noted);
   }
 
   /** Undefined if the last look could not tell. */
@@ -129,12 +115,17 @@ export class Follower {
   }
 
   get copied(): ShippedState | undefined {
-    return this.#copied;
+    return this.#known.copied;
   }
 
   /** A reason for a person to look at what is shipped, although it is followed. */
   get doubt(): string | undefined {
     return this.#doubts.length > 0 ? this.#doubts.join('; ') : undefined;
+  }
+
+  /** Segments that the copy of the proven state lacks, in words; everything else in it opens. */
+  get lack(): string | undefined {
+    return this.#proof && lackOf(this.#proof.proof);
   }
 
   /** Length of the journal at the last look, as far as it verified; undefined if that look took nothing. */
@@ -143,7 +134,7 @@ export class Follower {
   }
 
   get proven(): ShippedState | undefined {
-    return this.#proven;
+    return this.#known.proven;
   }
 
   /** The keys of the copied state; undefined without the master key. */
@@ -172,78 +163,49 @@ export class Follower {
     this.#reading = undefined;
     this.#shipped = undefined;
     this.#doubts = [];
-    if (!this.#copied && !this.#hasRecalled) await this.#begin();
-    this.#hasRecalled = true;
+    if (!this.#hasBegun) await this.#begin();
     const found = await this.#read(known);
     const { reading, lines, seal } = found;
     const { directory, point } = reading;
     this.#shipped = { directory, point };
-    if (this.#copied) needNotOlder({ directory, point }, this.#copied, this.#seal?.seal ? undefined : found.gone);
+    const hasKey = this.#seal?.seal !== undefined;
+    this.#known.needNotOlder({ directory, point }, hasKey ? undefined : found.gone);
+    if (hasKey) await this.#known.noteReach({ directory, at: point.at });
     if (!isUrgent && this.#bad && equalBytes(this.#bad.end, reading.end) && this.#deps.uptime() < this.#bad.until) {
       throw this.#bad.error;
     }
     if (lines.length > 0) await this.#take(reading, lines, seal);
     this.#reading = reading;
-    if (!this.#seal?.seal) await this.#sayKept(directory);
+    if (!hasKey) this.#doubts.push(...(await this.#known.unprovenBeside(directory)));
     await this.#prove();
+    if (isUrgent || this.#deps.uptime() >= this.#mendFrom) await this.#mend();
   }
 
-  /**
-   * Falls back to the local copy if the shipped directory is unreachable. With the key, to the newest state of it that
-   * verifies, of the latest life that has one.
-   */
-  async recall(): Promise<void> {
-    const { copies, copy } = this.#deps;
-    for (const directory of await copies()) {
-      const found = await this.#recalled(directory).catch(() => undefined);
-      if (!found) continue;
-      await this.#open(found.seal, directory.name);
-      if (!found.isCurrent) await putBack(copy(directory.name), found.seal, found.journal);
-      this.#copied = { directory, point: found.point };
-      return;
-    }
+  /** Falls back to the local copy if the shipped directory is unreachable. */
+  recall(): Promise<void> {
+    return this.#known.recall((bytes, name) => this.#open(bytes, name));
+  }
+
+  /** Throws `refused` for a state that does not go as far as one that verified before. */
+  needNewest(state: ShippedState): void {
+    this.#known.needNewest(state);
+  }
+
+  /** Follows what is shipped although it is older than what had arrived, as a person decided. */
+  async lookAtOlder(): Promise<void> {
+    this.#known.forget();
+    this.#here = undefined;
+    this.#isDistrusted = true;
+    await this.look(true);
   }
 
   /** An earlier process may have copied what no key proved: that is not to be replaced by anything unproven either. */
   async #begin(): Promise<void> {
+    this.#hasBegun = true;
     await this.recall().catch(() => {});
+    if (this.#known.copied === this.#known.proven) return;
     await this.#prove().catch(() => {});
     this.#proveFrom = 0;
-  }
-
-  async #recalled(directory: ShippedDirectory): Promise<Recalled | undefined> {
-    const files = this.#deps.copy(directory.name);
-    const journals: { readonly name: string; readonly bytes: Uint8Array }[] = [];
-    for (const name of await keptVersions(files, journalFile)) {
-      journals.push({ name, bytes: await journalBytes(files, name) });
-    }
-    let best: Recalled | undefined;
-    for (const sealName of await keptVersions(files, sealFile)) {
-      const seal = await files.read(sealName, longestSeal);
-      const opened = await this.#open(seal, directory.name).catch(() => null);
-      if (opened === null) continue;
-      for (const { name, bytes } of journals) {
-        const read = await beginningOf(bytes, new PointChain(directory.name, opened?.keysFor(systemDir)));
-        const point = merged(read.points);
-        if (!point || (best && point.at <= best.point.at)) continue;
-        if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;
-        const isCurrent = name === journalFile && sealName === sealFile && read.bytes === bytes.length;
-        best = { directory, point, seal, journal: bytes.subarray(0, read.bytes), isCurrent };
-        // Without the key no other version is any better.
-        if (!opened) return { ...best, isCurrent: true };
-      }
-    }
-    return best;
-  }
-
-  /** Without the key, the copies of all lives stay. */
-  async #sayKept({ name }: ShippedDirectory): Promise<void> {
-    const others = (await this.#deps.copies()).filter((each) => each.name !== name).map((each) => each.name);
-    if (others.length === 0) return;
-    this.#doubts.push(
-      `${name} is followed, and nobody proved it: the copy of ${others.join(', ')} is kept until the key tells which ` +
-        'is right; give it with --key-file',
-    );
   }
 
   /**
@@ -252,17 +214,16 @@ export class Follower {
    */
   async prove(before?: Proven): Promise<Proven> {
     this.#proveFrom = 0;
-    if (this.#copied) await this.#sealOf(this.#copied);
+    if (this.#known.copied) await this.#sealOf(this.#known.copied);
     await this.#prove(before);
-    if (this.#proof && this.#copied?.point === this.#proof.point) return this.#proof;
+    if (this.#proof && this.#known.copied?.point === this.#proof.point) return this.#proof;
     throw nothingYet();
   }
 
   /** Proves the last proven state again. */
   async proveAgain(): Promise<Proven> {
-    if (!this.#proven) throw new KmsError('refused', 'nothing that arrived has been proven yet');
-    const seal = await this.#sealOf(this.#proven);
-    return this.#proofOf(this.#proven, seal);
+    if (!this.#known.proven) throw new KmsError('refused', 'nothing that arrived has been proven yet');
+    return this.#proofOf(this.#known.proven, await this.#sealOf(this.#known.proven));
   }
 
   wipe(): void {
@@ -345,24 +306,32 @@ export class Follower {
 
   async #take(reading: Reading, lines: Uint8Array, seal: Uint8Array): Promise<void> {
     const { directory, point } = reading;
-    const [source, copy] = [this.#deps.source(directory.name), this.#deps.copy(directory.name)];
-    const before = this.#copied?.directory.name === directory.name ? this.#copied.point : undefined;
-    await bringNear(source, copy, {
+    const before = this.#known.copied?.directory.name === directory.name ? this.#known.copied.point : undefined;
+    const key = this.#seal?.seal;
+    const { proven } = this.#known;
+    const surely = proven?.directory.name === directory.name ? proven.point : undefined;
+    if (this.#here?.directory !== directory.name) this.#here = { directory: directory.name, files: new Map() };
+    await bringNear(this.#deps.source(directory.name), this.#deps.copy(directory.name), {
+      directory: directory.name,
       point,
       before,
+      sure: key ? surely : before,
+      isDistrusted: this.#isDistrusted,
+      known: this.#here.files,
       seal,
       lines,
       from: reading.bytes - lines.length,
-      isProvable: this.#seal?.seal !== undefined,
+      keysOf: key && ((dir) => key.keysFor(sealName(dir))),
       now: this.#deps.now(),
       room: this.#deps.room,
     });
-    this.#copied = { directory, point };
+    this.#isDistrusted = false;
+    this.#known.copied = { directory, point };
     this.#bad = undefined;
   }
 
   async #prove(before?: Proven): Promise<void> {
-    const [copied, seal] = [this.#copied, this.#seal?.seal];
+    const [copied, seal] = [this.#known.copied, this.#seal?.seal];
     if (!copied || !seal || this.#proof?.point === copied.point) return;
     const began = this.#deps.uptime();
     if (began < this.#proveFrom) return;
@@ -370,8 +339,8 @@ export class Follower {
       const proven = await this.#proofOf(copied, seal, before);
       await this.#deps.onProven({ directory: copied.directory, point: copied.point });
       this.#proof = proven;
-      this.#proven = copied;
-      await this.#prune(copied);
+      this.#known.proven = copied;
+      await this.#prune(proven);
     } catch (error) {
       if (error instanceof KmsError && error.code === 'corrupt') await this.#goBack(error);
       throw error;
@@ -384,6 +353,7 @@ export class Follower {
   async #proofOf(state: ShippedState, seal: Seal, before?: Proven): Promise<Proven> {
     const heads = new Map<string, ChainHead>();
     const closed = new Map<string, ChainHead>();
+    const faulty: string[] = [];
     const { directory, point } = state;
     const known = before?.directory.name === directory.name ? before.closed : undefined;
     const proof = await proveShipped(this.#deps.copy(directory.name), this.#deps.wasm, seal, [point], {
@@ -391,42 +361,55 @@ export class Follower {
       onStore(dir, checked) {
         heads.set(dir, checked.activity);
         if (checked.closed) closed.set(dir, checked.closed);
+        faulty.push(...checked.faults.map(({ path }) => path));
       },
     });
-    return { directory, point, proof, heads, closed };
+    return { directory, point, proof, heads, closed, faulty };
+  }
+
+  /** Fetches segments again that the last proof found faulty. */
+  async #mend(): Promise<void> {
+    const [proof, seal] = [this.#proof, this.#seal?.seal];
+    if (!proof || !seal || proof.faulty.length === 0) return;
+    const { source, copy, uptime, room } = this.#deps;
+    const { directory, point, faulty } = proof;
+    this.#mendFrom = uptime() + badPause;
+    const keysOf = (dir: string) => seal.keysFor(sealName(dir));
+    if (!(await bringAgain(source(directory.name), copy(directory.name), faulty, { point, keysOf, room }))) return;
+    this.#proof = undefined;
+    this.#proveFrom = 0;
+    await this.#prove();
   }
 
   /**
-   * Discards data after the last proven state; all of it, if that does not verify any more. If the shipped directory is
-   * out of reach, what cannot be copied again stays.
+   * Goes back to the last proven state, if that still verifies. Nothing is removed: what comes after it, or all of it,
+   * is fetched again from a source that goes as far.
    */
   async #goBack(error: unknown): Promise<void> {
-    const [bad, good] = [this.#copied, this.#proven];
-    const { uptime, copy, drop } = this.#deps;
-    this.#bad = { end: this.#reading?.end ?? new Uint8Array(), until: uptime() + badPause, error };
+    const good = this.#known.proven;
+    this.#bad = { end: this.#reading?.end ?? new Uint8Array(), until: this.#deps.uptime() + badPause, error };
     this.#reading = undefined;
     this.#proof = undefined;
-    this.#copied = good;
-    if (!bad) return;
-    const isReachable = this.#shipped !== undefined;
-    if (good?.directory.name !== bad.directory.name) {
-      if (isReachable) await drop(bad.directory.name, 'it');
-      return;
-    }
-    await cutBack(copy(bad.directory.name), bad.point, good.point);
+    this.#here = undefined;
+    this.#isDistrusted = true;
+    this.#known.copied = good;
+    if (!good) return;
     try {
       await this.#proofOf(good, await this.#sealOf(good));
     } catch {
-      this.#proven = undefined;
-      this.#copied = undefined;
-      if (isReachable) await drop(bad.directory.name, 'it');
+      this.#known.proven = undefined;
+      this.#known.copied = undefined;
+      // The copy is at fault: what is there is tried at once.
+      this.#bad = undefined;
     }
   }
 
   /** Removes data that only earlier states need. */
-  async #prune(state: ShippedState): Promise<void> {
-    await this.#deps.drop(state.directory.name, 'others');
-    await prune(this.#deps.copy(state.directory.name), state.point);
+  async #prune({ directory, point, faulty }: Proven): Promise<void> {
+    if (!this.#known.isNewest({ directory, point })) return;
+    // The copy of an earlier life may have a segment that this one lacks.
+    if (faulty.length === 0) await this.#deps.dropOthers(directory.name);
+    await prune(this.#deps.copy(directory.name), point);
   }
 }
 
@@ -447,55 +430,12 @@ async function goesOn(
   return equalBytes(there, known.end) ? known : undefined;
 }
 
-/** The last point, with all stores of the earlier ones in it. */
-function merged(points: readonly Point[]): Point | undefined {
-  const last = points.at(-1);
-  const seal = sealAfter(points);
-  return last && { ...last, ...(seal === undefined ? {} : { seal }), stores: Object.fromEntries(arrived(points)) };
-}
-
 function lastLine(lines: Uint8Array): Uint8Array {
   return lines.slice(lines.lastIndexOf(lineFeed, lines.length - 2) + 1);
 }
 
 function isOfMissingFile(error: unknown): boolean {
   return systemCode(error) === 'ENOENT' || (error instanceof KmsError && systemCode(error.cause) === 'ENOENT');
-}
-
-/** Transactions in all stores. */
-export function transactionsIn({ point }: ShippedState): number {
-  return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
-}
-
-/**
- * Throws `refused` if the state found is older than the copy. `gone`: for a state without proof, the stores that it
- * calls gone; any other that it lacks makes it older.
- */
-function needNotOlder(found: ShippedState, mine: ShippedState, gone: ReadonlySet<string> | undefined): void {
-  const before = arrived([mine.point]);
-  const there = arrived([found.point]);
-  const lost = gone && [...before.keys()].find((dir) => !there.has(dir) && !gone.has(dir));
-  const isLess =
-    found.directory.name === mine.directory.name &&
-    (found.point.at < mine.point.at ||
-      lost !== undefined ||
-      [...there].some(([dir, place]) => {
-        const had = before.get(dir);
-        return had !== undefined && (had.uid !== place.uid || isBehind(place, had));
-      }));
-  if (found.directory.appliance !== mine.directory.appliance) {
-    throw new KmsError('refused', `what is shipped there belongs to another appliance, ${found.directory.appliance}`, {
-      hint: `this standby follows ${mine.directory.appliance}: give that one a directory of its own`,
-    });
-  }
-  if (!isLess && found.directory.epoch >= mine.directory.epoch) return;
-  const at = new Date(mine.point.at).toISOString();
-  const why = lost === undefined ? '' : `: it lacks ${lost}, and nothing says that this was deleted`;
-  throw new KmsError('refused', `the state shipped there is older than the one that had arrived by ${at}${why}`, {
-    hint: gone
-      ? 'what arrived is kept; give the key with --key-file, which tells which is right'
-      : 'the newer state is kept; find out who put the older one there',
-  });
 }
 
 function underWay(directory: string): KmsError {

@@ -80,6 +80,16 @@ export function needWhole({ lacks: [first, ...others] }: Proof, what: string): v
   });
 }
 
+/** A proof that lacks records, in the words of a standby; undefined if it lacks none. */
+export function lackOf({ lacks: [first, ...others] }: Proof): string | undefined {
+  if (first === undefined) return undefined;
+  const more = others.length > 0 ? `, and ${others.length} more are missing or changed` : '';
+  return (
+    `the copy lacks activity segment ${first}${more}; all else in it opens, and a segment that is right there again is ` +
+    'fetched: put it back there from a backup of the appliance, or from its data directory'
+  );
+}
+
 function compare(
   { dir, uid, sequence }: ExpectedStore,
   summary: StoreSummary | undefined,

@@ -8,8 +8,8 @@ import { utf8 } from '../crypto/bytes.ts';
 import { restoreMark, sealFile, sealName, systemDir, tenantDir } from '../platform/data-dir.ts';
 import { type Epoch, nextEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
-import { returnPlaces } from '../storage/places.ts';
 import { openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
+import { returnPlaces } from '../storage/streamed-positions.ts';
 import { type Proof, proveStores } from './prove.ts';
 import { copyFiles, type RestoreSource } from './restore-source.ts';
 

@@ -20,13 +20,13 @@ import {
   livesNamed,
   type Point,
   parseShippedDirectory,
-  parseShippedSegment,
   readJournal,
   type ShippedDirectory,
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
 import { journalBytes, mostLives } from './shipped-bounds.ts';
+import { restoredSegments } from './shipped-segments.ts';
 
 /**
  * `path` is the directory given to `--ship-to`, or one of those in it. Throws `refused` for the former if two lives
@@ -210,30 +210,8 @@ function restoredFile(files: Files, { name, bytes, from = name }: Shipped): Rest
   };
 }
 
-/** The segments counted by the place, each under its newest available key. */
-async function segmentsOf(
-  files: Files,
-  dir: string,
-  { segments, from = 1 }: ShippedPlace,
-  seal: Seal,
-): Promise<Shipped[]> {
-  const keys = seal.keysFor(sealName(dir));
-  const isReadable = (epoch: number): boolean => {
-    try {
-      return keys.key('activity', epoch).length > 0;
-    } catch {
-      return false;
-    }
-  };
-  const newest = new Map<string, number>();
-  for (const name of await files.list(dir)) {
-    const segment = parseShippedSegment(name);
-    if (segment && segment.from >= from && isReadable(segment.epoch)) {
-      newest.set(segment.own, Math.max(segment.epoch, newest.get(segment.own) ?? 0));
-    }
-  }
-  return [...newest.entries()]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .slice(0, segments)
-    .map(([own, epoch]) => ({ name: `${dir}/${own}`, from: `${dir}/${own}.${epoch}` }));
+/** The segments counted by the place. */
+async function segmentsOf(files: Files, dir: string, place: ShippedPlace, seal: Seal): Promise<Shipped[]> {
+  const found = await restoredSegments(files, dir, place, seal.keysFor(sealName(dir)));
+  return [...found].map(([own, epoch]) => ({ name: `${dir}/${own}`, from: `${dir}/${own}.${epoch}` }));
 }

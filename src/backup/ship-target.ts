@@ -2,9 +2,10 @@
 // journal's last line says, and nothing that could be taken for more.
 import { KmsError } from '../errors.ts';
 import { sealFile } from '../platform/data-dir.ts';
+import { decodeHeader } from '../store/activity/segment.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile } from '../store/port.ts';
-import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
+import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import { isSegment, pieces } from './format.ts';
 import {
   arrived,
@@ -33,8 +34,8 @@ export class ShipTarget {
   readonly #files: Files;
   readonly #directory: string;
   readonly #mostBytes: number;
-  /** Files that are there completely. */
-  readonly #whole = new Set<string>();
+  /** Files that are there, and whether this process wrote or compared them: then they are complete. */
+  readonly #whole = new Map<string, boolean>();
   /** The keys under which files of the source were last seen to be there. */
   readonly #known = new Map<string, string>();
   /** Bytes of each log that are there. */
@@ -89,8 +90,8 @@ export class ShipTarget {
     await files.syncDir(dir);
     const { snapshots, logs, leftovers } = await listStoreFiles(files, dir);
     for (const name of leftovers) await files.remove(name);
-    for (const generation of snapshots) this.#whole.add(snapshotName(dir, generation));
-    for (const name of await files.list(dir)) this.#whole.add(`${dir}/${name}`);
+    for (const generation of snapshots) this.#whole.set(snapshotName(dir, generation), false);
+    for (const name of await files.list(dir)) this.#whole.set(`${dir}/${name}`, false);
     for (const generation of logs) {
       const name = logName(dir, generation);
       this.#whole.delete(name);
@@ -120,19 +121,38 @@ export class ShipTarget {
     return this.#files.readAt(logName(dir, log), offset - length, length);
   }
 
-  /** Ships a file, or its missing part. `keys` identifies the store's keys: under other keys its segments differ. */
-  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string): Promise<void> {
+  /**
+   * Ships a file, or its missing part. `keys` identifies the store's keys: under other keys its segments differ.
+   * `isServed`: the store is open, so that the file's length is not only that of the disk, where it may be damaged.
+   */
+  async bring(source: Pick<Files, 'readAt'>, file: HeldFile, keys: string, isServed: boolean): Promise<void> {
     if (isLog(file)) return this.#bringLog(source, file);
     if (this.#known.get(file.name) === keys) return;
-    await this.#bringWhole(source, file);
+    await this.#bringWhole(source, file, isServed);
     this.#known.set(file.name, keys);
   }
 
-  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile): Promise<void> {
+  async #bringWhole(source: Pick<Files, 'readAt'>, file: HeldFile, isServed: boolean): Promise<void> {
     const name = isSegment(file) ? await shippedSegment(source, file.name) : file.name;
-    if (this.#whole.has(name)) return;
-    await this.#files.replace(name, pieces(source, file.name, file.bytes));
-    this.#whole.add(name);
+    const isWhole = this.#whole.get(name);
+    if (isWhole) return;
+    if (isWhole === undefined || !(await this.#fits(name, isServed ? file.bytes : undefined))) {
+      await this.#files.replace(name, pieces(source, file.name, file.bytes));
+    }
+    this.#whole.set(name, true);
+  }
+
+  /**
+   * Whether the file there is as long, and one of this name by its header: others may have put one there before. Its
+   * content is not compared: here it may be damaged, and there it is what a damaged one is put back from.
+   */
+  async #fits(name: string, bytes: number | undefined): Promise<boolean> {
+    if (bytes !== undefined && (await this.#files.size(name)) !== bytes) return false;
+    const start = await this.#files.readAt(name, 0, headerLength);
+    const segment = parseShippedSegment(name.slice(name.lastIndexOf('/') + 1));
+    if (!segment) return isSnapshot(name, start);
+    const header = decodeHeader(start);
+    return typeof header !== 'string' && header.firstSeq === segment.from && header.epoch === segment.epoch;
   }
 
   async #bringLog(source: Pick<Files, 'readAt'>, { name, bytes }: HeldFile): Promise<void> {
@@ -143,6 +163,7 @@ export class ShipTarget {
       // Until this ends it is unknown how much is there.
       const file = await this.#files.openAppend(name, false);
       try {
+        if (file.size < there) throw shorter(name, file.size, there);
         if (file.size > there) await file.truncate(there);
         for await (const piece of pieces(source, name, bytes, there)) await file.append(piece);
         await file.sync();
@@ -173,6 +194,7 @@ export class ShipTarget {
     const line = this.#chain.line(point);
     const file = await this.#files.openAppend(journalFile, false);
     try {
+      if (file.size < this.#journalBytes) throw shorter(journalFile, file.size, this.#journalBytes);
       if (file.size > this.#journalBytes) await file.truncate(this.#journalBytes);
       await file.append(line);
       await file.sync();
@@ -203,7 +225,7 @@ export class ShipTarget {
       }
     }
     for (const [dir, first] of needed) await this.#removeBefore(dir, first);
-    for (const name of [...this.#whole, ...this.#logs.keys()]) {
+    for (const name of [...this.#whole.keys(), ...this.#logs.keys()]) {
       const dir = name.slice(0, name.lastIndexOf('/'));
       if (!needed.has(dir)) await this.#removeStore(dir);
     }
@@ -251,9 +273,19 @@ export class ShipTarget {
 
   async #removeStore(dir: string): Promise<void> {
     await this.#files.removeDir(dir);
-    for (const name of this.#whole) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
+    for (const name of this.#whole.keys()) if (name.startsWith(`${dir}/`)) this.#whole.delete(name);
     for (const name of this.#known.keys()) if (name.startsWith(`${dir}/`)) this.#known.delete(name);
     for (const name of this.#logs.keys()) if (name.startsWith(`${dir}/`)) this.#logs.delete(name);
+  }
+}
+
+function isSnapshot(name: string, start: Uint8Array): boolean {
+  try {
+    decodeFileHeader('snapshot', name, start);
+    return true;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'corrupt') return false;
+    throw error;
   }
 }
 

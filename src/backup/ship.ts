@@ -44,7 +44,10 @@ interface ShipDeps extends Collecting {
 
 /** Bytes of a log compared before it is continued: a record's seal, which depends on all before it. */
 const comparedTail = 64;
-/** Points that may exceed the window before the journal is rewritten. */
+/**
+ * Points that may exceed the window before the journal is rewritten; a quarter of them, if that is more: a standby
+ * without the key keeps each journal that was.
+ */
 const pruneEvery = 256;
 
 export class Shipper {
@@ -89,12 +92,12 @@ export class Shipper {
 
   async #bring(target: ShipTarget, { stores }: Collected, seal: Seal, at: number): Promise<void> {
     const { files } = this.#deps;
-    for (const { dir, files: held } of stores) {
+    for (const { dir, files: held, hold } of stores) {
       await target.makeDir(dir);
       const keys = JSON.stringify(seal.epochsOf(sealName(dir)));
       for (const file of held) {
         try {
-          await target.bring(files, file, keys);
+          await target.bring(files, file, keys, hold !== undefined);
         } catch (error) {
           // A lost segment may have been shipped before. Any other file must arrive.
           if (!(await isLost(files, file))) throw error;
@@ -139,7 +142,7 @@ export class Shipper {
 
   async #prune(target: ShipTarget, places: ReadonlyMap<string, ShippedPlace>, at: number, seal: Seal): Promise<void> {
     const snapshots = [...places].map(([dir, { snapshot }]) => `${dir} ${snapshot}`).join();
-    if (snapshots === this.#snapshots && ++this.#pruned < pruneEvery) return;
+    if (snapshots === this.#snapshots && ++this.#pruned < Math.max(pruneEvery, target.points.length / 4)) return;
     await target.prune(at - this.#deps.window, seal.keysFor(systemDir));
     this.#snapshots = snapshots;
     this.#pruned = 0;

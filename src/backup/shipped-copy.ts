@@ -1,12 +1,21 @@
 // A local copy of a shipped directory, with the same file names: arrived data is copied, and data that no state needs
-// is removed. Logs only grow, and files of the last proven state stay. Without the master key nothing is ever removed
-// or replaced: a seal or journal that would be is kept under another name, from which the key finds the right one.
+// is removed. Files of the last proven state are never replaced; any other is fetched again if it differs from what is
+// shipped. Without the master key nothing that arrived is removed or replaced: what differs is refused, and a seal or
+// journal that is replaced is kept.
 import { equalBytes, toHex } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { longestSeal, sealFile } from '../platform/data-dir.ts';
 import type { Files } from '../store/files.ts';
-import { decodeFileHeader, headerLength, listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
+import {
+  decodeFileHeader,
+  headerLength,
+  listStoreFiles,
+  logName,
+  type StoreKeys,
+  snapshotName,
+} from '../store/store-files.ts';
 import { pieces } from './format.ts';
+import { keepJournal, keepSeal, removeContained, removeKept } from './kept-versions.ts';
 import {
   arrived,
   filesUpTo,
@@ -16,18 +25,27 @@ import {
   parseShippedSegment,
   type ShippedPlace,
 } from './ship-journal.ts';
-import { longestJournal, longestSegment, needAtMost } from './shipped-bounds.ts';
+import { longestSegment, needAtMost } from './shipped-bounds.ts';
+import { countedSegments, endOfSegment } from './shipped-segments.ts';
 
 interface Arriving {
+  /** Name of the shipped directory. */
+  readonly directory: string;
   readonly point: Point;
-  /** The state that is certainly here. */
+  /** The state up to which logs were copied: later bytes may be torn. */
   readonly before: Point | undefined;
+  /** The state whose files are never replaced: the proven one; without a key, the copied one. */
+  readonly sure: Point | undefined;
+  /** Whether a proof failed: then nothing that is here counts but `sure`. */
+  readonly isDistrusted: boolean;
+  /** Files that are here and were compared with what is shipped; of a segment, the record after its last. */
+  readonly known: Map<string, number>;
   readonly seal: Uint8Array;
   /** Bytes of the journal, from offset `from` on. */
   readonly lines: Uint8Array;
   readonly from: number;
-  /** Whether there is a key that will prove it. */
-  readonly isProvable: boolean;
+  /** The keys of a store; undefined without the master key. */
+  readonly keysOf: ((dir: string) => StoreKeys) | undefined;
   /** Epoch milliseconds. */
   readonly now: number;
   /** Bytes that can still be written locally. */
@@ -36,104 +54,31 @@ interface Arriving {
 
 /** Copies the missing data; the journal is written last. */
 export async function bringNear(source: Files, copy: Files, arriving: Arriving): Promise<void> {
-  const { point, seal, lines, from, isProvable, room } = arriving;
+  const { directory, point, seal, lines, from, keysOf, now, room } = arriving;
   await copy.makeDir('.');
-  const before = arriving.before && arrived([arriving.before]);
+  const keeping = { now, needRoom: (name: string, bytes: number) => needRoom(name, bytes, room) };
+  if (!keysOf && from === 0) await keepJournal(copy, lines, directory, keeping);
+  const [before, sure] = [arriving.before, arriving.sure].map((state) => state && arrived([state]));
   for (const [dir, place] of arrived([point])) {
-    await bring(source, copy, { dir, place, before: before?.get(dir), isProvable, room });
+    const keys = keysOf?.(dir);
+    await bring(source, copy, { ...arriving, dir, place, before: before?.get(dir), sure: sure?.get(dir), keys });
   }
   const hasSeal = await copy.exists(sealFile);
   const isOther = !hasSeal || !equalBytes(await copy.read(sealFile, longestSeal), seal);
-  if (!isProvable) {
-    if (hasSeal && isOther) await keepSeal(copy, arriving);
-    if (from === 0) await keepJournal(copy, arriving);
-  }
+  if (!keysOf && hasSeal && isOther) await keepSeal(copy, keeping);
   if (isOther) await copy.replace(hasSeal ? nextSealFile : sealFile, seal);
+  if (from > 0) await needLength(copy, journalFile, from);
   await (from > 0 ? append(copy, journalFile, from, lines) : copy.replace(journalFile, lines));
   if (isOther && hasSeal) {
     await copy.replace(sealFile, seal);
     await copy.remove(nextSealFile);
   }
-}
-
-/** Names end in the time at which the file was replaced, in epoch milliseconds. */
-const keptPattern = /^(kms\.seal|points\.kms)\.kept-([0-9]{1,15})$/;
-/** Changes of keys and new tenants change the seal: a few a year. */
-const mostSeals = 32;
-/** Milliseconds between two journals that are kept. */
-const keptEvery = 24 * 60 * 60 * 1000;
-
-async function keptNames(copy: Files, of: string): Promise<readonly { readonly name: string; readonly at: number }[]> {
-  const kept = (await copy.list('.')).flatMap((name) => {
-    const [, file, at] = keptPattern.exec(name) ?? [];
-    return file === of ? [{ name, at: Number(at) }] : [];
-  });
-  return kept.sort((a, b) => b.at - a.at);
-}
-
-/** Files under which a seal, or a journal, may be: the current one, then those that it replaced, the latest first. */
-export async function keptVersions(copy: Files, of: typeof sealFile | typeof journalFile): Promise<readonly string[]> {
-  const current = of === sealFile ? [sealFile, nextSealFile] : [journalFile];
-  const there = [];
-  for (const name of current) if (await copy.exists(name)) there.push(name);
-  return [...there, ...(await keptNames(copy, of)).map(({ name }) => name)];
-}
-
-async function keepSeal(copy: Files, { now, room }: Arriving): Promise<void> {
-  const seal = await copy.read(sealFile, longestSeal);
-  const kept = await keptNames(copy, sealFile);
-  for (const { name } of kept) if (equalBytes(await copy.read(name, longestSeal), seal)) return;
-  if (kept.length >= mostSeals) {
-    throw new KmsError('refused', `another seal arrived, after ${mostSeals} others that no key proved`, {
-      hint: 'what is here is kept; give the key with --key-file, which tells which is right',
-    });
-  }
-  await keep(copy, sealFile, seal, { now, room });
-}
-
-/** Keeps the journal that is about to be replaced, unless the new one begins with it, or one was kept a while ago. */
-async function keepJournal(copy: Files, { lines, now, room }: Arriving): Promise<void> {
-  if (!(await copy.exists(journalFile))) return;
-  const [latest] = await keptNames(copy, journalFile);
-  if (latest && latest.at <= now && now - latest.at < keptEvery) return;
-  const journal = await copy.read(journalFile, longestJournal);
-  if (equalBytes(journal, lines.subarray(0, journal.length))) return;
-  await keep(copy, journalFile, journal, { now, room });
-}
-
-async function keep(
-  copy: Files,
-  name: string,
-  bytes: Uint8Array,
-  { now, room }: Pick<Arriving, 'now' | 'room'>,
-): Promise<void> {
-  const kept = `${name}.kept-${Math.max(0, Math.floor(now))}`;
-  await needRoom(kept, bytes.length, room);
-  if (!(await copy.exists(kept))) await copy.replace(kept, bytes);
-}
-
-/** Makes these the current seal and journal again, which the key proved. */
-export async function putBack(copy: Files, seal: Uint8Array, journal: Uint8Array): Promise<void> {
-  await copy.replace(sealFile, seal);
-  if (await copy.exists(nextSealFile)) await copy.remove(nextSealFile);
-  await copy.replace(journalFile, journal);
-}
-
-/** Discards data after the point `good`. */
-export async function cutBack(copy: Files, bad: Point, good: Point): Promise<void> {
-  if (await copy.exists(journalFile)) await copy.remove(journalFile);
-  for (const [dir] of arrived([bad])) {
-    const place = arrived([good]).get(dir);
-    if (place) await cutBackStore(copy, dir, place);
-    else await copy.removeDir(dir);
-  }
+  if (!keysOf && from === 0) await removeContained(copy, lines);
 }
 
 /** Removes data that only states before this point need, and the versions kept until a state was proven. */
 export async function prune(copy: Files, point: Point): Promise<void> {
-  for (const file of [sealFile, journalFile]) {
-    for (const { name } of await keptNames(copy, file)) await copy.remove(name);
-  }
+  await removeKept(copy);
   for (const [dir, { snapshot, from = 1 }] of arrived([point])) {
     const { snapshots, logs } = await listStoreFiles(copy, dir);
     for (const each of snapshots) if (each < snapshot) await copy.remove(snapshotName(dir, each));
@@ -144,56 +89,152 @@ export async function prune(copy: Files, point: Point): Promise<void> {
   }
 }
 
-interface Bringing {
+type Bringing = Pick<Arriving, 'isDistrusted' | 'known' | 'room'> & {
   readonly dir: string;
   readonly place: ShippedPlace;
-  /** The place up to which it is certainly here: later bytes may be torn. */
   readonly before: ShippedPlace | undefined;
-  readonly isProvable: boolean;
-  room(): Promise<number>;
+  readonly sure: ShippedPlace | undefined;
+  readonly keys: StoreKeys | undefined;
+};
+
+interface StoreFile {
+  readonly name: string;
+  /** Bytes that count of the last log; undefined for a whole file. */
+  readonly bytes?: number;
 }
 
 /** Copies the missing data of a store. */
 async function bring(source: Files, copy: Files, bringing: Bringing): Promise<void> {
-  const { dir, place, before, isProvable, room } = bringing;
+  const { dir, place, keys, known } = bringing;
   await copy.makeDir(dir);
   const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
-  const snapshot = snapshotName(dir, place.snapshot);
-  if (!there.has(snapshot)) {
-    const length = await source.size(snapshot);
-    await needStoreFile(source, 'snapshot', snapshot, place);
-    await needRoom(snapshot, length, room);
-    await copy.replace(snapshot, exactly(source, snapshot, length));
+  for (const file of filesUpTo(dir, place)) {
+    if (file.bytes === undefined && known.has(file.name)) continue;
+    await bringFile(source, copy, file, there.has(file.name), bringing);
+    if (file.bytes === undefined) known.set(file.name, 0);
   }
-  for (const { name, bytes } of filesUpTo(dir, place)) {
-    if (name === snapshot) continue;
-    const length = bytes ?? (await source.size(name));
-    const isLast = before !== undefined && name === logName(dir, before.log);
-    const isEarlier = before !== undefined && name < logName(dir, before.log) && there.has(name);
-    if (isEarlier && (await copy.size(name)) === length) continue;
-    const has = isLast && there.has(name) ? before.offset : 0;
-    if (!isProvable && (isEarlier || has > length)) throw isOtherFile(name);
-    if (has < length || has === 0) {
-      await needAllThere(source, name, length);
-      await needStoreFile(source, 'log', name, place);
-      await needRoom(name, length - has, room);
-    }
-    if (has === 0 || has > length) await copy.replace(name, exactly(source, name, length));
-    else if (has < length) await append(copy, name, has, exactly(source, name, length, has));
-  }
-  for (const name of await source.list(dir)) {
-    const segment = parseShippedSegment(name);
-    if (!segment || segment.from < (place.from ?? 1) || there.has(`${dir}/${name}`)) continue;
-    const path = `${dir}/${name}`;
-    const length = await source.size(path);
-    needAtMost(path, length, longestSegment);
-    await needRoom(path, length, room);
-    await copy.replace(path, exactly(source, path, length));
+  for (const [path, end] of await countedSegments(source, dir, place, { keys, known })) {
+    if (known.has(path)) continue;
+    if (!there.has(path)) await bringSegment(source, copy, path, bringing.room);
+    // With the key a faulty one shows in the proof.
+    else if (!keys && !(await isSame(source, copy, path))) throw isOtherFile(path, await isAsLong(source, copy, path));
+    known.set(path, end);
   }
 }
 
-function isOtherFile(name: string): KmsError {
-  return new KmsError('refused', `${name}: is of another length than what arrived before, and there is no key`, {
+/** Copies a snapshot or log, or its missing part. */
+async function bringFile(
+  source: Files,
+  copy: Files,
+  file: StoreFile,
+  isHere: boolean,
+  bringing: Bringing,
+): Promise<void> {
+  const { name, bytes } = file;
+  const { dir, place, room } = bringing;
+  const length = bytes ?? (await source.size(name));
+  const has = isHere ? await bytesKept(source, copy, file, length, bringing) : 0;
+  if (has > 0 && has >= length) return;
+  const size = bytes === undefined ? length : await source.size(name);
+  // A journal line may claim any number of bytes.
+  if (size < length) throw endsEarly(name, size, length);
+  await needStoreFile(source, name === snapshotName(dir, place.snapshot) ? 'snapshot' : 'log', name, place);
+  await needRoom(name, length - has, room);
+  await (has === 0
+    ? copy.replace(name, exactly(source, name, length))
+    : append(copy, name, has, exactly(source, name, length, has)));
+}
+
+/** Bytes of a file here that stay; from there on it is fetched. */
+async function bytesKept(
+  source: Files,
+  copy: Files,
+  { name, bytes }: StoreFile,
+  length: number,
+  { dir, before, sure, isDistrusted, keys }: Bringing,
+): Promise<number> {
+  const size = await copy.size(name);
+  if (before && name === logName(dir, before.log)) {
+    const has = Math.min(size, before.offset);
+    if (has <= length) return has;
+    throw keys ? endsEarly(name, length, has) : isOtherFile(name, false);
+  }
+  const isSure = sure !== undefined && [...filesUpTo(dir, sure)].some((each) => each.name === name);
+  if (bytes === undefined && (isSure || !isDistrusted) && size === length && (await isSame(source, copy, name))) {
+    return length;
+  }
+  if (!keys && sure && generationOf(name) <= sure.log) throw isOtherFile(name, size === length);
+  if (!isSure) return 0;
+  return name === logName(dir, sure.log) ? Math.min(size, sure.offset) : length;
+}
+
+function generationOf(name: string): number {
+  return Number(/-([0-9]{10})\.kms$/.exec(name)?.[1] ?? 0);
+}
+
+/** Bytes at either end that are compared: they hold a header or a seal, which depends on all of the file. */
+const comparedEnds = 64;
+
+async function isAsLong(source: Files, copy: Files, name: string): Promise<boolean> {
+  return (await source.size(name)) === (await copy.size(name));
+}
+
+/** Whether a whole file is as long here as what is shipped, and its ends are the same. */
+async function isSame(source: Files, copy: Files, name: string): Promise<boolean> {
+  if (!(await isAsLong(source, copy, name))) return false;
+  const size = await copy.size(name);
+  const length = Math.min(comparedEnds, size);
+  for (const at of [0, size - length]) {
+    if (!equalBytes(await source.readAt(name, at, length), await copy.readAt(name, at, length))) return false;
+  }
+  return true;
+}
+
+async function bringSegment(source: Files, copy: Files, path: string, room: () => Promise<number>): Promise<void> {
+  const length = await source.size(path);
+  needAtMost(path, length, longestSegment);
+  await needRoom(path, length, room);
+  await copy.replace(path, exactly(source, path, length));
+}
+
+/**
+ * Fetches segments of which a proof found the copy faulty, by own path, where what is shipped verifies and differs.
+ * Returns whether there was any.
+ */
+export async function bringAgain(
+  source: Files,
+  copy: Files,
+  faulty: readonly string[],
+  { point, keysOf, room }: Pick<Arriving, 'point' | 'room'> & { readonly keysOf: (dir: string) => StoreKeys },
+): Promise<boolean> {
+  let isAny = false;
+  for (const [dir, { uid }] of arrived([point])) {
+    for (const name of faulty.some((path) => path.startsWith(`${dir}/`)) ? await source.list(dir) : []) {
+      const path = `${dir}/${name}`;
+      const segment = parseShippedSegment(name);
+      if (!segment || !faulty.includes(`${dir}/${segment.own}`)) continue;
+      if ((await endOfSegment(source, path, uid, keysOf(dir))) === undefined) continue;
+      if ((await copy.exists(path)) && (await isEqual(source, copy, path))) continue;
+      await bringSegment(source, copy, path, room);
+      isAny = true;
+    }
+  }
+  return isAny;
+}
+
+async function isEqual(source: Files, copy: Files, path: string): Promise<boolean> {
+  if (!(await isAsLong(source, copy, path))) return false;
+  let at = 0;
+  for await (const piece of pieces(copy, path, await copy.size(path))) {
+    if (!equalBytes(piece, await source.readAt(path, at, piece.length))) return false;
+    at += piece.length;
+  }
+  return true;
+}
+
+function isOtherFile(name: string, isAsLong: boolean): KmsError {
+  const what = isAsLong ? 'is another one' : 'is of another length';
+  return new KmsError('refused', `${name}: ${what} than what arrived before, and there is no key`, {
     hint: 'what arrived before is kept; give the key with --key-file, which tells which is right',
   });
 }
@@ -210,12 +251,6 @@ async function needRoom(name: string, bytes: number, room: () => Promise<number>
   });
 }
 
-/** Checks that the file is long enough: a journal line may claim any number of bytes. */
-async function needAllThere(source: Files, name: string, bytes: number): Promise<void> {
-  const size = await source.size(name);
-  if (size < bytes) throw endsEarly(name, size, bytes);
-}
-
 /** Throws `corrupt` for a file of another kind or store, by its header, which is in clear. */
 async function needStoreFile(
   source: Files,
@@ -227,6 +262,15 @@ async function needStoreFile(
   if (toHex(header.uid) === uid) return;
   throw new KmsError('corrupt', `${name}: expected a file of store ${uid}, found one of ${toHex(header.uid)}`, {
     hint: lookThere,
+  });
+}
+
+/** Throws `unavailable` if a file here is shorter than it was: then all of it is to be copied again. */
+async function needLength(copy: Files, name: string, length: number): Promise<void> {
+  const size = await copy.size(name);
+  if (size >= length) return;
+  throw new KmsError('unavailable', `${name}: has ${size} bytes here, and had ${length}`, {
+    hint: 'it is copied again',
   });
 }
 
@@ -259,18 +303,5 @@ async function append(
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-/** Reduces a store to what a state needs. */
-async function cutBackStore(files: Files, dir: string, place: ShippedPlace): Promise<void> {
-  const { snapshots, logs } = await listStoreFiles(files, dir);
-  for (const each of snapshots) if (each > place.snapshot) await files.remove(snapshotName(dir, each));
-  for (const each of logs) if (each > place.log) await files.remove(logName(dir, each));
-  if (logs.includes(place.log)) await append(files, logName(dir, place.log), place.offset, new Uint8Array());
-  const own = new Set<string>();
-  for (const name of (await files.list(dir)).sort()) {
-    const segment = parseShippedSegment(name);
-    if (segment && own.add(segment.own).size > place.segments) await files.remove(`${dir}/${name}`);
   }
 }

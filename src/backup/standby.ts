@@ -11,7 +11,7 @@ import { toHex, utf8 } from '../crypto/bytes.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
 import { KmsError, reasonOf, systemError } from '../errors.ts';
-import { isHex, isJsonObject } from '../model/json.ts';
+import { isCount, isHex, isJsonObject } from '../model/json.ts';
 import { dataDirState, holdNew, inDir, standbyMark, systemDir } from '../platform/data-dir.ts';
 import { diskSpace } from '../platform/disk.ts';
 import { systemWorld } from '../platform/environment.ts';
@@ -22,8 +22,9 @@ import { makeDirs, nodeFiles } from '../platform/node-files.ts';
 import { isOfAnother } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import type { Seal } from '../seal/seal.ts';
-import { Follower, type Proven, type ShippedState, transactionsIn } from './follow.ts';
+import { Follower, type Proven } from './follow.ts';
 import { parseJson } from './format.ts';
+import { type ShippedState, transactionsIn } from './known-state.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
 import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
@@ -61,6 +62,8 @@ interface Mark {
   readonly from: string;
   /** The last proven state. */
   readonly proven?: { readonly directory: string; readonly point: Point };
+  /** How far the newest journal went that the key verified: nothing older is followed, whatever the copy is like. */
+  readonly reach?: { readonly directory: string; readonly at: number };
 }
 
 type StandbyStatus = StandbyAnswer['standby'];
@@ -250,16 +253,16 @@ export class Standby {
     // A named life is the one meant, even if a later one was followed so far.
     const named = parseShippedDirectory(basename(this.#mark.from));
     const isMeant = ({ name }: ShippedDirectory): boolean => named === undefined || named.name === name;
-    const { directory = '', point } = this.#mark.proven ?? {};
-    const proven = parseShippedDirectory(directory);
+    const { proven, reach } = this.#mark;
+    const [life, reached] = [proven, reach].map((noted) => parseShippedDirectory(noted?.directory ?? ''));
     return new Follower(
       {
         directories: () => this.#directories(),
         copies: async () => livesNamed(await readdir(root).catch(() => [])).filter(isMeant),
         ...this.#places,
-        async drop(name, which) {
+        async dropOthers(name) {
           for (const each of await readdir(root).catch(() => [])) {
-            if ((each === name) === (which === 'it')) await nodeFiles(root).removeDir(each);
+            if (each !== name) await nodeFiles(root).removeDir(each);
           }
         },
         openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
@@ -271,8 +274,15 @@ export class Standby {
           this.#mark = { ...this.#mark, proven: { directory: state.directory.name, point: state.point } };
           await writeMark(this.data, this.#mark);
         },
+        onReach: async ({ directory, at }) => {
+          this.#mark = { ...this.#mark, reach: { directory: directory.name, at } };
+          await writeMark(this.data, this.#mark);
+        },
       },
-      proven && point && isMeant(proven) ? { directory: proven, point } : undefined,
+      {
+        proven: life && proven && isMeant(life) ? { directory: life, point: proven.point } : undefined,
+        reach: reached && reach && isMeant(reached) ? { directory: reached, at: reach.at } : undefined,
+      },
     );
   }
 
@@ -289,7 +299,7 @@ export class Standby {
   async #look(): Promise<void> {
     try {
       await this.#follower.look();
-      this.#problem = (await this.#partedFrom()) ?? this.#follower.doubt;
+      this.#problem = (await this.#partedFrom()) ?? this.#follower.doubt ?? this.#follower.lack;
     } catch (error) {
       this.#problem = reasonOf(error);
     }
@@ -330,13 +340,27 @@ export async function readMark(data: string): Promise<Mark | undefined> {
 /** Undefined for anything else: the directory may be one that somebody else made. */
 function markIn(value: unknown): Mark | undefined {
   if (!isJsonObject(value) || value.format !== 1) return undefined;
-  const { id, from, proven } = value;
+  const { id, from, proven, reach } = value;
   if (!isHex(id, 32) || typeof from !== 'string') return undefined;
-  if (proven === undefined) return { format: 1, id, from };
-  const { directory, point } = isJsonObject(proven) ? proven : {};
+  const state = provenIn(proven);
+  const far = reachIn(reach);
+  if ((proven !== undefined && !state) || (reach !== undefined && !far)) return undefined;
+  return { format: 1, id, from, ...(state && { proven: state }), ...(far && { reach: far }) };
+}
+
+function provenIn(value: unknown): Mark['proven'] {
+  const { directory, point } = isJsonObject(value) ? value : {};
   const read = readPoint(point);
-  if (typeof directory !== 'string' || !parseShippedDirectory(directory) || !read) return undefined;
-  return { format: 1, id, from, proven: { directory, point: read } };
+  return typeof directory === 'string' && parseShippedDirectory(directory) && read
+    ? { directory, point: read }
+    : undefined;
+}
+
+function reachIn(value: unknown): Mark['reach'] {
+  const { directory, at } = isJsonObject(value) ? value : {};
+  return typeof directory === 'string' && parseShippedDirectory(directory) && isCount(at)
+    ? { directory, at }
+    : undefined;
 }
 
 /** Throws `refused` for a mark whose author may be another user: it would choose which appliance is stopped. */

@@ -10,7 +10,8 @@ import { latestEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
-import type { Follower, Proven, ShippedState } from './follow.ts';
+import type { Follower, Proven } from './follow.ts';
+import type { ShippedState } from './known-state.ts';
 import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted } from './lives.ts';
 import { restoreInto } from './restore.ts';
 import type { RestoreSource } from './restore-source.ts';
@@ -163,11 +164,23 @@ async function newest(deps: StopDeps, { fence, acceptOlder }: TakingOver, before
   // Before the primary is stopped, and not after.
   if (!acceptOlder && !before) needNoDoubt(follower);
   try {
-    return await follower.prove(before);
+    const proven = await follower.prove(before);
+    if (!acceptOlder) follower.needNewest(proven);
+    return proven;
   } catch (error) {
-    if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
-    if (!acceptOlder) throw unreached(error);
-    return follower.proveAgain();
+    if (error instanceof KmsError && error.code === 'sealed') throw error;
+    if (!acceptOlder) throw error instanceof KmsError && error.code === 'corrupt' ? unreached(error) : error;
+    return follower.proveAgain().catch(() => olderThere(follower, error));
+  }
+}
+
+/** Proves what is shipped, although it is older than what had arrived: nothing that is here opens. */
+async function olderThere(follower: Follower, error: unknown): Promise<Proven> {
+  try {
+    await follower.lookAtOlder();
+    return await follower.prove();
+  } catch {
+    throw error;
   }
 }
 

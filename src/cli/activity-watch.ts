@@ -9,7 +9,7 @@ import type { Cli, CliOf } from './command.ts';
 import { withServer } from './connect.ts';
 import type { activity } from './grammar/activity.ts';
 import { say, write } from './io.ts';
-import { styleOf } from './output.ts';
+import { hiddenText, styleOf } from './output.ts';
 import { type Column, tableWriter } from './table.ts';
 import { visible } from './text.ts';
 
@@ -54,7 +54,7 @@ export async function watchActivity(
 const ownRemembered = 100;
 
 /** Minimum widths, so that later rows stay aligned with the titles. */
-const usualWidths = [24, 18, 12, 7, 6, 12, 5, 9, 30];
+const usualWidths = [8, 7, 18, 12, 11, 12, 9, 6, 10];
 
 const passing: ReadonlySet<string> = new Set(['unavailable', 'sealed', 'rate-limited']);
 
@@ -78,12 +78,18 @@ function printer(
   columns: readonly Column<Activity>[],
   own: readonly string[],
 ): (records: readonly Activity[]) => Promise<void> {
+  let hidden = 0;
+  const onHidden = (count: number): void => {
+    hidden = count;
+  };
   const toLines = cli.json
     ? (records: readonly Activity[]) => records.map((record) => JSON.stringify(record))
-    : tableWriter(columns, styleOf(cli), usualWidths);
+    : tableWriter(columns, { ...styleOf(cli, 'clock'), onHidden }, usualWidths);
   return async (records) => {
     const lines = toLines(records.filter(({ id }) => !own.includes(id)));
     if (lines.length > 0) await write(cli.io.stdout, `${lines.join('\n')}\n`);
+    if (hidden > 0) await say(cli.io, hiddenText(hidden));
+    hidden = 0;
   };
 }
 

@@ -2,14 +2,17 @@
 // in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
 // world, and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
-import { Command, type Help, Option } from 'commander';
+import { Command, Help, type HelpContext, Option } from 'commander';
 import { KmsError } from '../errors.ts';
 import {
   type Commands,
   type Completes,
   type Declared,
+  enumeration,
+  isNameKind,
   type Kind,
   type Kinds,
+  type NameKind,
   settingName,
   type Values,
 } from './grammar/declaration.ts';
@@ -55,9 +58,27 @@ export class Cli<out V = object> {
     return this.#kinds[name].read(given, { name, io: this.base(name), seeHelp: this.seeHelp });
   }
 
-  /** Validates all options, typed or in the file, before anything is opened or done. Throws `usage`. */
+  /**
+   * Validates all options, typed or in the file, before anything is opened or done, and that none is missing. Throws
+   * `usage`.
+   */
   checkTyped(): void {
     for (const name in this.#kinds) if (!name.startsWith('-') || this.isChosen(name)) this.get(name);
+    const missing = Object.keys(this.#kinds).filter((name) => {
+      const { isRequired }: Kind<unknown> = this.#kinds[name as keyof V];
+      return isRequired && this.#command.given(name) === undefined && !this.#isFromFile(name);
+    });
+    if (missing.length > 1) throw this.wrong(`${enumeration(missing)} are missing`);
+    if (missing.length === 1) throw this.wrong(`${missing[0]} is missing`);
+  }
+
+  /** Names of the appliance's things that the command was given, with the kind of each. */
+  get namedThings(): readonly { readonly kind: NameKind; readonly name: string }[] {
+    return Object.entries<Kind<unknown>>(this.#kinds).flatMap(([option, { completes }]) => {
+      if (!isNameKind(completes)) return [];
+      const given = this.#command.given(option);
+      return [given].flat().flatMap((name) => (typeof name === 'string' ? [{ kind: completes, name }] : []));
+    });
   }
 
   /** Base for relative paths in the option: the directory of the file if the file gives it. */
@@ -198,6 +219,8 @@ export class GrammarCommand extends Command {
   readonly #arguments = new Map<string, Completes>();
   /** Adds a group's commands on first use; most runs never need them. */
   #fill: (() => void) | undefined;
+  /** The text of the command alone, if it is not its help. */
+  overview?: () => string;
   /** Loads the command's code; groups have none. */
   load?: () => Promise<unknown>;
 
@@ -207,7 +230,7 @@ export class GrammarCommand extends Command {
     this.session = session;
     this.exitOverride();
     this.helpOption('-h, --help', 'show this');
-    this.configureHelp({ showGlobalOptions: true, minWidthToWrap: leastWrapped, optionDescription, styleTitle });
+    this.configureHelp({ minWidthToWrap: leastWrapped, optionDescription, styleTitle, formatHelp });
     this.configureOutput({
       writeOut: (text) => session.help.out.push(text),
       writeErr: (text) => session.help.err.push(text),
@@ -258,6 +281,7 @@ export class GrammarCommand extends Command {
 
   #addOne<V>({ name, about, examples, kinds }: Declared<V>, load: () => Promise<Run<V>>): void {
     const command = this.createCommand(name).description(about).declare(kinds);
+    if (name === 'list') command.alias('ls');
     command.examples.push(...examples);
     command.load = load;
     command.action(async () => {
@@ -326,6 +350,13 @@ export class GrammarCommand extends Command {
     throw new KmsError('usage', what, { hint: this.seeHelp });
   }
 
+  /** `kms` alone shows what fits on a screen. */
+  override outputHelp(context?: HelpContext | ((text: string) => string)): void {
+    if (typeof context === 'function') throw new KmsError('internal', 'help is not changed by a function');
+    if (context?.error && this.overview) this.session.help.err.push(this.overview());
+    else super.outputHelp(context);
+  }
+
   get seeHelp(): string {
     return `see \`${this.fullName()} --help\``;
   }
@@ -377,6 +408,22 @@ export function describeOption(option: Option): string {
 function optionDescription(option: Option): string {
   const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
   return describeOption(option) + variable;
+}
+
+/** Commander's help with commands before options, and those of every command last. */
+function formatHelp(this: unknown, command: Command, help: Help): string {
+  const isRoot = command.parent === null;
+  const options = help.visibleOptions(command);
+  if (isRoot) help.visibleOptions = () => [];
+  const text = Help.prototype.formatHelp.call(help, command, help);
+  help.showGlobalOptions = true;
+  const last = isRoot ? options : help.visibleGlobalOptions(command);
+  const width = Math.max(help.padWidth(command, help), ...last.map((option) => help.optionTerm(option).length));
+  const items = last.map((option) =>
+    help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
+  );
+  const title = isRoot ? 'Options of every command:' : 'Global options:';
+  return [text.trimEnd(), '', ...help.formatItemList(title, items, help)].join('\n');
 }
 
 function styleTitle(title: string): string {

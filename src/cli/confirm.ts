@@ -1,6 +1,6 @@
 // The confirmation before something is destroyed.
 import { KmsError } from '../errors.ts';
-import type { CliOf } from './command.ts';
+import type { Cli, CliOf } from './command.ts';
 import type { destroying } from './grammar/option-sets.ts';
 import { write } from './io.ts';
 import { askLine } from './secrets.ts';
@@ -23,11 +23,22 @@ export async function confirm(
   { name, here, details }: Confirmation = {},
 ): Promise<void> {
   if (cli.get('--yes')) return;
-  const { stdin, stderr, signal } = cli.io;
+  const { stdin, stderr } = cli.io;
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });
   }
   for (const line of (await details?.()) ?? []) await write(stderr, `${visible(line)}\n`);
+  await askAtTerminal(cli, deed, name, here);
+}
+
+/** The same for a command that goes on without a terminal, since scripts run it: it asks only on one. */
+export async function confirmAtTerminal(cli: CliOf<typeof destroying>, deed: string): Promise<void> {
+  const { stdin, stderr } = cli.io;
+  if (stdin.isTTY && stderr.isTTY && !cli.get('--yes')) await askAtTerminal(cli, deed);
+}
+
+async function askAtTerminal(cli: Cli, deed: string, name?: string, here?: true): Promise<void> {
+  const { stderr, stdin, signal } = cli.io;
   const address = here ? undefined : await remoteAddress(cli);
   const what = address === undefined ? `This ${deed}.` : `At ${address}, this ${deed}.`;
   const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;

@@ -17,6 +17,7 @@ import { networkFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
+import { withNearName } from './near-names.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
@@ -63,10 +64,16 @@ export async function withClient<T>(
   try {
     return await use(connection.client, connection);
   } catch (error) {
-    throw asTyped(cli, asAnswered(connection, error));
+    const answered = asAnswered(connection, error);
+    throw asTyped(cli, await withNearName(cli, connection.client, answered, () => tenantNames(cli, connection)));
   } finally {
     await connection.close();
   }
+}
+
+async function tenantNames(cli: Cli, connection: Connection): Promise<readonly string[]> {
+  if (connection.way === 'network') return [];
+  return (await localOf(cli, connection).ask('listTenants')).data.map(({ name }) => name);
 }
 
 /** Translates an error about the tenant header, which is internal, to the option that people type. */

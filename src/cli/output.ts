@@ -5,7 +5,7 @@ import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
 import { hasColour, isBrokenPipe, say, write } from './io.ts';
 import { type Column, pairs, type TableStyle, table } from './table.ts';
-import { visible } from './text.ts';
+import { type ShortTimes, visible } from './text.ts';
 
 export function printJson(cli: Cli, value: unknown): Promise<void> {
   return write(cli.io.stdout, `${JSON.stringify(value, null, 2)}\n`);
@@ -43,9 +43,19 @@ export function whyNotShown(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** Prints rows as a table. */
-export function printTable<T>(cli: Cli, rows: readonly T[], columns: readonly Column<T>[]): Promise<void> {
-  return write(cli.io.stdout, `${table(rows, columns, styleOf(cli)).join('\n')}\n`);
+/** Prints rows as a table, and on stderr how many columns there was no room for. */
+export async function printTable<T>(cli: Cli, rows: readonly T[], columns: readonly Column<T>[]): Promise<void> {
+  let hidden = 0;
+  const onHidden = (count: number): void => {
+    hidden = count;
+  };
+  const lines = table(rows, columns, { ...styleOf(cli, { now: Date.now() }), onHidden });
+  await write(cli.io.stdout, `${lines.join('\n')}\n`);
+  if (hidden > 0) await say(cli.io, hiddenText(hidden));
+}
+
+export function hiddenText(count: number): string {
+  return count === 1 ? '1 column hidden; --wide shows it' : `${count} columns hidden; --wide shows them`;
 }
 
 interface PageAnswer<T> {
@@ -67,6 +77,10 @@ interface ListStyle<T> {
   readonly columns: readonly Column<T>[];
   /** Message on stderr for an empty list. */
   readonly empty: string;
+  /** The appliance lists oldest first: a table of all is turned round. */
+  readonly oldestFirst?: true;
+  /** Active ones come before all others in a table of all. */
+  readonly isActive?: (row: T) => boolean;
   /** Maximum of items without --limit; undefined for all. */
   readonly usual?: number | undefined;
 }
@@ -78,8 +92,9 @@ export async function printList<T, Input extends object>(
   cli: CliOf<typeof paged>,
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
   input: Input,
-  { columns, empty, usual }: ListStyle<T>,
+  style: ListStyle<T>,
 ): Promise<void> {
+  const { columns, empty, usual } = style;
   const cursor = cli.get('--cursor');
   const limit = cli.get('--limit') ?? (cursor === undefined && usual !== undefined ? usual : undefined);
   const onePage = cursor !== undefined || limit !== undefined;
@@ -88,9 +103,15 @@ export async function printList<T, Input extends object>(
     : await allPages(method, input);
   if (cli.json) return printJson(cli, page);
   if (page.data.length === 0) return say(cli.io, empty);
-  await printTable(cli, page.data, columns);
+  await printTable(cli, onePage ? page.data : inOrder(page.data, style), columns);
   const { nextCursor } = page.pagination;
   if (nextCursor !== undefined) await say(cli.io, `there is more: add --cursor ${visible(nextCursor)}`);
+}
+
+/** The newest and active first. */
+function inOrder<T>(rows: readonly T[], { oldestFirst, isActive }: ListStyle<T>): readonly T[] {
+  const newest = oldestFirst ? rows.toReversed() : rows;
+  return isActive ? [...newest.filter(isActive), ...newest.filter((row) => !isActive(row))] : newest;
 }
 
 async function allPages<T, Input extends object>(
@@ -108,7 +129,10 @@ export function wholeList<T>(data: readonly T[]): PageAnswer<T> {
   return { data, pagination: { limit: Math.max(pageSize, data.length), count: data.length, hasMore: false } };
 }
 
-export function styleOf(cli: Cli): TableStyle {
+/** The style of tables on stdout: `short` applies to a terminal without --wide. */
+export function styleOf(cli: Cli, short: ShortTimes): TableStyle {
   const { stdout } = cli.io;
-  return { columns: stdout.isTTY ? stdout.columns || 80 : undefined, colour: hasColour(cli.io, stdout) };
+  const colour = hasColour(cli.io, stdout);
+  if (!stdout.isTTY || cli.globals.get('--wide')) return { columns: undefined, colour };
+  return { columns: stdout.columns || 80, colour, short };
 }

@@ -45,6 +45,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 s
     'kms decrypt -o report.pdf report.pdf.kms',
   );
   addCommands(kms);
+  kms.overview = () => overview(kms);
   return kms;
 }
 
@@ -108,4 +109,31 @@ function addCommands(kms: GrammarCommand): void {
     .group('profile', 'profiles: remote appliances by name, with their credentials')
     .add(profile, () => import('./commands/profile.ts'));
   kms.add(helping, () => import('./commands/help.ts'));
+}
+
+/** `kms` alone: every command by its name, on one screen. */
+function overview(kms: GrammarCommand): string {
+  const purposes = Map.groupBy(kms.subcommands, (command) => command.helpGroup());
+  const room = Math.max(...[...purposes.keys()].map((purpose) => purpose.length)) + 3;
+  const lines = [...purposes].map(([purpose, commands]) => {
+    const names = commands.map((command) => command.name()).join('  ');
+    return `  ${purpose.replace(/:$/, '').padEnd(room - 2)}${wrapped(names, screenWidth - room, room)}`;
+  });
+  return `Usage: kms COMMAND [OPTIONS]
+
+To begin:
+${kms.examples.map((example) => `  $ ${example}`).join('\n')}
+
+Commands:
+${lines.join('\n')}
+
+\`kms COMMAND --help\` shows one, \`kms --help\` all of them with their options.
+`;
+}
+
+const screenWidth = 80;
+
+/** Words in lines of at most `width`, the later ones behind `indent` spaces. */
+function wrapped(words: string, width: number, indent: number): string {
+  return words.replace(new RegExp(`(?=.{${width + 1}})(.{1,${width}}\\S) +`, 'g'), `$1\n${' '.repeat(indent)}`);
 }

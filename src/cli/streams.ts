@@ -288,11 +288,21 @@ export async function* withProgress(
   }
 }
 
-/** A line such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s`. */
+/** A line such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s, 20 s left`. */
 export function progressLine(done: number, total: number | undefined, milliseconds: number): string {
   const rate = `${byteCount(milliseconds > 0 ? (done / milliseconds) * 1000 : 0)}/s`;
   if (!total) return `${byteCount(done)}, ${rate}`;
-  return `${byteCount(done)} of ${byteCount(total)} (${Math.min(100, Math.floor((done / total) * 100))} %), ${rate}`;
+  const part = `${byteCount(done)} of ${byteCount(total)} (${Math.min(100, Math.floor((done / total) * 100))} %)`;
+  return `${part}, ${rate}${timeLeft(done, total, milliseconds)}`;
+}
+
+/** At the rate so far. */
+function timeLeft(done: number, total: number, milliseconds: number): string {
+  if (done <= 0 || done >= total) return '';
+  const seconds = Math.ceil((((total - done) / done) * milliseconds) / 1000);
+  if (seconds < 60) return `, ${seconds} s left`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 60 ? `, ${minutes} min left` : `, ${Math.floor(minutes / 60)} h ${minutes % 60} min left`;
 }
 
 export function byteCount(bytes: number): string {

@@ -1,25 +1,35 @@
-// Tables for people. On a terminal they fit its width; elsewhere nothing is cut, so that `grep` and `less` see
-// everything.
-import { shorten, visible, width } from './text.ts';
+// Tables for people. On a terminal they fit its width, with ids and times in short; elsewhere nothing is cut, so that
+// `grep` and `less` see everything.
+import { inShort, type ShortTimes, shorten, visible, width } from './text.ts';
 
 export interface Column<T> {
   readonly title: string;
   readonly value: (row: T) => string | number | boolean;
   /** Never cut: an id or secret is useless in part. Numbers are never cut, either. */
   readonly whole?: true;
-  /** Dropped if there is no room. */
+  /** Dropped if there is no room, the last one first. */
   readonly spare?: true;
-  /** A name that commands accept: worth more room than a spare column. */
+  /** A name that commands accept: not cut on a terminal of the usual width. */
   readonly name?: true;
+  /** Ids that no command needs, or times: never cut, but shown in short on a terminal. */
+  readonly short?: true;
+  /** Whether a row's cell is red where there are colours. */
+  readonly isRed?: (row: T) => boolean;
 }
 
 export interface TableStyle {
   /** Width to fit; undefined for unlimited. */
   readonly columns: number | undefined;
   readonly colour: boolean;
+  /** How times are shown in short; undefined to show ids and times whole. */
+  readonly short?: ShortTimes | undefined;
+  /** Called when the number of columns for which there is no room changes. */
+  readonly onHidden?: (count: number) => void;
 }
 
 const gap = 2;
+/** Width of a terminal on which names are not cut. */
+const usualTerminal = 80;
 /**
  * A column, or a column of names, is cut to its fair width before spare columns are dropped, and to `leastWidth` only
  * after that.
@@ -27,6 +37,8 @@ const gap = 2;
 const fairWidth = 12;
 const fairNameWidth = 40;
 const leastWidth = 4;
+const red = '\x1b[31m';
+const usual = '\x1b[0m';
 
 /** A column laid out for its rows. */
 interface Cells {
@@ -36,6 +48,8 @@ interface Cells {
   readonly least: number;
   readonly fair: number;
   readonly spare: boolean;
+  /** Rows whose cell is red. */
+  readonly red: readonly boolean[];
 }
 
 /** The lines of the table, titles first. */
@@ -53,13 +67,18 @@ export function tableWriter<T>(
   atLeast: readonly number[] = [],
 ): (rows: readonly T[]) => string[] {
   let before: readonly Cells[] | undefined;
+  let hidden = 0;
   return (rows) => {
-    const all = columns.map((column, n) => cellsOf(column, rows, before?.[n]?.natural ?? atLeast[n] ?? 0));
+    const all = columns.map((column, n) => cellsOf(column, rows, style, before?.[n]?.natural ?? atLeast[n] ?? 0));
     const isFirst = before === undefined;
     before = all;
     const room = style.columns;
     const shown = room === undefined ? all : withoutSpare(all, room);
     const widths = room === undefined ? shown.map(({ natural }) => natural) : cut(shown, room, () => leastWidth);
+    if (all.length - shown.length !== hidden) {
+      hidden = all.length - shown.length;
+      style.onHidden?.(hidden);
+    }
     const titles = lineOf(
       shown.map(({ title }) => title),
       widths,
@@ -68,27 +87,40 @@ export function tableWriter<T>(
       lineOf(
         shown.map(({ cells }) => cells[row] ?? ''),
         widths,
+        shown.map((column) => column.red[row] === true),
       ),
     );
     return isFirst ? [style.colour ? `\x1b[1m${titles}\x1b[22m` : titles, ...lines] : lines;
   };
 }
 
-function cellsOf<T>({ title, value, whole, spare, name }: Column<T>, rows: readonly T[], before: number): Cells {
+function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, before: number): Cells {
+  const { title, value, whole, spare, name, short, isRed } = column;
   const values = rows.map(value);
-  const cells = values.map((each) => visible(String(each)));
+  const { columns: room = 0, colour, short: times } = style;
+  const cells = values.map((each) => {
+    const text = visible(String(each));
+    return short && times ? inShort(text, times) : text;
+  });
   const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
-  const isWhole = whole === true || values.some((each) => typeof each === 'number');
-  const least = isWhole ? natural : 0;
-  const fair = name ? fairNameWidth : fairWidth;
-  return { title: title.toUpperCase(), cells, natural, least, fair, spare: spare === true };
+  const isWhole = whole || short || (name && room >= usualTerminal) || values.some((each) => typeof each === 'number');
+  return {
+    title: title.toUpperCase(),
+    cells,
+    natural,
+    least: isWhole ? natural : 0,
+    fair: name ? fairNameWidth : fairWidth,
+    spare: spare === true,
+    red: colour && isRed ? rows.map(isRed) : [],
+  };
 }
 
-function lineOf(cells: readonly string[], widths: readonly number[]): string {
+function lineOf(cells: readonly string[], widths: readonly number[], isRed: readonly boolean[] = []): string {
   const padded = cells.map((cell, n) => {
     const room = widths[n] ?? 0;
     const short = shorten(cell, room);
-    return short + ' '.repeat(Math.max(0, room - width(short)));
+    const padding = n === cells.length - 1 ? '' : ' '.repeat(Math.max(0, room - width(short)));
+    return (isRed[n] ? `${red}${short}${usual}` : short) + padding;
   });
   return padded.join(' '.repeat(gap)).trimEnd();
 }

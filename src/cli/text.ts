@@ -1,4 +1,5 @@
-// Text for people: escaped for terminals if it comes from elsewhere, and cut to width.
+// Text for people: escaped for terminals if it comes from elsewhere, cut to width, and ids and times in short.
+import { parseTimestamp } from '../model/timestamp.ts';
 
 /**
  * Control characters, line and paragraph separators, byte order mark, characters that change the direction of text or
@@ -59,4 +60,59 @@ export function shorten(text: string, cells: number): string {
     short += segment;
   }
   return `${short}…`;
+}
+
+/** How times are shown in short: their age or distance as of `now` in epoch milliseconds, or the time of day. */
+export type ShortTimes = { readonly now: number } | 'clock';
+
+const idForm = /\b([a-z]{2,12}_)[0-9a-hjkmnp-tv-z]{20}([0-9a-hjkmnp-tv-z]{6})\b/g;
+const timeForm = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+
+/** `text` with every id cut to its kind and last letters, and every time in UTC as people say it. */
+export function inShort(text: string, times: ShortTimes): string {
+  return text.replace(idForm, '$1…$2').replace(timeForm, (whole) => {
+    const at = parseTimestamp(whole);
+    if (at === undefined) return whole;
+    return times === 'clock' ? clockTime(at) : distanceText(at, times.now);
+  });
+}
+
+const second = 1000;
+const minute = 60 * second;
+const hour = 60 * minute;
+const day = 24 * hour;
+/** Beyond this, a date says more than a number of days. */
+const mostDays = 100;
+
+function distanceText(at: number, now: number): string {
+  const distance = Math.abs(now - at);
+  if (distance < 10 * second) return 'just now';
+  const count = (unit: number): number => Math.floor(distance / unit);
+  if (count(day) > mostDays) return localDate(at);
+  const days = count(day) === 1 ? '1 day' : `${count(day)} days`;
+  const text =
+    distance < minute
+      ? `${count(second)} s`
+      : distance < hour
+        ? `${count(minute)} min`
+        : distance < day
+          ? `${count(hour)} h`
+          : days;
+  return at > now ? `in ${text}` : `${text} ago`;
+}
+
+/** The day in the local time zone. */
+function localDate(at: number): string {
+  const date = new Date(at);
+  return [date.getFullYear(), date.getMonth() + 1, date.getDate()].map(twoDigits).join('-');
+}
+
+/** The time of day in the local time zone. */
+function clockTime(at: number): string {
+  const date = new Date(at);
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map(twoDigits).join(':');
+}
+
+function twoDigits(number: number): string {
+  return String(number).padStart(2, '0');
 }

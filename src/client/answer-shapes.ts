@@ -66,9 +66,35 @@ export const things: Readonly<Record<string, string>> = {
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
-  GetBackupsConfigured: 'directory:text schedule:text keep:integer nextAt:time|null',
-  GetBackupsLastVerified: 'at:time file:text bytes:integer',
-  GetBackupsLastFailure: 'at:time message:text',
+  GetOverviewReadinessLastVerifiedBackup: 'at:time ageSeconds:integer',
+  GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
+  GetOverviewReadinessActivity: 'faulty:count segments:text[]',
+  GetOverviewReadiness: `
+    ready:boolean message?:text lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null
+    shipping?:GetOverviewReadinessShipping activity?:GetOverviewReadinessActivity`,
+  GetOverviewUseCut: 'name:word since:count',
+  GetOverviewUse: `
+    from:count bucket:count encrypts:count[] decrypts:count[] denials:count[] cut:GetOverviewUseCut[]
+    deniedLastHour:count deniedBefore:count countedBefore:count`,
+  RingNearRotation: `
+    name:text displayName:text kem:word offlineDecrypt:boolean encrypts:count maxEncryptCount:count
+    activeSince:count rotateAfter:count|null`,
+  GetOverviewKeyrings: 'rings:RingNearRotation[] more:boolean',
+  EndingApiKey: 'keyid:apik_ name:text expiresAt:integer',
+  BackupsConfigured: 'directory:text schedule:text keep:integer nextAt:time|null',
+  BackupsLastVerified: 'at:time file:text bytes:integer',
+  BackupsLastFailure: 'at:time message:text',
+  Backups: `
+    configured:BackupsConfigured|null running:boolean lastVerified:BackupsLastVerified|null
+    lastFailure:BackupsLastFailure|null`,
+  GetOverviewLog: `
+    logBytes:count snapshotBytes:count lastCheckpointAt:count|null activityRecords:count activityBytes:count
+    diskFreeBytes?:count writesRefused:boolean failures:count`,
+  KeyRingName: 'id:ring_ name:text displayName:text kem:word offlineDecrypt:boolean',
+  TransitRingName: 'name:text displayName:text type:text',
+  ApiKeyName: 'keyid:apik_ name:text active:boolean',
+  UserName: 'id:user_ username:text displayName:text',
+  AccountName: 'id:acct_ uid:text',
 };
 
 export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
@@ -175,6 +201,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
     lastUsedAt:count|null updatedAt:time`,
   deleteApiKey: '',
+  deleteApiKeyById: '',
   getApiKeyProps: `
     keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
     references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
@@ -187,10 +214,16 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   getActivity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  getOverview: `
+    readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
+    backups?:Backups log?:GetOverviewLog`,
+  getNames: `
+    keyrings?:KeyRingName[] transitRings?:TransitRingName[] apikeys?:ApiKeyName[] users?:UserName[]
+    accounts?:AccountName[]`,
   getBackups: `
-    configured:GetBackupsConfigured|null running:boolean lastVerified:GetBackupsLastVerified|null
-    lastFailure:GetBackupsLastFailure|null`,
+    configured:BackupsConfigured|null running:boolean lastVerified:BackupsLastVerified|null
+    lastFailure:BackupsLastFailure|null`,
   startBackup: `
-    configured:GetBackupsConfigured|null running:boolean lastVerified:GetBackupsLastVerified|null
-    lastFailure:GetBackupsLastFailure|null`,
+    configured:BackupsConfigured|null running:boolean lastVerified:BackupsLastVerified|null
+    lastFailure:BackupsLastFailure|null`,
 };

@@ -14,7 +14,7 @@ import {
 import { appendRule } from '../store/shared/row.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
-import { apartText, clockAdvice } from './engine.ts';
+import { apartText, clockAdvice } from './database-checks.ts';
 
 interface NodesWorld {
   readonly engine: Pick<SharedEngine, 'noteNode' | 'nodes' | 'forgetNode'>;

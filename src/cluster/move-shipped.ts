@@ -5,7 +5,8 @@
 // seal, which comes last.
 import { rm, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Proven, ShippedState } from '../backup/follow.ts';
+import type { Proven } from '../backup/follow.ts';
+import type { ShippedState } from '../backup/known-state.ts';
 import { needWhole } from '../backup/prove.ts';
 import { beginEpoch } from '../backup/restore.ts';
 import { placeKey } from '../backup/restore-command.ts';

@@ -36,7 +36,7 @@ import { exportStore } from '../store/shared/transfer.ts';
 import type { StoreKeys } from '../store/store-files.ts';
 import { systemMigrations, tenantMigrations } from '../store/tables/migrations.ts';
 import { version } from '../version.ts';
-import { examineEngine, needSoundEngine } from './engine.ts';
+import { examineEngine, needSoundEngine } from './database-checks.ts';
 import { examineNodes, listNodes, type NodeStatus, Nodes, needSchemasKnown } from './live-nodes.ts';
 
 /** Longest time, in milliseconds, that making an appliance takes. */

@@ -10,7 +10,7 @@ import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519V
 import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { isMlDsaSpki, mlDsaSign, mlDsaSignatureLength, mlDsaSpki, mlDsaVerify } from '../crypto/ml-dsa.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { ownActions } from '../model/actions.ts';
+import { ownActions, readActions } from '../model/actions.ts';
 import { type ActivityDetails, detailsProps } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
 import { flagsCovering } from '../model/flags.ts';
@@ -68,6 +68,7 @@ export async function searchActivity(
     ...(search.granted !== undefined && { granted: flagsMeant(search.granted) }),
     ...(search.revoked !== undefined && { revoked: flagsMeant(search.revoked) }),
     ...(search.exclude !== undefined && { exclude: search.exclude }),
+    ...(search.reads === false && { withoutGranted: readActions }),
   };
   const found = await store.activity.search(filter, page);
   const items = found.items.map(toActivity);

@@ -84,8 +84,15 @@ export function getApiKey({ tx }: Context, input: { readonly keyid: string }): S
 
 /** `key` is the secret. */
 export function deleteApiKey(ctx: Context, input: { readonly key: string }): Record<string, never> {
+  return erase(ctx, findBySecret(ctx.tx, input.key));
+}
+
+export function deleteApiKeyById(ctx: Context, input: { readonly keyid: string }): Record<string, never> {
+  return erase(ctx, findApiKey(ctx.tx, input.keyid));
+}
+
+function erase(ctx: Context, key: ApiKey): Record<string, never> {
   const { tx, caller } = ctx;
-  const key = findBySecret(tx, input.key);
   mayTouch(caller, key);
   const needHolder = holderNeeded(ctx);
   tx.apiKeys.erase(key.id);

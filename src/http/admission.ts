@@ -119,7 +119,7 @@ function decide(asked: AdmissionRequest, { caller, usable }: Identified): Admiss
   const { access } = endpoint;
   const { ringname, sealed, subject } = aboutOf(asked);
   if (!usable) return { caller, ringname, refusal: unknownCredential };
-  if (access.kind !== 'flag') return { caller, ringname, sealed };
+  if (access.kind !== 'flag' && !endpoint.watchable) return { caller, ringname, sealed };
   const needsSecondFactor = caller.session !== undefined && handle.tenant.secondFactorFor?.length;
   const enrolment = needsSecondFactor ? enrolmentRefusal(tables, handle.tenant, caller) : undefined;
   if (enrolment) return { caller, ringname, refusal: enrolment };

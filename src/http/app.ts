@@ -8,7 +8,7 @@ import type { AppliancePort } from './appliance-port.ts';
 import { FairQueue } from './fair-queue.ts';
 import { type AppFetch, fetchFrom } from './fetch.ts';
 import { serveLocal } from './local.ts';
-import { consolePaths, descriptionPaths } from './pages.ts';
+import { consolePaths, descriptionPaths } from './public-files.ts';
 import { type Answer, type Handler, logged, requestIds } from './request-log.ts';
 import { EndpointWay, type PlainRoute } from './request-way.ts';
 import type { PathParams, ServedPath } from './route.ts';

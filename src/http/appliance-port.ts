@@ -3,7 +3,7 @@
 
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
-import type { Backups, SealStatus, UnsealStep } from '../api/system.ts';
+import type { Backups, Overview, SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import type { Origin } from '../core/credential.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
@@ -80,11 +80,15 @@ export interface OpenState {
   startBackup(): void;
   /** Records an act on the whole appliance in the logs of all tenants but the one that already has its record. */
   recordInOthers(action: 'system.seal' | 'system.backup', handle: TenantHandle): Promise<void>;
+  /** The state of the tenant's files. */
+  logNumbers(handle: TenantHandle): LogNumbers;
   /** Metrics of the process and this tenant, as text for Prometheus. */
   metrics(handle: TenantHandle): Promise<string>;
   /** The value of `Kms-State` for a tenant's authenticated callers: appliance, epoch, number of transactions. */
   stateOf(handle: TenantHandle): string;
 }
+
+type LogNumbers = NonNullable<Overview['log']>;
 
 /** Counts answers. It may only add to numbers, since it runs for each of them. */
 export interface Meter {

@@ -31,6 +31,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   statuses: readonly number[] | undefined = undefined;
   /** Notes for the records of these acts, if the operation gave any. */
   deeds: readonly ActivityDetails[] = [];
+  /** The watch that this request's record is about. */
+  recordsWatch: string | undefined = undefined;
   /** Whether the operation itself denied the request. */
   isDenied = false;
   /** Absent if the operation identified no user. */

@@ -36,6 +36,7 @@ import { failed, type Outcome, type RequestResult, refused } from './respond.ts'
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
+import { isWatch, watchesOf } from './watches.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
@@ -183,6 +184,7 @@ export class EndpointWay {
       served = await this.#transact(input, ctx, operation);
       if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
     } catch (error) {
+      if (ctx.recordsWatch !== undefined) watchesOf(this.#appliance).lost(ctx.recordsWatch);
       served = { outcome: failed(error), action, tenant };
     } finally {
       if (hasTurn) this.#queue.leave();
@@ -277,7 +279,7 @@ export class EndpointWay {
     ctx.enter(tx, admission);
     const { refusal } = admission;
     const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
-    return this.#recordActivity(ctx, admission, outcome);
+    return this.#recordActivity(ctx, admission, outcome, input);
   }
 
   *#decideInSlices(
@@ -291,7 +293,7 @@ export class EndpointWay {
     ctx.enter(tx, admission);
     const { refusal } = admission;
     const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, route);
-    return this.#recordActivity(ctx, admission, outcome);
+    return this.#recordActivity(ctx, admission, outcome, input);
   }
 
   #decidePublic(
@@ -322,9 +324,16 @@ export class EndpointWay {
     if (!admission) return undefined;
     const { caller, refusal } = admission;
     const address = input.request.remoteAddress;
+    if (!refusal && this.#isQuietWatch(input, caller)) return admission;
     if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
     else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
     return admission;
+  }
+
+  /** A watch that is not recorded again yet: it writes nothing, so that it does not itself change the store. */
+  #isQuietWatch({ request, handle }: EndpointInput, caller: Caller): boolean {
+    if (!this.#endpoint.watchable || !isWatch(request)) return false;
+    return !watchesOf(this.#appliance).isDue(watcherOf(handle, caller, request), this.#appliance.world.now());
   }
 
   #unknown({ handle }: EndpointInput): RequestResult {
@@ -338,11 +347,22 @@ export class EndpointWay {
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
       if (!operation) throw changedMeanwhile;
-      return ctx.tx.savepoint(() => encodeAnswer(input, ctx, operation(ctx, input)));
+      return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
     } catch (error) {
       ctx.failed(error);
       return refused(error, this.#endpoint.silent400);
     }
+  }
+
+  #encode(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
+    const { watchable } = this.#endpoint;
+    if (!watchable) return encodeAnswer(input, ctx, given);
+    const { request, handle } = input;
+    const watcher = watcherOf(handle, ctx.caller, request);
+    const { headers, isKnown } = watchesOf(this.#appliance).match(request, watcher, given, watchable.apart);
+    if (isKnown) return { status: 304, body: {}, content: null, headers };
+    const outcome = encodeAnswer(input, ctx, given);
+    return { ...outcome, headers: { ...outcome.headers, ...headers } };
   }
 
   *#operateInSlices(input: EndpointInput, ctx: OperationContext, { slices }: PlainSlices): Slices<Outcome> {
@@ -358,7 +378,12 @@ export class EndpointWay {
     }
   }
 
-  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): RequestResult {
+  #recordActivity(
+    ctx: OperationContext,
+    admission: Admission,
+    outcome: Outcome,
+    input: EndpointInput,
+  ): RequestResult {
     const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
@@ -366,11 +391,29 @@ export class EndpointWay {
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
-    const statuses = did ?? [outcome.status];
-    for (const [n, status] of statuses.entries()) id = this.#record(ctx, recorded, status, deeds[n]);
+    const statuses = this.#endpoint.watchable && granted ? this.#watched(ctx, recorded, outcome, input) : did;
+    for (const [n, status] of (statuses ?? [outcome.status]).entries()) {
+      id = this.#record(ctx, recorded, status, deeds[n]);
+    }
     const tellsRecord = this.#endpoint.id === 'searchActivity';
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
+  }
+
+  /** Records a request to what may be watched; returns the statuses that are still to be recorded. */
+  #watched(ctx: OperationContext, recorded: Recorded, { status }: Outcome, input: EndpointInput): number[] {
+    const { request, handle } = input;
+    const watches = watchesOf(this.#appliance);
+    const watcher = watcherOf(handle, ctx.caller, request);
+    const now = this.#appliance.world.now();
+    const polls = isWatch(request);
+    if (polls && !watches.isDue(watcher, now)) return [];
+    watches.recorded(watcher, now);
+    ctx.recordsWatch = watcher;
+    if (!polls) return [status];
+    const { world, address } = ctx;
+    ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
+    return [];
   }
 
   /** Returns the record's id. */
@@ -394,6 +437,11 @@ export class EndpointWay {
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
+}
+
+/** A credential at an address. */
+function watcherOf({ tenant }: TenantHandle, { id, session }: Caller, { remoteAddress }: ApiRequest): string {
+  return `${tenant.id} ${id} ${session ?? ''} ${remoteAddress ?? ''}`;
 }
 
 /** The credential that the surface found, the one in the header Authorization, or a console page's cookie. */

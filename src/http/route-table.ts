@@ -13,6 +13,7 @@ import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount }
 import {
   createApiKey,
   deleteApiKey,
+  deleteApiKeyById,
   getApiKey,
   listAccountApiKeys,
   listApiKeys,
@@ -158,6 +159,7 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
   updateApiKey: (ctx, { body }) => updateApiKeyById(ctx, body),
   getApiKey: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
   deleteApiKey: (ctx, { params }) => deleteApiKey(ctx, { key: params.apikey }),
+  deleteApiKeyById: (ctx, { params }) => deleteApiKeyById(ctx, params),
   getApiKeyProps: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
   searchKeyringApiKeys: {
     async prepare(input, caller) {

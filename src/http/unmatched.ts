@@ -5,7 +5,7 @@ import { KmsError } from '../errors.ts';
 import { credentialOf, goneMeanwhile, identify, sealedError } from './admission.ts';
 import type { AppliancePort } from './appliance-port.ts';
 import { consoleCookieOf } from './console-cookie.ts';
-import { serveUnknownPage } from './pages.ts';
+import { serveUnknownPage } from './public-files.ts';
 import { type ApiRequest, decodedPath, headerOf } from './request.ts';
 import { failed, type Outcome, refused, unknownPath } from './respond.ts';
 import type { ServedPath } from './route.ts';

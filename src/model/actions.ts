@@ -8,6 +8,7 @@ const withoutFlag = [
   'session.refresh',
   'session.end',
   'session.read',
+  'session.watch',
   'user.password',
   'user.list-second-factors',
   'user.begin-second-factor',
@@ -22,6 +23,8 @@ const withoutFlag = [
   'transit.restore',
   'tang.recover',
   'asset.signing-keys',
+  'system.overview',
+  'system.names',
   'system.unseal',
   'system.master',
   'system.tenant',
@@ -34,6 +37,14 @@ const withoutFlag = [
 
 /** Every name that the appliance records itself. */
 export const ownActions: ReadonlySet<string> = new Set([...plainActions, ...ringActions, ...withoutFlag]);
+
+/** Own actions that only look, or keep a session alive; reading a key to encrypt or decrypt with is none. */
+export const readActions: ReadonlySet<string> = new Set([
+  ...[...ownActions].filter((action) => /\.(read|list|search|watch|overview|names|metrics|validate)$/.test(action)),
+  'session.refresh',
+  'user.list-second-factors',
+  'asset.signing-keys',
+]);
 
 export const maxActionLength = 256;
 /** Action of a reported record that names none. */

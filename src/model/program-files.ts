@@ -1,4 +1,4 @@
-// The program's files for browsers: the console, and the API description.
+// The program's files for people: the console, the API description and the guides.
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -13,6 +13,14 @@ export interface ConsoleFile {
   readonly name: string;
   readonly contentType: string;
   readonly content: Bytes;
+}
+
+/** A document for people who run or use the program. */
+export interface Guide {
+  readonly name: string;
+  readonly title: string;
+  /** Markdown. */
+  readonly text: string;
 }
 
 export interface DescriptionFiles {

@@ -6,9 +6,10 @@ import { createRequire } from 'node:module';
 import sea from 'node:sea';
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
+import { brotliDecompressSync } from 'node:zlib';
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
-import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
+import type { ConsoleFile, ConsoleFiles, DescriptionFiles, Guide } from '../model/program-files.ts';
 import { cryptoInUse } from './native-crypto.ts';
 import type { Job, WorkerData } from './threads/jobs.ts';
 
@@ -139,6 +140,17 @@ async function descriptionSources(): Promise<DescriptionSources> {
   const maker: unknown = await import(new URL('../../build/description.ts', import.meta.url).href);
   // Cast: the build is not part of the bundle, so only its shape is known.
   return (maker as { makeDescription(): Promise<DescriptionSources> }).makeDescription();
+}
+
+/** The guides, by name; compressed in the executable. In a checkout they are read from its documents. */
+export async function guides(): Promise<readonly Guide[]> {
+  if (sea.isSea()) {
+    const bytes = brotliDecompressSync(new Uint8Array(sea.getRawAsset('guides.json.br')));
+    return JSON.parse(bytes.toString('utf8'));
+  }
+  const reader: unknown = await import(new URL('../../build/guides.ts', import.meta.url).href);
+  // Cast: the build is not part of the bundle, so only its shape is known.
+  return (reader as { readGuides(): Promise<readonly Guide[]> }).readGuides();
 }
 
 /** Third-party attribution (licences, SBOM). */

@@ -4,6 +4,7 @@ import type { Initialised } from '../appliance/init.ts';
 import type { CryptoChoice } from '../platform/native-crypto.ts';
 import type { HttpLimits } from './http-server.ts';
 import type { ListenOptions } from './listen.ts';
+import type { LogFormat } from './log.ts';
 
 /** Configuration of a server and its appliance. Each service gets its own part as one object. */
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
@@ -14,6 +15,7 @@ export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** Hosts of the first tenant, if the directory is initialised. */
   readonly hosts?: readonly string[] | undefined;
   readonly logLevel?: string | undefined;
+  readonly logFormat?: LogFormat | undefined;
   /** Implementation of the expensive primitives. Default: `node`. */
   readonly crypto?: CryptoChoice | undefined;
 }

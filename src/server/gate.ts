@@ -25,6 +25,7 @@ export class Gate {
   #reason: string | undefined;
   #appliance: HeldAppliance | undefined;
   #standby: Answer | undefined;
+  #requests = 0;
 
   constructor(hold: Hold | undefined) {
     this.#hold = hold;
@@ -33,7 +34,17 @@ export class Gate {
     });
   }
 
+  /** How many requests came. */
+  get requests(): number {
+    return this.#requests;
+  }
+
   readonly handle: Answer = (request) => {
+    this.#requests++;
+    return this.#answer(request);
+  };
+
+  #answer(request: ApiRequest): Promise<Reply> {
     if (this.#standby) return this.#standby(request);
     const hold = this.#hold;
     if (hold && !mayPass(hold, request)) {
@@ -41,7 +52,7 @@ export class Gate {
       return Promise.resolve(unavailable(message, { 'Retry-After': String(retryAfter) }));
     }
     return this.#appliance ? this.#appliance.requests.handle(request) : this.#answerLater(request);
-  };
+  }
 
   /** Refuses requests with this reason until it opens, instead of holding them: that may take long. */
   wait(reason: string): void {
@@ -66,7 +77,7 @@ export class Gate {
 
   async #answerLater(request: ApiRequest): Promise<Reply> {
     await this.#decided.promise;
-    if (this.#standby || this.#appliance) return this.handle(request);
+    if (this.#standby || this.#appliance) return this.#answer(request);
     if (this.#reason !== undefined) return unavailable(this.#reason, { 'Retry-After': '1' });
     return unavailable('the appliance could not start');
   }

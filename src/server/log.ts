@@ -1,5 +1,5 @@
-// The server's own log: JSON lines on stderr. Possible secrets are never passed to it; `redact` is the second line of
-// defence.
+// The server's own log on stderr: lines for people on a terminal, JSON elsewhere. Possible secrets are never passed to
+// it; `redact` is the second line of defence.
 import { constants, openSync, write, writeSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { isatty } from 'node:tty';
@@ -22,8 +22,11 @@ interface ServerLog {
   end(): Promise<void>;
 }
 
+/** `auto` is `text` on a terminal, else `json`. */
+export type LogFormat = 'auto' | 'text' | 'json';
+
 /** `level` wins over KMS_LOG_LEVEL; without both it is `info`. `write` takes the lines in tests. */
-export function createLog(level?: string, write?: (line: string) => void): ServerLog {
+export function createLog(level?: string, write?: (line: string) => void, format: LogFormat = 'auto'): ServerLog {
   const chosen = level ?? environment('KMS_LOG_LEVEL') ?? 'info';
   if (!levels.includes(chosen)) {
     throw new KmsError('usage', `log level: expected one of ${levels.join(', ')}, got "${chosen}"`);
@@ -36,9 +39,26 @@ export function createLog(level?: string, write?: (line: string) => void): Serve
     redact: { paths: secretFields.flatMap((field) => [field, `*.${field}`]), censor: '[secret]' },
     serializers: { err: describeError, error: describeError },
   };
-  if (write) return { logger: pino(options, { write }), end: async () => {} };
+  const shown = format === 'text' || (format === 'auto' && !write && isatty(2)) ? textLine : (line: string) => line;
+  if (write) return { logger: pino(options, { write: (line: string) => write(shown(line)) }), end: async () => {} };
   const stderr = new Lines(isatty(2) ? sameTerminal(2) : 2);
-  return { logger: pino(options, stderr), end: () => stderr.end() };
+  return { logger: pino(options, { write: (line: string) => stderr.write(shown(line)) }), end: () => stderr.end() };
+}
+
+/** A line of the log for people: the local time of day, the level, the sentence, and the fields behind it. */
+function textLine(json: string): string {
+  // Cast: the logger wrote it.
+  const { time, level, msg = '', err, ...fields } = JSON.parse(json) as Record<string, unknown>;
+  const date = new Date(String(time));
+  const clock = [date.getHours(), date.getMinutes(), date.getSeconds()].map((part) => String(part).padStart(2, '0'));
+  const reason = err !== null && typeof err === 'object' && 'message' in err ? `: ${String(err.message)}` : '';
+  const rest = Object.entries(fields).map(([name, value]) => ` ${name}=${fieldText(value)}`);
+  const sentence = `${String(msg)}${reason}${rest.join('')}`.replace(/\p{Cc}/gu, ' ');
+  return `${clock.join(':')} ${String(level).padEnd(5)} ${sentence}\n`;
+}
+
+function fieldText(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
 }
 
 function describeError(error: unknown): unknown {

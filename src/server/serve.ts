@@ -43,6 +43,8 @@ export interface Serving {
    * clear in which tenant.
    */
   readonly setUpUrl: string | undefined;
+  /** Requests since the start; all are answered once it is closed. */
+  readonly requests: number;
   /** Why it is sealed at the start; undefined if it is open. */
   readonly sealed: KmsError | undefined;
   /** The refusal for clients while an upgrade tries this server; undefined if none is under way. */
@@ -136,7 +138,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   const limits = judgeLimits(ofProcess);
   await hardenProcess();
   const where = await listening(options);
-  const { logger, end: endLog } = createLog(options.logLevel);
+  const { logger, end: endLog } = createLog(options.logLevel, undefined, options.logFormat);
   for (const limit of limits) logger.warn(limit);
   if (where.tls) warnOfCertificate(where.tls, options, logger);
   const hold = await holdOf(data);
@@ -197,6 +199,9 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {
         return started.opened;
+      },
+      get requests() {
+        return gate.requests;
       },
       sealed,
       held: hold?.refusal,

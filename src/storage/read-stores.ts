@@ -14,9 +14,9 @@ import type { ReadStore } from '../store/read-store.ts';
 import type { Row } from '../store/sql.ts';
 import type { SystemTables } from '../store/tables/databases.ts';
 import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts';
-import { returnPlaces } from './places.ts';
 import type { Tenants } from './served-tenants.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
+import { returnPlaces } from './streamed-positions.ts';
 import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
 /** A store with less than was noted of it. */

@@ -80,6 +80,10 @@ export interface ActivityFilter {
   readonly revoked?: readonly string[];
   /** Leaves out records that match all of this. */
   readonly exclude?: { readonly keyid?: string; readonly action?: string };
+  /** Leaves out granted records of these actions. */
+  readonly withoutGranted?: ReadonlySet<string>;
+  /** Only records after this sequence number. */
+  readonly afterSeq?: number;
 }
 
 /** The tables of a tenant's database. */

@@ -22,7 +22,7 @@ export const steps = {
   probing: { holds: false, back: false, does: 'has something encrypted, to be decrypted by the new version' },
   stopping: { holds: true, back: false, does: 'stops the server' },
   copying: { holds: true, back: false, does: 'copies the data aside, in the data directory' },
-  swapping: { holds: true, back: false, does: 'puts the new executable in the place of the one in use' },
+  swapping: { holds: true, back: false, does: 'replaces the executable in use with the new one' },
   trying: { holds: true, back: false, does: 'starts the new version, which serves nobody, and checks it' },
   passed: { holds: false, back: false, does: 'lets clients in, and throws the copy away' },
   'ending-trial': { holds: true, back: true, does: 'stops the new version' },

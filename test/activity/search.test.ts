@@ -76,6 +76,7 @@ const filters: fc.Arbitrary<ActivityFilter> = fc.record(
     granted: fc.oneof(fc.constant([]), fc.array(fc.oneof(flags, fc.constant('none')), { minLength: 1, maxLength: 2 })),
     revoked: fc.oneof(fc.constant([]), fc.array(flags, { minLength: 1, maxLength: 2 })),
     exclude: fc.record({ keyid: keyids, action: actions }, { requiredKeys: [] }),
+    withoutGranted: fc.array(actions, { maxLength: 2 }).map((names) => new Set(names)),
   },
   { requiredKeys: [] },
 );

@@ -2,7 +2,7 @@
 // also with a real PostgreSQL if the system has one.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { examineEngine, needSoundEngine } from '../../src/cluster/engine.ts';
+import { examineEngine, needSoundEngine } from '../../src/cluster/database-checks.ts';
 import type { EngineFacts } from '../../src/store/shared/engine.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { freePort } from '../support/free-port.ts';

@@ -208,7 +208,7 @@ test('without the key no forged journal of the same life costs what an earlier o
     const digest = sealDigest(readFileSync(join(life, 'kms.seal')));
     const forged = line({ at: Date.now() + 1000, keyEpoch: 1, seal: digest, stores: later });
     writeFileSync(journal, isContinued ? `${honest}${forged}${forged}` : forged);
-    await place.follow(undefined);
+    await place.follow(isContinued ? undefined : /the journal there does not go on from what had arrived by /);
   }
   rmSync(place.shipped, { recursive: true });
   assert.deepEqual(await takenOver(place), ['one', 'two']);
@@ -228,10 +228,40 @@ test('without the key a log that arrived is not replaced by another', async () =
       return [dir, { ...rest, log: log + 1, offset: 64 }];
     }),
   );
-  writeFileSync(join(place.life, 'points.kms'), line({ at: Date.now() + 1000, keyEpoch: 1, stores: next }));
+  const journal = join(place.life, 'points.kms');
+  const honest = readFileSync(journal);
+  const forged = line({ at: Date.now() + 1000, keyEpoch: 1, stores: next });
+  writeFileSync(journal, forged);
+  await place.follow(/the journal there does not go on from what had arrived by /);
+  writeFileSync(journal, `${honest}${forged}`);
   await place.follow(/is of another length than what arrived before, and there is no key/);
   rmSync(place.shipped, { recursive: true });
   assert.deepEqual(await takenOver(place), ['one', 'two']);
+});
+
+test('a takeover from an older source, by a damaged copy, is refused unless it is accepted', async () => {
+  const place = await scene();
+  const { shipped, data, name, keyFile } = place;
+  const older = join(place.at.dir, 'older');
+  cpSync(shipped, older, { recursive: true });
+  await place.make('two');
+  await place.at.close();
+  await place.follow(undefined, keyFile);
+  const copy = join(data, 'standby', name);
+  for (const file of readdirSync(copy, { recursive: true }).map(String)) {
+    if (/(log|snapshot)-/.test(file)) writeFileSync(join(copy, file), 'damaged');
+  }
+  rmSync(shipped, { recursive: true });
+  cpSync(older, shipped, { recursive: true });
+  const before = readdirSync(copy, { recursive: true }).map(String).sort();
+  for (const how of [unfenced, { ...unfenced, fence: true }]) {
+    const standby = await place.standby(keyFile);
+    await assert.rejects(standby.takeOver(how), (error: KmsError) => /--accept-older/.test(error.hint ?? ''));
+    await standby.close();
+  }
+  assert.deepEqual(readdirSync(copy, { recursive: true }).map(String).sort(), before);
+  await place.follow(/is older than the one that had arrived by /, keyFile);
+  assert.deepEqual(await takenOver(place, { ...unfenced, acceptOlder: true }), ['one']);
 });
 
 test('a mark of a standby that names anything but stores and lives is refused', async () => {
@@ -254,6 +284,9 @@ test('a mark of a standby that names anything but stores and lives is refused', 
     { proven: { directory: place.name } },
     { proven: null },
     { proven: place.name },
+    { reach: { directory: `${up}victim`, at: 1 } },
+    { reach: { directory: place.name, at: -1 } },
+    { reach: null },
     { id: '../x' },
     { from: 1 },
     { format: 2 },

@@ -344,12 +344,14 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('active', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByLabel(`Type ${keyid} to confirm`).fill(keyid);
-  await page.getByLabel('Secret of the API key').fill(program.key);
+  const asking = page.getByRole('dialog', { name: 'Delete this API key?' });
+  await asking.getByText('was never used.').waitFor();
+  await page.getByLabel(`Type ${keyid} to confirm`).fill(program.keyid);
   await page.getByRole('button', { name: 'Delete the key' }).click();
-  await page.getByText('This is the secret of another key').waitFor();
+  await page.getByText(`Type ${keyid} exactly as shown.`).waitFor();
+  assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 200);
   await looksRight(page, 'apikey-delete');
-  await page.getByLabel('Secret of the API key').fill(secret);
+  await page.getByLabel(`Type ${keyid} to confirm`).fill(keyid);
   await page.getByRole('button', { name: 'Delete the key' }).click();
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
   assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 404);

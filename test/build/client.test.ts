@@ -107,6 +107,17 @@ test('it has a name of its own, the version of the project, and depends on nothi
   assert.deepEqual([own.name, own.version, own.dependencies], ['@kms-appliance/client', version, undefined]);
 });
 
+test('the error codes in its README are those that there are', () => {
+  const readme = readFileSync(join(package_, 'README.md'), 'utf8');
+  const errors = readFileSync(join(paths.root, 'src/errors.ts'), 'utf8');
+  const codes = [...readme.matchAll(/^\| (`.*?`) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/(?<=`)[\w-]+(?=`)/g) ?? [],
+  );
+  const others = codes.filter((code) => code !== 'code' && !errors.includes(`  | '${code}'`));
+  assert.deepEqual(others, []);
+  assert.ok(codes.length > 8);
+});
+
 test('the licences of what is in it are there', () => {
   const texts = readFileSync(join(package_, 'THIRD-PARTY-LICENSES'), 'utf8');
   for (const name of ['noble/ciphers', 'noble/curves', 'noble/hashes', 'scure/base'])
@@ -226,10 +237,12 @@ test('a strict program for browsers compiles', () => {
   assert.equal(compile('browser', everywhere, { lib: ['es2022', 'dom', 'dom.iterable', 'dom.asynciterable'] }), '');
 });
 
-test('a strict program for Node compiles, and so does that in the README', () => {
+test('a strict program for Node compiles, and so do those in the READMEs', () => {
   const [program = ''] = programs(readFileSync(join(paths.root, 'README.md'), 'utf8'));
   assert.equal(compile('node', everywhere, { lib: ['es2022'], types, typeRoots }), '');
   assert.equal(compile('readme', program, { lib: ['es2022'], types, typeRoots }), '');
+  const [own = ''] = programs(readFileSync(join(package_, 'README.md'), 'utf8'));
+  assert.equal(compile('own', own, { lib: ['es2022'], types, typeRoots }), '');
 });
 
 test('where a project has the types of Node and of browsers, a cast joins them', () => {

@@ -31,15 +31,22 @@ test('accounts: create, list, show, update, delete', async () => {
   assert.deepEqual(await d.json(`account show ${made.id} --json`), made);
   assert.equal(
     (await d.kms('account list')).stdout,
-    `UID      ID                               NOTES               CREATED
-admin    ${d.appliance.accountId}                      2026-01-02T03:04:05.678Z
-billing  ${made.id}  the billing system  2026-01-02T03:04:05.678Z
+    `UID      NOTES               CREATED                   ID
+billing  the billing system  2026-01-02T03:04:05.678Z  ${made.id}
+admin                        2026-01-02T03:04:05.678Z  ${d.appliance.accountId}
 `,
   );
   const narrow = await d.kms('account list', { tty: { stdout: true, columns: 60 } });
   for (const line of narrow.stdout.split('\n')) assert.ok(stripVTControlCharacters(line).length <= 60, line);
   assert.ok(narrow.stdout.startsWith('\x1b[1mUID'));
   assert.match((await d.kms('account list', { tty: { stdout: true }, env: { NO_COLOR: '1' } })).stdout, /^UID/);
+  const small = await d.kms('account list', { tty: { stdout: true, columns: 28 }, env: { NO_COLOR: '1' } });
+  assert.deepEqual(
+    [small.stdout.split('\n')[0], small.stderr],
+    ['UID      NOTES', 'kms: 2 columns hidden; --wide shows them\n'],
+  );
+  const wide = await d.kms('account list --wide', { tty: { stdout: true, columns: 28 }, env: { NO_COLOR: '1' } });
+  assert.deepEqual([wide.stdout, wide.stderr], [(await d.kms('account list')).stdout, '']);
   assert.match(
     (await d.kms(['account', 'update', 'billing', '--uid', 'bills', '--props', '{"a":1}'])).stdout,
     /^uid {6}bills\n[\s\S]*props {4}\{"a":1\}\n/,
@@ -112,6 +119,22 @@ test('API keys: create, show, update, revoke, list, validate', async () => {
   assert.match(refused.stderr, /^kms: .*; check the API key in --api-key-file, KMS_API_KEY or the profile\n$/);
   assert.equal((await update('--active true')).active, true);
   assert.deepEqual((await validate(secret))[0], 0);
+});
+
+test('an API key is deleted for good, after the question that tells its last use', async () => {
+  await using d = await servedDesk();
+  const { keyid, key } = await d.json<Key>('apikey create --account admin --name nightly --flag asset.search --json');
+  const isValid = async () => (await d.kms('apikey validate', { stdin: key })).code === 0;
+  assert.ok(await isValid());
+  const tty = { stdin: true, stdout: true, stderr: true };
+  const kept = await d.kms(`apikey delete ${keyid}`, { tty, stdin: typed('n\n') });
+  assert.equal(kept.code, 1);
+  const asked = `^${keyid}, nightly: last used 2\\S+Z\nThis deletes the API key ${keyid} for good\\.`;
+  assert.match(kept.stderr, new RegExp(asked));
+  assert.equal((await d.kms(`apikey delete ${keyid} --yes`)).stdout, `${keyid} is deleted\n`);
+  assert.equal(await isValid(), false);
+  const gone = await d.kms(`apikey delete ${keyid} --yes`);
+  assert.deepEqual([gone.code, gone.stdout], [1, '']);
 });
 
 test('on a terminal the key is asked for and not shown', async () => {
@@ -208,9 +231,9 @@ test('API keys with a name, an end and addresses', async () => {
   assert.match(shown, /^created by {4}local$/m);
   assert.match(shown, /^last used {5}never$/m);
   const list = (await d.kms('apikey list')).stdout.split('\n');
-  assert.match(list[0] ?? '', /^ID +NAME +ACTIVE +FLAGS +EXPIRES +LAST USED +ACCOUNT +CREATED$/);
-  assert.match(list[1] ?? '', /^apik_\S+ +root +yes +\* +never +never +acct_/);
-  assert.match(list[2] ?? '', /^apik_\S+ +evening +expired +2020-01-01T00:00:00.000Z +never +acct_/);
+  assert.match(list[0] ?? '', /^NAME +ID +ACTIVE +FLAGS +LAST USED +EXPIRES +ACCOUNT +CREATED$/);
+  assert.match(list[1] ?? '', /^root +apik_\S+ +yes +\* +never +never +acct_/);
+  assert.match(list[2] ?? '', /^evening +apik_\S+ +expired +never +2020-01-01T00:00:00.000Z +acct_/);
 });
 
 test('of a key that may do nothing it is said', async () => {
@@ -325,7 +348,7 @@ test('activity: search by each filter, show', async () => {
   );
   assert.match(
     (await d.kms('activity search --limit 1')).stdout,
-    /^TIME +ACTION +RING +VERDICT +STATUS +ABOUT +BY +FROM +ID\n/,
+    /^TIME +VERDICT +ACTION +RING +BY +ABOUT +FROM +STATUS +ID\n/,
   );
 });
 
@@ -385,6 +408,7 @@ const askNone = [
     'drill',
   ],
   ...['standby', 'unseal', 'seal', 'backup verify', 'age-plugin', 'profile', 'completion', 'man', 'help', 'licenses'],
+  'version',
 ];
 
 /** The error if an example's file, directory or command is missing, which is noticed before the appliance is asked. */

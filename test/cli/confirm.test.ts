@@ -5,17 +5,21 @@ import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { desk, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
+import { serving } from './serving.ts';
 
 const wordsOf = (leaf: GrammarCommand): string[] => leaf.fullName().split(' ').slice(1);
 const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => long === '--yes');
-const destroying = leavesOf(grammar()).filter(asks);
+/** Asks on a terminal only, and has its own test below. */
+const asksAtTerminal = (leaf: GrammarCommand): boolean => leaf.fullName() === 'kms seal';
+const destroying = leavesOf(grammar()).filter((leaf) => asks(leaf) && !asksAtTerminal(leaf));
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
 const worst = ['keyring delete', 'tenant delete', 'transit delete', 'tang delete'];
 
 test('what deletes or removes asks, and nothing else says that it does', async () => {
   for (const leaf of leavesOf(grammar())) {
-    assert.equal(/\bconfirm\(/.test(String(await leaf.load?.())), asks(leaf), leaf.fullName());
+    const question = asksAtTerminal(leaf) ? /\bconfirmAtTerminal\(/ : /\bconfirm\(/;
+    assert.equal(question.test(String(await leaf.load?.())), asks(leaf), leaf.fullName());
     for (const said of [leaf.name(), leaf.description()]) {
       if (/^(delete|remove|end)/.test(said)) assert.ok(asks(leaf), leaf.fullName());
     }
@@ -50,6 +54,32 @@ for (const leaf of destroying) {
     assert.doesNotMatch((await d.kms([...words, '--yes'])).stderr, /This/);
   });
 }
+
+test('seal asks on a terminal and says what stops; without one it seals', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const sealed = async (): Promise<unknown> => (await d.json<{ sealed: boolean }>('status --json')).sealed;
+  const server = await serving(d);
+  const deed =
+    /^This seals the appliance: encrypting, .* until somebody unseals it, which takes keyfile\. Go on\? \[y\/N\] /;
+  const refused = await d.kms('seal', { tty, stdin: typed('n\n') });
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  assert.match(refused.stderr, deed);
+  assert.match(refused.stderr, /kms: not confirmed; nothing was done\n$/);
+  assert.equal(await sealed(), false);
+  const done = await d.kms('seal', { tty, stdin: typed('y\n') });
+  assert.equal(done.code, 0);
+  assert.match(done.stderr, deed);
+  // Sealed already, there is nothing to ask.
+  const again = await d.kms('seal', { tty, stdin: typed('') });
+  assert.deepEqual([again.code, again.stderr], [0, 'kms: it is sealed already\n']);
+  for (const options of [{ tty, env: { KMS_YES: '1' } }, {}]) {
+    assert.equal((await d.kms('unseal')).code, 0);
+    const { code, stderr } = await d.kms('seal', options);
+    assert.deepEqual([code, stderr], [0, '']);
+  }
+  await server.stop();
+});
 
 test('the question says at which appliance', async () => {
   await using d = await servedDesk();

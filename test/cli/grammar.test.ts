@@ -91,7 +91,7 @@ test('every command and option that is nearly right is named', async () => {
 
 test('help shows what --help does, for whatever command', async () => {
   await using d = await desk();
-  for (const path of [[], ['keyring'], ['keyring', 'create'], ['help']]) {
+  for (const path of [['keyring'], ['keyring', 'create'], ['help'], ['backup'], ['age']]) {
     const help = await d.kms(['help', ...path]);
     assert.deepEqual(pick(help), pick(await d.kms([...path, '--help'])));
     assert.equal(help.code, 0);
@@ -179,8 +179,8 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'kms: --file goes with the custodian keyfile; see `kms master add-custodian --help`\n',
   ],
   [
-    'activity search --start yesterday',
-    'kms: --start: expected milliseconds since 1970 or a time such as 2026-01-02T03:04:05Z, got "yesterday"\n',
+    'activity search --start tomorrow',
+    'kms: --start: expected milliseconds since 1970, a time such as 2026-01-02T03:04:05Z, an age such as 24h or 7d, today or yesterday, got "tomorrow"\n',
   ],
   ['activity search --start 2026-02-30', 'kms: --start: there is no day 2026-02-30\n'],
   ['asset search --end 2026-13-01T00:00:00Z', 'kms: --end: there is no day 2026-13-01\n'],
@@ -255,6 +255,70 @@ test('a page of nothing is wrong usage, wherever there are pages', async () => {
     assert.deepEqual([code, stdout], [2, ''], words.join(' '));
     assert.match(stderr, /^kms: --limit: expected at least 1, got 0; see .*\n$/);
   }
+});
+
+test('kms alone fits a small screen and names every command', async () => {
+  await using d = await desk();
+  const { stderr } = await d.kms([]);
+  const lines = stderr.trimEnd().split('\n');
+  assert.ok(lines.length < 24, stderr);
+  for (const line of lines) assert.ok(line.length <= 80 && line === line.trimEnd(), line);
+  const words = stderr.split(/\s+/);
+  for (const command of grammar().subcommands) assert.ok(words.includes(command.name()), command.name());
+});
+
+test('help has the commands first, and the options of every command last', async () => {
+  await using d = await desk();
+  for (const words of [['keyring'], ['tenant']]) {
+    const { stdout } = await d.kms([...words, '--help']);
+    assert.match(stdout, /\nCommands:\n[\s\S]*\n\nGlobal options:\n {2}--version /);
+  }
+  assert.match(
+    (await d.kms('--help')).stdout,
+    /\n\nRun an appliance:\n[\s\S]*\n\nOptions of every command:\n {2}--version /,
+  );
+});
+
+test('ls is list, and version is --version', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  assert.deepEqual(pick(await d.kms('tenant ls')), pick(await d.kms('tenant list')));
+  assert.deepEqual(pick(await d.kms('help keyring ls')), pick(await d.kms('keyring list --help')));
+  assert.deepEqual(pick(await d.kms('version')), [0, `${version}\n`, '']);
+  assert.deepEqual(await d.json('version --json'), { version });
+});
+
+test('a name that is nearly right is named, where the caller may list', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create payroll --json');
+  await d.json('transit create unseal --json');
+  await d.json('account create billing --json');
+  const grace = 'user create grace --email grace@example.org --first-name Grace --last-name Hopper --json';
+  await d.json(grace);
+  const { keyid } = await d.json<{ keyid: string }>('apikey create --account billing --name nightly --json');
+  for (const [line, stderr] of [
+    ['keyring show payrol', 'kms: there is no keyring payrol; did you mean payroll?\n'],
+    ['keyring rotate paryoll', 'kms: there is no keyring paryoll; did you mean payroll?\n'],
+    ['transit show unsael', 'kms: there is no transit ring unsael; did you mean unseal?\n'],
+    ['account show biling', 'kms: there is no account biling; did you mean billing?\n'],
+    ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
+    ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],
+    ['tenant show defalt', 'kms: there is no tenant defalt; did you mean default?\n'],
+    ['apikey show nightly', `kms: there is no API key nightly; did you mean ${keyid} (nightly)?\n`],
+    [`apikey show ${keyid}0`.slice(0, -2), `kms: there is no API key ${keyid.slice(0, -1)}; did you mean ${keyid}?\n`],
+  ] as const) {
+    assert.deepEqual(pick(await d.kms(line, { tty: { stderr: true } })), [1, '', stderr], line);
+  }
+  assert.equal(
+    (await d.kms('keyring show payrol')).stderr,
+    'kms: there is no such keyring; check the name or id\n',
+    'a program is told no names',
+  );
+  assert.equal(
+    (await d.kms('account show quite-another', { tty: { stderr: true } })).stderr,
+    'kms: there is no such account; check the name or id\n',
+  );
 });
 
 for (const line of ['', 'keyring', 'apikey']) {

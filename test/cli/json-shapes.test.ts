@@ -220,6 +220,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run(`apikey update ${keyid} --name nightly`);
   await run('apikey validate', { stdin: key });
   await run(`apikey revoke ${keyid}`);
+  await run(`apikey delete ${keyid} --yes`);
   await run('account delete billing --yes');
 
   await run('user create ada --email ada@example.org --first-name Ada --last-name Lovelace');
@@ -272,6 +273,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
 
   await run('tls self-signed --host kms.example');
   await run('licenses');
+  await run('version');
   await run('profile add prod --server https://kms.example', { stdin: first.apiKey.key });
   await run('profile list');
   await run('profile show prod');

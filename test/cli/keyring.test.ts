@@ -304,13 +304,13 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   const { ring } = await d.json<Created>('keyring create Payroll --json');
   assert.equal(
     (await d.kms('keyring list')).stdout,
-    `NAME     ID                               CUSTODY  KEM              ACTIVE KEY                      CREATED\nPayroll  ${ring.id}  client   mlkem768-x25519  ${ring.activeKey}  2026-01-02T03:04:05.678Z\n`,
+    `NAME     KEM              CUSTODY  CREATED                   ID                               ACTIVE KEY\nPayroll  mlkem768-x25519  client   2026-01-02T03:04:05.678Z  ${ring.id}  ${ring.activeKey}\n`,
   );
   assert.deepEqual(await d.json('keyring show payroll --json'), await d.json(`keyring show --id ${ring.id} --json`));
   const { key } = await d.json<{ key: { id: string } }>('keyring rotate payroll --json');
   assert.equal(
     (await d.kms('keyring keys payroll')).stdout,
-    `ID                              TYPE    KEM              CREATED                   PROPS\n${ring.activeKey}  aes256  mlkem768-x25519  2026-01-02T03:04:05.678Z  {}\n${key.id}  aes256  mlkem768-x25519  2026-01-02T03:04:05.678Z  {}\n`,
+    `CREATED                   TYPE    KEM              ID                              PROPS\n2026-01-02T03:04:05.678Z  aes256  mlkem768-x25519  ${key.id}  {}\n2026-01-02T03:04:05.678Z  aes256  mlkem768-x25519  ${ring.activeKey}  {}\n`,
   );
   assert.equal(
     (await d.kms('keyring config payroll')).stdout,
@@ -322,7 +322,7 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   );
   assert.deepEqual(
     [(await d.kms('keyring delete payroll --yes')).stdout, (await d.kms('keyring show payroll')).code],
-    [`payroll is deleted; for 30 days \`kms keyring restore ${ring.id}\` brings it back\n`, 1],
+    [`payroll is deleted; for 30 days \`kms keyring restore ${ring.id}\` restores it\n`, 1],
   );
   interface Config {
     readonly config: { readonly rotateAfter: number | null; readonly algos: object };
@@ -334,7 +334,7 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   );
   assert.equal(
     (await d.kms('keyring list --deleted')).stdout,
-    `NAME     ID                               DELETED                   RESTORABLE UNTIL\nPayroll  ${ring.id}  2026-01-02T03:04:05.678Z  2026-02-01T03:04:05.678Z\n`,
+    `NAME     ID                               RESTORABLE UNTIL          DELETED\nPayroll  ${ring.id}  2026-02-01T03:04:05.678Z  2026-01-02T03:04:05.678Z\n`,
   );
   assert.equal((await d.kms(`keyring restore ${ring.id}`)).code, 0);
   assert.equal((await d.kms('keyring list --deleted')).stderr, 'kms: no deleted keyrings that can be restored\n');
@@ -371,20 +371,19 @@ test('keys --usage tells what each key was last asked for, by whom, and how ofte
   };
   const made = '2026-01-02T03:04:05.678Z';
   const { keyid } = appliance.root;
-  const titles = ['ID', 'CREATED', 'ACTIVE', 'LAST ENCRYPT', 'BY', 'IN 30 DAYS'];
-  assert.deepEqual((await table('payroll'))[0], [...titles, 'LAST DECRYPT', 'BY', 'IN 30 DAYS']);
-  const old = [ring.activeKey, made, 'no', made, keyid];
-  const read = ['2026-01-31T03:04:05.678Z', reader.keyid];
-  assert.deepEqual((await table('payroll'))[1], [...old, '1', ...read, '3']);
-  assert.match(
-    (await table('payroll'))[2]?.join('|') ?? '',
-    new RegExp(`^${key.id}\\|${made}\\|yes\\|none since ${made}\\|`),
-  );
+  const titles = ['ID', 'ACTIVE', 'LAST DECRYPT', 'IN 30 DAYS', 'BY', 'LAST ENCRYPT', 'IN 30 DAYS', 'BY', 'CREATED'];
+  assert.deepEqual((await table('payroll'))[0], titles);
+  const old = (decrypts: string, encrypts: string) => [
+    ...[ring.activeKey, 'no', '2026-01-31T03:04:05.678Z', decrypts, reader.keyid],
+    ...[made, encrypts, keyid, made],
+  ];
+  assert.deepEqual((await table('payroll'))[2], old('3', '1'));
+  assert.match((await table('payroll'))[1]?.join('|') ?? '', new RegExp(`^${key.id}\\|yes\\|none since ${made}\\|`));
   assert.deepEqual(await table('--id', ring.id), await table('payroll'));
   appliance.advance(day);
-  assert.deepEqual((await table('payroll'))[1], [...old, '0', ...read, '2']);
+  assert.deepEqual((await table('payroll'))[2], old('2', '0'));
   appliance.advance(30 * day);
-  assert.deepEqual((await table('payroll'))[1], [...old, '0', ...read, '0']);
+  assert.deepEqual((await table('payroll'))[2], old('0', '0'));
   interface Keys {
     readonly data: readonly { readonly usage?: { readonly days: readonly object[] } }[];
   }

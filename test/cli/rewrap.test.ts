@@ -59,7 +59,7 @@ test('the new private key alone opens what was encrypted before, files sealed to
 
   const done = await d.kms(upgrade);
   assert.deepEqual([done.code, done.stderr], [0, '']);
-  assert.match(done.stdout, /^wrapped anew {2}2\nleft {10}0\n$/m);
+  assert.match(done.stdout, /^rewrapped {4}2\nleft {9}0\n$/m);
   assert.deepEqual(await kemsOf(d, 'r'), Array(3).fill('mlkem768-x25519'));
   const again = await d.json(`${upgrade} --json`);
   assert.deepEqual([again.rewrapped, again.left], [0, 0]);
@@ -154,7 +154,7 @@ test('the owner puts the own pair back where another was set, and hears what is 
     back.stderr,
     /^kms: r had somebody else's public key, and 1 keys were made for it: only the holder of its private/,
   );
-  assert.match(back.stdout, /^left {10}1$/m);
+  assert.match(back.stdout, /^left {9}1$/m);
   assert.equal((await d.json<Shown>('keyring show r --json')).ring.publicKey, own.publicKey);
   const { data } = await d.json<ListedKeys>('keyring keys r --json');
   assert.deepEqual(

@@ -5,7 +5,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { byteCount, progressLine } from '../../src/cli/streams.ts';
 import { pairs, table, tableWriter } from '../../src/cli/table.ts';
-import { shorten, visible, width } from '../../src/cli/text.ts';
+import { inShort, shorten, visible, width } from '../../src/cli/text.ts';
 
 const columns = [
   { title: 'name', value: (row: { name: string }) => row.name },
@@ -79,7 +79,71 @@ test('a name that commands take is cut only where leaving out what is spare is n
     table([{ note: 'x'.repeat(12), count: 1 }], named.toSpliced(2, 1), { columns, colour: false });
   assert.equal(lines(100)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}  2026-01-02T03:04:05.678Z`);
   assert.equal(lines(80)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}`);
+  const long = { ...named[0], value: () => 'x'.repeat(70) };
+  assert.equal(
+    table([{ note: 'note', count: 1 }], [long, ...wideColumns], { columns: 80, colour: false })[1]?.slice(0, 72),
+    `${'x'.repeat(70)}  `,
+  );
   assert.equal(lines(60)[1], `payroll-of-t…  ${'x'.repeat(12)}  ${id}`);
+});
+
+const now = Date.parse('2026-06-01T12:00:00Z');
+
+for (const [time, text] of [
+  ['2026-06-01T11:59:55.000Z', 'just now'],
+  ['2026-06-01T12:00:05.000Z', 'just now'],
+  ['2026-06-01T11:59:30.000Z', '30 s ago'],
+  ['2026-06-01T11:57:00.000Z', '3 min ago'],
+  ['2026-06-01T10:01:00.000Z', '1 h ago'],
+  ['2026-05-31T12:00:01.000Z', '23 h ago'],
+  ['2026-05-31T12:00:00.000Z', '1 day ago'],
+  ['2026-05-22T12:00:00.000Z', '10 days ago'],
+  ['2026-01-15T12:00:00.000Z', '2026-01-15'],
+  ['2026-06-01T12:30:00.000Z', 'in 30 min'],
+  ['2026-06-30T13:00:00.000Z', 'in 29 days'],
+  ['2029-06-30T12:00:00.000Z', '2029-06-30'],
+  ['none since 2026-05-31T12:00:00.000Z', 'none since 1 day ago'],
+  ['never', 'never'],
+  [`${id} user_01jz4b8m6q3v9x2c5d7f8g9h1m`, 'apik_…8g9h0k user_…8g9h1m'],
+  ['payroll_2026', 'payroll_2026'],
+] as const) {
+  test(`in short, "${time}" is "${text}"`, () => assert.equal(inShort(time, { now }), text));
+}
+
+test('ids and times are in short where the style says so, and never cut', () => {
+  const columns = [
+    { title: 'name', value: () => 'payroll', name: true },
+    { title: 'id', value: () => id, short: true },
+    { title: 'made', value: () => '2026-06-01T11:57:00.000Z', short: true },
+  ] as const;
+  const style = { columns: 20, colour: false };
+  assert.deepEqual(table([1], columns, { ...style, short: { now } }), [
+    'NAME  ID            MADE',
+    'pay…  apik_…8g9h0k  3 min ago',
+  ]);
+  assert.equal(table([1], columns, { ...style, columns: undefined })[1], `payroll  ${id}  2026-06-01T11:57:00.000Z`);
+});
+
+test('a red cell is red only with colours, and lines up', () => {
+  const columns = [
+    { title: 'verdict', value: (row: string) => row, isRed: (row: string) => row === 'denied' },
+    { title: 'by', value: () => 'ada' },
+  ];
+  const rows = ['denied', 'granted'];
+  assert.deepEqual(table(rows, columns, { columns: 80, colour: true }).slice(1), [
+    '\x1b[31mdenied\x1b[0m   ada',
+    'granted  ada',
+  ]);
+  assert.deepEqual(table(rows, columns, { columns: 80, colour: false }).slice(1), ['denied   ada', 'granted  ada']);
+});
+
+test('the number of columns without room is told when it changes', () => {
+  const told: number[] = [];
+  const onHidden = (count: number): void => void told.push(count);
+  const add = tableWriter(wideColumns, { columns: 60, colour: false, onHidden });
+  add([{ note: 'x'.repeat(12), count: 1 }]);
+  add([{ note: 'x'.repeat(12), count: 1 }]);
+  assert.deepEqual(told, [1]);
 });
 
 test('a table that grows has its titles once and never gets narrower', () => {
@@ -158,5 +222,8 @@ test('progress in words', () => {
   assert.equal(byteCount(1023), '1023 B');
   assert.equal(byteCount(1536), '1.5 KiB');
   assert.equal(progressLine(1 << 20, undefined, 500), '1.0 MiB, 2.0 MiB/s');
-  assert.equal(progressLine(1 << 29, 1 << 30, 1000), '512.0 MiB of 1.0 GiB (50 %), 512.0 MiB/s');
+  assert.equal(progressLine(1 << 29, 1 << 30, 1000), '512.0 MiB of 1.0 GiB (50 %), 512.0 MiB/s, 1 s left');
+  assert.equal(progressLine(1 << 20, 1 << 30, 1000), '1.0 MiB of 1.0 GiB (0 %), 1.0 MiB/s, 17 min left');
+  assert.match(progressLine(1 << 20, 2 ** 33, 1000), /, 2 h 17 min left$/);
+  assert.equal(progressLine(1 << 20, 1 << 20, 1000), '1.0 MiB of 1.0 MiB (100 %), 1.0 MiB/s');
 });

@@ -38,7 +38,10 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
       ['blue', 'blue.example', 'b.example'],
     ],
   );
-  assert.match((await d.kms('tenant list')).stdout, /^NAME +HOSTS +LIMITS +CREATED +ID\ndefault +\* {2}/);
+  assert.match(
+    (await d.kms('tenant list')).stdout,
+    /^NAME +HOSTS +LIMITS +CREATED +ID\nblue +blue\.example b\.example .*\ndefault +\* {2}/,
+  );
   assert.deepEqual(await d.json('tenant show BLUE --json'), data[1]);
 
   const limits = (rest: string) => d.json<Tenant>(`tenant limits blue --json ${rest}`).then((tenant) => tenant.limits);
@@ -81,16 +84,19 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
   assert.match(asked.stderr, /^kms: this deletes the tenant green: .*; add --yes to do it\n$/);
   assert.match(
     (await d.kms('tenant delete green --yes')).stdout,
-    /^green is deleted; until .* `kms tenant restore tenant_\w+` brings/,
+    /^green is deleted; until .* `kms tenant restore tenant_\w+` restores it\n$/,
   );
   assert.equal((await d.kms('tenant show green')).stderr, 'kms: there is no such tenant; check the name or id\n');
   assert.equal((await d.json<{ data: Tenant[] }>('tenant list --json')).data.length, 1);
-  assert.match((await d.kms('tenant list --deleted')).stdout, / +DELETED\n.*\ngreen .*Z\n$/s);
+  assert.match(
+    (await d.kms('tenant list --deleted')).stdout,
+    /^NAME +DELETED +ID +HOSTS .*\ndefault .*\ngreen +\d{4}-\S+Z +tenant_\w{26} +green\.example .*Z\n$/,
+  );
   const other = await d.kms('tenant create Green --host grün.example:8443');
   assert.match(other.stdout, /^hosts {9}xn--grn-ioa\.example$/m);
   assert.deepEqual(
     (await d.kms(`tenant restore ${updated.id}`)).stderr,
-    'kms: name: another tenant has this name; bring it back under another: --name NAME\n',
+    'kms: name: another tenant has this name; restore it under another: --name NAME\n',
   );
   assert.equal((await d.kms('tenant delete green --yes')).code, 0);
   assert.equal((await d.kms(`tenant restore ${updated.id}`)).code, 0);

@@ -21,7 +21,10 @@ test('transit: make, encrypt, rotate, decrypt, configure, delete and restore', a
   const large = await d.kms('transit encrypt unseal', { stdin: 'x'.repeat(600_000) });
   assert.equal(large.code, 1);
   assert.match(large.stderr, /over the limit of 524288 bytes/);
-  assert.match((await d.kms('transit list')).stdout, /^NAME +CUSTODY .*\nUnseal +server +aes256-gcm96 +2/);
+  assert.match(
+    (await d.kms('transit list')).stdout,
+    /^NAME +TYPE +VERSION +CUSTODY .*\nUnseal +aes256-gcm96 +2 +server /,
+  );
   assert.match((await d.kms('status')).stdout, /TRANSIT RINGS.*\ndefault .* 1 /);
   assert.match((await d.kms('recovery-kit')).stdout, /"server" \(transit rings\)[\s\S]*on that day: default 1\.\n/);
   const refused = await d.kms('transit delete unseal --yes');

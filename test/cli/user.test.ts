@@ -33,8 +33,8 @@ test('users: create, list, show, update, delete', async () => {
   assert.deepEqual(await d.json('user show ada@x.example --by-email --json'), loggedIn);
   assert.equal(
     (await d.kms('user list')).stdout,
-    `USERNAME  NAME          EMAIL          STATE   FLAGS         LAST LOGIN                ID
-ada       Ada Lovelace  ada@x.example  active  keyring.list  2026-01-02T03:04:05.678Z  ${user.id}
+    `USERNAME  NAME          STATE   LAST LOGIN                EMAIL          FLAGS         ID
+ada       Ada Lovelace  active  2026-01-02T03:04:05.678Z  ada@x.example  keyring.list  ${user.id}
 `,
   );
   assert.deepEqual(
@@ -83,7 +83,7 @@ test('whoever deletes a user is told first which API keys end with the user, and
   const nightly = await keyOf('nightly', 'ada');
   const revoked = await keyOf('revoked', 'ada');
   await d.kms(`apikey revoke ${revoked}`);
-  const rows = `ID                               NAME     ACTIVE  FLAGS  EXPIRES  LAST USED\n${nightly}  nightly  yes            never    never\n`;
+  const rows = `NAME     ID                               ACTIVE  FLAGS  LAST USED  EXPIRES\nnightly  ${nightly}  yes            never      never\n`;
   for (const line of ['user delete ada', `user delete ${(await d.json<User>('user show ada --json')).id} --id`]) {
     const { stderr } = await ask(line, 'n\n');
     assert.ok(stderr.startsWith(`These API keys end with the user:\n${rows}This deletes the user `), stderr);
@@ -112,13 +112,16 @@ test('whoever deletes a user is told first which API keys end with the user, and
   await person('many');
   for (let i = 0; i < 22; i++) await keyOf(`key ${i}`, 'many');
   const { stderr } = await ask('user delete many', 'n\n');
-  assert.equal(stderr.match(/^apik_/gm)?.length, 20);
+  assert.equal(stderr.match(/^key \d+ +apik_/gm)?.length, 20);
   assert.match(stderr, /\nand others\nThis deletes /);
 });
 
 for (const [line, stderr] of [
-  ['user create ada', 'kms: --email is missing; see `kms user create --help`\n'],
-  ['user invite ada --email a@x.example', 'kms: --first-name is missing; see `kms user invite --help`\n'],
+  ['user create ada', 'kms: --email, --first-name and --last-name are missing; see `kms user create --help`\n'],
+  [
+    'user invite ada --email a@x.example',
+    'kms: --first-name and --last-name are missing; see `kms user invite --help`\n',
+  ],
   [
     'serve --access-ttl 1',
     'kms: --access-ttl: expected a duration such as 30s, 15m, 12h or 7d, got "1"; see `kms serve --help`\n',

@@ -96,9 +96,12 @@ test('filters hold, and people get a table that fits', async () => {
   const { code, stdout } = await seeing.stop();
   assert.equal(code, 0);
   const [titles, ...lines] = stdout.trimEnd().split('\n');
-  assert.match(titles ?? '', /TIME +ACTION +RING +VERDICT/);
+  assert.match(titles ?? '', /TIME +VERDICT +ACTION +RING +BY/);
   assert.equal(lines.length, 1);
-  assert.match(lines[0] ?? '', new RegExp(`^\\S+Z +keyring\\.read +b +denied .*${key.keyid}`));
+  assert.match(
+    lines[0] ?? '',
+    new RegExp(`^\\d\\d:\\d\\d:\\d\\d {2}.\\[31mdenied.\\[0m +keyring\\.read +b +apik_…${key.keyid.slice(-6)} `),
+  );
 });
 
 test('a server that goes away is waited for; one that refuses ends it', async () => {

@@ -13,6 +13,7 @@ import {
   mergedActivity,
   namesWith,
   newestActivity,
+  shownFilters,
   sourcesOf,
   type Tail,
   tailStart,
@@ -285,4 +286,14 @@ test('an export has what is shown: JSON Lines as the API answers, CSV that no sp
       assert.doesNotMatch(read, /^[\s\p{Z}]*[=+\-@]/u);
     }),
   );
+});
+
+test('reads are left out until they are asked for, and where an action is searched for', () => {
+  const hidden = { showsReads: false, showsOwn: false };
+  const exclude = { keyid: 'user_1', action: 'activity.read' };
+  assert.deepEqual(shownFilters({ ring: 'r' }, 'user_1', hidden), { ring: 'r', reads: false });
+  assert.deepEqual(shownFilters({ ring: 'r' }, undefined, hidden), { ring: 'r', reads: false });
+  assert.deepEqual(shownFilters({}, 'user_1', { ...hidden, showsReads: true }), { exclude });
+  assert.deepEqual(shownFilters({ action: 'keyring.list' }, 'user_1', hidden), { action: 'keyring.list', exclude });
+  assert.deepEqual(shownFilters({}, 'user_1', { ...hidden, showsOwn: true }), {});
 });

@@ -9,6 +9,7 @@ import { initialised, typeOne, typePage, typeSteps } from './typing.ts';
 
 const pages = [
   'README.md',
+  'docs/tour.md',
   'docs/guide-operator.md',
   'docs/guide-developer.md',
   'docs/guide-auditor.md',

@@ -30,7 +30,10 @@ test('a file encrypted before a kill -9 is decrypted after it', async () => {
   assert.equal(answer.status, 200);
   const busy = await kms(cwd, ['serve', '--listen', '127.0.0.1:0']);
   assert.equal(busy.code, 1);
-  assert.match(busy.stderr, /in use by process \d+/);
+  assert.match(
+    busy.stderr,
+    /^kms: kms already serves this directory at http:\/\/\S+ \(process \d+\); use that server, or stop it first\n$/,
+  );
   assert.equal(await second.end('SIGTERM'), 0);
   assert.ok(!existsSync(join(cwd, 'kms-data', 'kms.sock')));
 });

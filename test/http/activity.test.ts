@@ -425,3 +425,28 @@ test('what a report may claim has bounds', async () => {
     assert.deepEqual(records, []);
   }
 });
+
+test('without reads there is what was done and denied, page by page', async () => {
+  const a = await testAppliance();
+  const weak = (await a.keyWith('asset.search')).key;
+  for (let i = 0; i < 3; i++) {
+    await a.call('POST', '/ks/keyrings', { name: `ring-${i}` });
+    for (let n = 0; n < 5; n++) await a.call('GET', '/ks/keyrings');
+    await a.call('GET', '/auth/users', undefined, { key: weak });
+  }
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const path = `/auth/search/activity?limit=2${cursor === undefined ? '' : `&cursor=${cursor}`}`;
+    const { body } = await a.call('POST', path, { reads: false });
+    assert.ok(body.data.length <= 2);
+    for (const { action, validAction } of body.data) found.push(`${action} ${validAction}`);
+    cursor = body.pagination.nextCursor;
+    if (cursor !== undefined) assert.equal(body.data.length, 2, 'pages are full');
+  } while (cursor !== undefined);
+  const pair = ['user.read false', 'keyring.create true'];
+  assert.deepEqual(found.slice(0, 6), [...pair, ...pair, ...pair]);
+  assert.ok(found.every((each) => !/(list|search|read) true$/.test(each)));
+  const all = (await a.call('POST', '/auth/search/activity', {})).body.data;
+  assert.ok(all.some(({ action }: { action: string }) => action === 'keyring.list'));
+});

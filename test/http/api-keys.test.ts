@@ -400,3 +400,24 @@ test('users say when they logged in last, and whether they can', async () => {
     ],
   );
 });
+
+test('a key is deleted by its id under the rules of deleting it by its secret', async () => {
+  const a = await testAppliance();
+  const { keyid, key } = await keyOf(a, { name: 'nightly' });
+  const weak = (await a.keyWith('apikey.delete')).key;
+  const none = (await a.keyWith('apikey.update')).key;
+  const remove = (id: string, by?: string) =>
+    a.call('DELETE', `/auth/apikeyid/${id}`, undefined, by === undefined ? {} : { key: by });
+  assert.equal((await remove(keyid, none)).status, 403, 'without the flag');
+  assert.equal((await remove(keyid, weak)).status, 403, 'a key with flags that the caller lacks');
+  assert.equal((await remove(key)).status, 404, 'a secret is no id');
+  const last = await remove(a.root.keyid);
+  assert.equal(last.status, 400, 'the last one with the flag *');
+  assert.equal(await use(a, key), 200);
+  const done = await remove(keyid);
+  assert.deepEqual([done.status, done.body], [200, {}]);
+  assert.equal(await use(a, key), 401);
+  assert.equal((await remove(keyid)).status, 404);
+  const [record] = (await a.activity()).filter(({ action, status }) => action === 'apikey.delete' && status === 200);
+  assert.deepEqual(record?.props.object, { type: 'apikey', id: keyid, name: 'nightly' });
+});

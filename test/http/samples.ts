@@ -320,6 +320,7 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   updateApiKey: async (a) => ({ body: { apikeyid: (await a.keyWith()).keyid, op: 'replace', props: {} } }),
   getApiKey: async (a) => ({ params: { apikeyid: a.root.keyid } }),
   deleteApiKey: async (a) => ({ params: { apikey: (await a.keyWith()).key } }),
+  deleteApiKeyById: async (a) => ({ params: { keyid: (await a.keyWith()).keyid } }),
   getApiKeyProps: async (a) => ({ params: { apikeyid: a.root.keyid } }),
   searchKeyringApiKeys: async (a) => ({
     params: { keyringname: (await makeRing(a)).name },
@@ -423,6 +424,8 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   startPasswordReset: async (a) => ({ body: { email: (await makeUser(a)).user.email } }),
   completePasswordReset: async (a) => ({ body: { token: await resetToken(a), password: goodPassword } }),
   createBackup: async () => ({}),
+  getOverview: async () => ({ query: { range: 'hour' } }),
+  getNames: async () => ({}),
   getBackups: async () => ({}),
   startBackup: async () => ({}),
   getMetrics: async () => ({}),

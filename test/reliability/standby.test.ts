@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { confirmStop, type Fenced, needNoFence, raiseFence, readFence, stoppedWith } from '../../src/backup/fence.ts';
-import { Follower, type ShippedState } from '../../src/backup/follow.ts';
+import { Follower } from '../../src/backup/follow.ts';
+import type { ShippedState } from '../../src/backup/known-state.ts';
 import { Shipper } from '../../src/backup/ship.ts';
 import { parseShippedDirectory, shippedDirectory } from '../../src/backup/ship-journal.ts';
 import { copiesDir, takeOver } from '../../src/backup/take-over.ts';
@@ -88,17 +89,16 @@ function followerOf(
       copies: async () => [known],
       source: () => source,
       copy: (name) => below(data, `${copiesDir}/${name}`),
-      async drop(name, which) {
-        if (which === 'it') await data.removeDir(`${copiesDir}/${name}`);
-      },
+      dropOthers: async () => {},
       openSeal: (bytes) => open(bytes, generator),
       wasm: sqlWasm,
       uptime: () => 0,
       now: () => 3000,
       room: async () => Number.MAX_SAFE_INTEGER,
       onProven: async () => {},
+      onReach: async () => {},
     },
-    proven,
+    { proven },
   );
 }
 

@@ -2,7 +2,7 @@
 // afterwards everything received is in its log, and in the end everything in the log is received.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Places } from '../../src/storage/places.ts';
+import { Places } from '../../src/storage/streamed-positions.ts';
 import { type Batch, DeliveryFault, type Receiver } from '../../src/telemetry/streaming/receiver.ts';
 import { type Pace, Stream, usualPace } from '../../src/telemetry/streaming/stream.ts';
 import { breaking, crashSweep, done, type Fault, mend } from '../support/crash-sweep.ts';

@@ -164,6 +164,18 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     }),
     startBackup: () => {},
     recordInOthers: async () => {},
+    logNumbers: ({ store }) => {
+      const { logBytes, snapshotBytes, activityCount, activityBytes } = store.status();
+      return {
+        logBytes,
+        snapshotBytes,
+        lastCheckpointAt: null,
+        activityRecords: activityCount,
+        activityBytes,
+        writesRefused: false,
+        failures: 0,
+      };
+    },
     metrics: async () => 'kms_sealed 0\n',
     stateOf: ({ tenant }) => `appliance.${tenant.id}.1.0`,
   };

@@ -17,7 +17,7 @@ export class MemoryFiles implements Files {
   }
 
   async list(dir: string): Promise<string[]> {
-    const prefix = dir === '' ? '' : `${dir}/`;
+    const prefix = dir === '' || dir === '.' ? '' : `${dir}/`;
     const names = [...this.contents.keys()].filter((name) => name.startsWith(prefix));
     return names.map((name) => name.slice(prefix.length)).filter((name) => !name.includes('/'));
   }

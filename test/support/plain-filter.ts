@@ -11,6 +11,7 @@ export function isAudited(record: Omit<ActivityRecord, 'seq' | 'id'>, filter: Ac
     (!filter.actions || filter.actions.includes(record.action)) &&
     (!address || (record.address !== undefined && addressSet([address]).has(record.address))) &&
     says(record.reporter === undefined ? record.props : {}, filter) &&
+    !(record.validAction && filter.withoutGranted?.has(record.action)) &&
     !(exclude && keyid === record.keyid && action === record.action)
   );
 }

@@ -23,9 +23,9 @@ function accountPairs(account: Account): readonly Pair[] {
 
 const accountColumns: readonly Column<Account>[] = [
   { title: 'uid', value: (account) => account.uid, name: true },
-  { title: 'id', value: (account) => account.id, whole: true },
   { title: 'notes', value: (account) => account.notes, spare: true },
-  { title: 'created', value: (account) => account.createdAt, whole: true, spare: true },
+  { title: 'created', value: (account) => account.createdAt, short: true, spare: true },
+  { title: 'id', value: (account) => account.id, short: true, spare: true },
 ];
 
 export async function create(cli: CliOf<typeof account.create>): Promise<void> {
@@ -38,7 +38,7 @@ export async function create(cli: CliOf<typeof account.create>): Promise<void> {
 
 export async function list(cli: CliOf<typeof account.list>): Promise<void> {
   await withClient(cli, (client) =>
-    printList(cli, client.listAccounts, {}, { columns: accountColumns, empty: 'no accounts' }),
+    printList(cli, client.listAccounts, {}, { columns: accountColumns, empty: 'no accounts', oldestFirst: true }),
   );
 }
 

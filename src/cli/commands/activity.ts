@@ -12,7 +12,7 @@ import { readSmallFile } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { openInput, openOutput, transfer, writesToStdout } from '../streams.ts';
+import { openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
@@ -110,15 +110,15 @@ function about({ props, reporter }: Activity): string {
 }
 
 const activityColumns: readonly Column<Activity>[] = [
-  { title: 'time', value: time, whole: true },
+  { title: 'time', value: time, short: true },
+  { title: 'verdict', value: verdict, whole: true, isRed: ({ validAction }) => !validAction },
   { title: 'action', value: (activity) => activity.action },
-  { title: 'ring', value: (activity) => activity.ringname },
-  { title: 'verdict', value: verdict, whole: true },
-  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'ring', value: (activity) => activity.ringname, name: true },
+  { title: 'by', value: (activity) => activity.keyid, short: true },
   { title: 'about', value: about, spare: true },
-  { title: 'by', value: (activity) => activity.keyid, whole: true },
   { title: 'from', value: (activity) => activity.address ?? '', whole: true, spare: true },
-  { title: 'id', value: (activity) => activity.id, whole: true, spare: true },
+  { title: 'status', value: (activity) => activity.status, spare: true },
+  { title: 'id', value: (activity) => activity.id, short: true, spare: true },
 ];
 
 function time({ createdAt }: Activity): string {
@@ -247,7 +247,7 @@ export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): 
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {
       const lines = await exportOf(cli, connection, since === undefined ? {} : { since });
-      if (output) await transfer(cli, lines, output);
+      if (output) await transfer(cli, withProgress(cli, lines, undefined), output);
       else for await (const chunk of lines) await write(cli.io.stdout, chunk);
     } catch (error) {
       await output?.discard();

@@ -4,6 +4,7 @@ import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
 import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
 import type { apikey } from '../grammar/apikey.ts';
@@ -82,7 +83,8 @@ export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
   if (account !== undefined && ring !== undefined)
     throw new KmsError('usage', '--account and --ring exclude each other');
   if (ring === undefined) cli.refuseWithout('--ring', ['--wildcard']);
-  const style = { columns: apiKeyColumns, empty: 'no API keys' };
+  const isActive = (key: SafeApiKey): boolean => stateOf(key) === 'yes';
+  const style = { columns: apiKeyColumns, empty: 'no API keys', oldestFirst: true, isActive } as const;
   await withClient(cli, (client) => {
     if (account !== undefined) {
       return printList(cli, client.listAccountApiKeys, { accountId: account, ...uidQuery(account) }, style);
@@ -140,6 +142,24 @@ export async function revoke(cli: CliOf<typeof apikey.revoke>): Promise<void> {
   });
 }
 
+/** The question says which key it is, and when it was last used. */
+export async function remove(cli: CliOf<typeof apikey.remove>): Promise<void> {
+  const keyid = cli.get('<KEYID>');
+  const details = (): Promise<readonly string[]> =>
+    withClient(cli, async (client) => {
+      const { name, lastUsedAt } = await client.getApiKey({ apikeyid: keyid });
+      const named = name === '' ? keyid : `${keyid}, ${name}`;
+      return [`${named}: ${lastUsedAt === null ? 'never used' : `last used ${timeText(lastUsedAt)}`}`];
+      // Without it the question is asked all the same: a caller who may delete keys need not be allowed to read them.
+    }).catch(() => []);
+  await confirm(cli, `deletes the API key ${keyid} for good`, { details });
+  await withClient(cli, async (client) => {
+    const answer = await client.deleteApiKeyById({ keyid });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${keyid} is deleted`);
+  });
+}
+
 export async function validate(cli: CliOf<typeof apikey.validate>): Promise<void> {
   const activity = cli.get('--activity');
   const key = await readSecret(cli, 'API key');
@@ -173,14 +193,14 @@ function apiKeyPairs(key: Shown): readonly Pair[] {
 }
 
 export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
+  { title: 'name', value: (key) => key.name, name: true },
   { title: 'id', value: (key) => key.keyid, whole: true },
-  { title: 'name', value: (key) => key.name },
-  { title: 'active', value: stateOf },
-  { title: 'flags', value: granted },
-  { title: 'expires', value: (key) => timeText(key.expiresAt), whole: true, spare: true },
-  { title: 'last used', value: (key) => timeText(key.lastUsedAt), whole: true, spare: true },
-  { title: 'account', value: (key) => key.references.accountId, whole: true, spare: true },
-  { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
+  { title: 'active', value: stateOf, whole: true },
+  { title: 'flags', value: granted, spare: true },
+  { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true, spare: true },
+  { title: 'expires', value: (key) => timeText(key.expiresAt), short: true, spare: true },
+  { title: 'account', value: (key) => key.references.accountId, short: true, spare: true },
+  { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
 ];
 
 function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {

@@ -1,9 +1,14 @@
 // The life of an appliance: `init` makes one, `serve` serves it until it is asked to end. What is made for people to
 // keep is shown once, by either of them.
 
+import { join } from 'node:path';
 import type { FullApiKey } from '../../api/apikeys.ts';
+import { localPaths } from '../../api/paths.ts';
+import { boundedJson, longestAnswer } from '../../client/bounded.ts';
+import { KmsError } from '../../errors.ts';
 import type { Serving } from '../../server/serve.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
+import { localUrl } from '../connect.ts';
 import {
   codeOf,
   custodianRequest,
@@ -16,6 +21,7 @@ import {
 } from '../custodians.ts';
 import type { appliance } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
+import { isServing, socketFetch } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing, showOnce } from '../output.ts';
 import { askLine } from '../secrets.ts';
@@ -100,14 +106,17 @@ async function serveWith(cli: ServeCli, typed: ServeCli): Promise<void> {
   const config = await serveConfig(cli);
   const { serve } = await import('../../server/serve.ts');
   let isNew = false;
-  const serving = await serve({
+  const options = {
     ...config,
     sources: await serverKeySources(cli),
     stopping: signal,
-    onInitialised: async (made) => {
+    onInitialised: async (made: MadeAppliance) => {
       isNew = true;
       await printFirstKey(cli, made);
     },
+  };
+  const serving = await serve(options).catch(async (error) => {
+    throw await servedAlready(config.data, error);
   });
   try {
     // On a terminal a hang-up means that it was closed, unless there is something to reread.
@@ -126,7 +135,36 @@ async function serveWith(cli: ServeCli, typed: ServeCli): Promise<void> {
   } finally {
     await serving.close();
   }
+  const count = serving.requests === 1 ? '1 request' : `${serving.requests} requests`;
+  if (cli.io.stderr.isTTY) await say(cli.io, `stopped: ${count} answered, everything is on disk`);
 }
+
+/** An error about a port or directory in use, in other words if a server of the same directory has it. */
+async function servedAlready(data: string, error: unknown): Promise<unknown> {
+  if (!(error instanceof KmsError) || error.code !== 'in-use' || !(await isServing(data))) return error;
+  const { notedPid, pidFile } = await import('../../platform/lock.ts');
+  const [url, pid] = await Promise.all([servedUrl(data), notedPid(join(data, pidFile))]);
+  const where = `${url === undefined ? '' : ` at ${visible(url)}`}${pid === undefined ? '' : ` (process ${pid})`}`;
+  return new KmsError('in-use', `kms already serves this directory${where}`, {
+    hint: 'use that server, or stop it first',
+    cause: error,
+  });
+}
+
+/** The address of the server of this directory; undefined if it does not tell, as while it is sealed. */
+async function servedUrl(data: string): Promise<string | undefined> {
+  try {
+    const request = new Request(localUrl + localPaths.listTenants[1], { signal: AbortSignal.timeout(askedFor) });
+    const answer = await boundedJson(await socketFetch(data)(request), longestAnswer, localUrl);
+    const { data: [first] = [] }: { readonly data?: readonly { readonly url?: unknown }[] } = Object(answer);
+    return typeof first?.url === 'string' ? first.url : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Milliseconds. */
+const askedFor = 2000;
 
 /** Reads the configuration file again for a server that began with `first`, and the certificate in any case. */
 function rereading(first: ServeCli, typed: ServeCli, serving: Serving): () => void {

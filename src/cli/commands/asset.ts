@@ -44,7 +44,7 @@ export async function signingKeys(cli: CliOf<typeof asset.signingKeys>): Promise
     if (cli.json) return printJson(cli, answer);
     await printTable(cli, answer.keys, [
       { title: 'epoch', value: ({ epoch }) => String(epoch) },
-      { title: 'created', value: ({ createdAt }) => createdAt ?? 'not known', whole: true },
+      { title: 'created', value: ({ createdAt }) => createdAt ?? 'not known', short: true },
       { title: 'public key', value: ({ publicKey }) => publicKey, whole: true },
     ]);
   });
@@ -71,7 +71,7 @@ function assetPairs(asset: Asset): readonly Pair[] {
 
 const assetColumns: readonly Column<Asset>[] = [
   { title: 'id', value: (asset) => asset.id, whole: true },
-  { title: 'created', value: (asset) => asset.createdAt, whole: true, spare: true },
-  { title: 'parents', value: (asset) => asset.parents.join(' ') },
+  { title: 'created', value: (asset) => asset.createdAt, short: true, spare: true },
   { title: 'data', value: (asset) => JSON.stringify(asset.data) },
+  { title: 'parents', value: (asset) => asset.parents.join(' '), spare: true },
 ];

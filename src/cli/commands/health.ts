@@ -153,15 +153,16 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
   ]);
   await showNodes(cli, status);
   await printTable(cli, status.tenants, [
-    { title: 'tenant', value: ({ name }) => name },
+    { title: 'tenant', value: ({ name }) => name, name: true },
     { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
     { title: 'keyrings', value: ({ counts }) => counts.keyrings },
-    { title: 'transit rings', value: ({ counts }) => counts.transitRings, spare: true },
     { title: 'users', value: ({ counts }) => counts.users },
-    { title: 'accounts', value: ({ counts }) => counts.accounts },
     { title: 'API keys', value: ({ counts }) => counts.apikeys },
-    { title: 'assets', value: ({ counts }) => counts.assets },
     { title: 'activities', value: ({ store }) => store.activityCount - (store.activityDropped?.seq ?? 0) },
+    { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
+    { title: 'accounts', value: ({ counts }) => counts.accounts, spare: true },
+    { title: 'assets', value: ({ counts }) => counts.assets, spare: true },
+    { title: 'transit rings', value: ({ counts }) => counts.transitRings, spare: true },
     { title: 'log', value: ({ store }) => byteCount(store.logBytes), spare: true },
     { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes), spare: true },
     { title: 'activity', value: ({ store }) => byteCount(store.activityBytes), spare: true },
@@ -169,8 +170,8 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
       title: 'checkpoint',
       value: ({ store }) => (store.lastCheckpointAt ? new Date(store.lastCheckpointAt).toISOString() : 'none yet'),
       spare: true,
+      short: true,
     },
-    { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
   ]);
 }
 

@@ -4,22 +4,80 @@
 import { Writable } from 'node:stream';
 import { KmsError } from '../../errors.ts';
 import { nearest } from '../../model/nearest.ts';
+import type { Guide } from '../../model/program-files.ts';
+import { version as programVersion } from '../../version.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
 import { scriptFor } from '../completion/scripts.ts';
 import type { helping } from '../grammar/help.ts';
 import { shells } from '../grammar/option-sets.ts';
-import { type Io, write } from '../io.ts';
+import { type Io, say, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
-import { printJson, wholeList } from '../output.ts';
+import { printJson, printLine, wholeList } from '../output.ts';
 import { visible } from '../text.ts';
 
 export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
-  cli.get('[COMMAND...]').reduce(below, cli.grammar).help();
+  const words = cli.get('[TOPIC...]');
+  const search = cli.get('--search');
+  const { grammar } = cli;
+  if (search !== undefined) return showFound(cli, [search, ...words].join(' ').split(/\s+/).filter(Boolean));
+  const [word] = words;
+  const commands = grammar.subcommands.map((each) => each.name());
+  if (word === undefined) {
+    const { topicsOf } = await import('../guides.ts');
+    const guides = await allGuides();
+    const topicOf = topicsOf(guides, commands);
+    const topics = guides.map((guide) => `  ${topicOf(guide).padEnd(20)}  ${guide.title}`);
+    grammar.addHelpText('after', `\nGuides, for \`kms help NAME\`:\n${topics.join('\n')}`);
+    return grammar.help();
+  }
+  const guide = words.length > 1 || commands.includes(word) ? undefined : await guideFor(word);
+  if (guide) await showGuide(cli, guide);
+  else words.reduce(below, grammar).help();
+}
+
+async function allGuides(): Promise<readonly Guide[]> {
+  const { guides } = await import('../../platform/program-files.ts');
+  return guides();
+}
+
+async function guideFor(word: string): Promise<Guide | undefined> {
+  const { guideNamed } = await import('../guides.ts');
+  return guideNamed(await allGuides(), word);
+}
+
+/** Wider lines are hard to read. */
+const widestText = 100;
+
+async function showGuide(cli: Cli, { text }: Guide): Promise<void> {
+  const { plainText } = await import('../guides.ts');
+  const room = Math.min(cli.io.stdout.columns || 80, widestText);
+  await write(cli.io.stdout, `${plainText(text, room).join('\n').trim()}\n`);
+}
+
+const mostFound = 20;
+
+async function showFound(cli: Cli, words: readonly string[]): Promise<void> {
+  const { searchGuides, topicsOf } = await import('../guides.ts');
+  const guides = await allGuides();
+  const found = words.length === 0 ? [] : searchGuides(guides, words);
+  if (found.length === 0) return say(cli.io, `no guide has ${words.join(' and ') || 'nothing'} in one section`);
+  const commands = cli.grammar.subcommands.map((each) => each.name());
+  const topicOf = topicsOf(guides, commands);
+  const lines = found
+    .slice(0, mostFound)
+    .flatMap(({ guide, heading, line }) => [`${topicOf(guide)}: ${heading}`, ...(line ? [`    ${line}`] : [])]);
+  await write(cli.io.stdout, `${lines.join('\n')}\n`);
+  if (found.length > mostFound) await say(cli.io, `${found.length - mostFound} more sections; add a word to see fewer`);
+}
+
+export async function version(cli: CliOf<typeof helping.version>): Promise<void> {
+  if (cli.json) await printJson(cli, { version: programVersion });
+  else await printLine(cli, programVersion);
 }
 
 function below(command: GrammarCommand, name: string): GrammarCommand {
-  const found = command.subcommands.find((each) => each.name() === name);
+  const found = command.subcommands.find((each) => each.name() === name || each.aliases().includes(name));
   if (found) return found;
   const near = nearest(
     name,

@@ -324,7 +324,7 @@ async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKey
   } = await rewrapRing({ client, ring, privateKeys, progress }).finally(() =>
     stderr.isTTY && total > 100 ? tell(cli.io, '\n') : undefined,
   );
-  const pairs: Pair[] = [...ringPairs(ring), ['wrapped anew', rewrapped], ['left', left]];
+  const pairs: Pair[] = [...ringPairs(ring), ['rewrapped', rewrapped], ['left', left]];
   await printThing(cli, { ring, rewrapped, left }, pairs);
   if (left === 0) return;
   if (full === left) {

@@ -60,8 +60,12 @@ export async function readPublicKey(cli: Cli<{ '--public-key': string | undefine
 export async function list(cli: CliOf<typeof keyring.list>): Promise<void> {
   const deleted = cli.get('--deleted');
   const style = deleted
-    ? { columns: deletedColumns, empty: 'no deleted keyrings that can be restored' }
-    : { columns: ringColumns, empty: 'no keyrings yet: make one with `kms keyring create NAME`' };
+    ? { columns: deletedColumns, empty: 'no deleted keyrings that can be restored', oldestFirst: true as const }
+    : {
+        columns: ringColumns,
+        empty: 'no keyrings yet: make one with `kms keyring create NAME`',
+        oldestFirst: true as const,
+      };
   await withClient(cli, (client) => printList(cli, client.listKeyrings, deleted ? { deleted } : {}, style));
 }
 
@@ -76,34 +80,36 @@ export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
   const ring = given({ ringname: cli.get('<NAME>'), id: cli.get('--id') || undefined });
   await withClient(cli, async (client) => {
     if (!cli.get('--usage')) {
-      return printList(cli, client.listKeys, ring, { columns: keyColumns, empty: 'no keys' });
+      return printList(cli, client.listKeys, ring, { columns: keyColumns, empty: 'no keys', oldestFirst: true });
     }
     const active = cli.json ? '' : (await client.getKeyring(ring)).ring.activeKey;
     const columns = usageColumns(active, Date.now());
-    return printList(cli, client.listKeys, { ...ring, usage: true }, { columns, empty: 'no keys' });
+    const isActive = (key: KeyListItem): boolean => key.id === active;
+    const style = { columns, empty: 'no keys', oldestFirst: true, isActive } as const;
+    return printList(cli, client.listKeys, { ...ring, usage: true }, style);
   });
 }
 
 const keyColumns: readonly Column<KeyListItem>[] = [
-  { title: 'id', value: (key) => key.id, whole: true },
+  { title: 'created', value: (key) => key.createdAt, short: true },
   { title: 'type', value: (key) => key.type },
   { title: 'kem', value: (key) => key.kem },
-  { title: 'created', value: (key) => key.createdAt, whole: true },
+  { title: 'id', value: (key) => key.id, short: true },
   { title: 'props', value: (key) => JSON.stringify(key.props) },
 ];
 
 function usageColumns(active: string, now: number): readonly Column<KeyListItem>[] {
   const recent = ({ usage }: KeyListItem) => recentUses(usage?.days ?? [], now);
   return [
-    { title: 'id', value: (key) => key.id, whole: true },
-    { title: 'created', value: (key) => key.createdAt, whole: true, spare: true },
+    { title: 'id', value: (key) => key.id, short: true },
     { title: 'active', value: (key) => (key.id === active ? 'yes' : 'no') },
-    { title: 'last encrypt', value: ({ usage }) => lastUse(usage?.lastEncryptAt, usage), whole: true, spare: true },
-    { title: 'by', value: ({ usage }) => usage?.lastEncryptBy ?? '', whole: true, spare: true },
-    { title: `in ${recentDays} days`, value: (key) => recent(key).encrypts, spare: true },
-    { title: 'last decrypt', value: ({ usage }) => lastUse(usage?.lastDecryptAt, usage), whole: true },
-    { title: 'by', value: ({ usage }) => usage?.lastDecryptBy ?? '', whole: true, spare: true },
+    { title: 'last decrypt', value: ({ usage }) => lastUse(usage?.lastDecryptAt, usage), short: true },
     { title: `in ${recentDays} days`, value: (key) => recent(key).decrypts },
+    { title: 'by', value: ({ usage }) => usage?.lastDecryptBy ?? '', short: true, spare: true },
+    { title: 'last encrypt', value: ({ usage }) => lastUse(usage?.lastEncryptAt, usage), short: true, spare: true },
+    { title: `in ${recentDays} days`, value: (key) => recent(key).encrypts, spare: true },
+    { title: 'by', value: ({ usage }) => usage?.lastEncryptBy ?? '', short: true, spare: true },
+    { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
   ];
 }
 
@@ -155,10 +161,7 @@ export async function remove(cli: CliOf<typeof keyring.remove>): Promise<void> {
     const answer = await client.deleteKeyring({ name });
     if (cli.json) await printJson(cli, answer);
     else
-      await printLine(
-        cli,
-        `${answer.name} is deleted; for 30 days \`kms keyring restore ${answer.id}\` brings it back`,
-      );
+      await printLine(cli, `${answer.name} is deleted; for 30 days \`kms keyring restore ${answer.id}\` restores it`);
   });
 }
 
@@ -200,18 +203,18 @@ function shortKey(publicKey: string): string {
 
 const ringColumns: readonly Column<KeyRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
-  { title: 'id', value: (ring) => ring.id, whole: true },
-  { title: 'custody', value: (ring) => ring.custody },
-  { title: 'kem', value: (ring) => ring.kem, spare: true },
-  { title: 'active key', value: (ring) => ring.activeKey, whole: true, spare: true },
-  { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
+  { title: 'kem', value: (ring) => ring.kem, whole: true },
+  { title: 'custody', value: (ring) => ring.custody, spare: true },
+  { title: 'created', value: (ring) => ring.createdAt, short: true, spare: true },
+  { title: 'id', value: (ring) => ring.id, short: true, spare: true },
+  { title: 'active key', value: (ring) => ring.activeKey, short: true, spare: true },
 ];
 
 const deletedColumns: readonly Column<ListedKeyRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
-  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', whole: true, spare: true },
-  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', whole: true },
+  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', short: true, spare: true },
+  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', short: true, spare: true },
 ];
 
 function configPairs(config: KeyRingConfig): readonly Pair[] {

@@ -2,6 +2,7 @@
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
 import { typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
+import { confirmAtTerminal } from '../confirm.ts';
 import { ask, type Connection, isServed, localOf, sealStatus, withServer } from '../connect.ts';
 import type { sealing } from '../grammar/seal.ts';
 import { say } from '../io.ts';
@@ -12,8 +13,9 @@ import { dataDirectory, isOpenToOthers, remoteOf, sharedStore } from '../target.
 
 export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
   const act = async (connection: Connection): Promise<void> => {
-    const { sealed } = await sealStatus(cli, connection);
+    const { sealed, kinds } = await sealStatus(cli, connection);
     if (sealed) await say(cli.io, 'it is sealed already');
+    else await confirmAtTerminal(cli, whatStops(kinds));
     // Also if sealed already: it then stays sealed even when its key becomes available.
     if (connection.way !== 'network') await localOf(cli, connection).ask('sealAppliance');
     else if (!sealed) {
@@ -23,6 +25,15 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
     await printSealStatus(cli, await sealStatus(cli, connection));
   };
   await withServer(cli, act, { orNode: true });
+}
+
+/** The deed in words: what stops, until when. */
+function whatStops(kinds: readonly string[]): string {
+  const how = kinds.length === 0 ? '' : `, which takes ${kinds.join(' or ')}`;
+  return (
+    'seals the appliance: encrypting, decrypting, logging in and the console stop for everybody, backups and streaming ' +
+    `too, until somebody unseals it${how}`
+  );
 }
 
 export async function unseal(cli: CliOf<typeof sealing.unseal>): Promise<void> {

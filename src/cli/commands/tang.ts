@@ -15,9 +15,9 @@ export async function list(cli: Cli): Promise<void> {
     await printTable(cli, answer.pairs, [
       { title: 'thumbprint', value: ({ thumbprint }) => thumbprint, whole: true },
       { title: 'advertised', value: ({ advertised }) => (advertised ? 'yes' : 'no'), whole: true },
-      { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },
+      { title: 'created', value: ({ createdAt }) => createdAt, short: true, spare: true },
       { title: 'recoveries', value: ({ recoveries }) => recoveries },
-      { title: 'last', value: ({ recoveredAt }) => recoveredAt ?? 'never', whole: true },
+      { title: 'last', value: ({ recoveredAt }) => recoveredAt ?? 'never', short: true },
     ]);
   });
 }

@@ -36,7 +36,12 @@ export async function list(cli: CliOf<typeof tenant.list>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
     const page = await ask('listTenants', { query: deleted ? { deleted: 'true' } : {} });
     if (cli.json) await printJson(cli, page);
-    else await printTable(cli, page.data, deleted ? [...tenantColumns, deletedColumn] : tenantColumns);
+    else {
+      const newest = page.data.toReversed();
+      const isGone = ({ deletedAt }: TenantAnswer): boolean => deletedAt !== undefined;
+      const rows = [...newest.filter((each) => !isGone(each)), ...newest.filter(isGone)];
+      await printTable(cli, rows, deleted ? deletedColumns : tenantColumns);
+    }
   });
 }
 
@@ -89,7 +94,7 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
     else
       await printLine(
         cli,
-        `${tenant.name} is deleted; until ${tenant.restorableUntil} \`kms tenant restore ${tenant.id}\` brings it back`,
+        `${tenant.name} is deleted; until ${tenant.restorableUntil} \`kms tenant restore ${tenant.id}\` restores it`,
       );
   });
 }
@@ -110,7 +115,7 @@ function withAdvice(error: unknown): unknown {
   const { name, hosts } = error.fields ?? {};
   if (name === undefined && hosts === undefined) return error;
   const hint =
-    name === undefined ? 'bring it back with other hosts: --host NAME' : 'bring it back under another: --name NAME';
+    name === undefined ? 'restore it with other hosts: --host NAME' : 'restore it under another: --name NAME';
   return new KmsError(error.code, error.message, { hint, cause: error });
 }
 
@@ -178,16 +183,20 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
 const tenantColumns: readonly Column<TenantAnswer>[] = [
   { title: 'name', value: ({ name }) => name, name: true },
   { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
-  { title: 'limits', value: limitsOf },
-  { title: 'created', value: ({ createdAt }) => createdAt, whole: true, spare: true },
-  { title: 'id', value: ({ id }) => id, whole: true },
+  { title: 'limits', value: limitsOf, spare: true },
+  { title: 'created', value: ({ createdAt }) => createdAt, short: true, spare: true },
+  { title: 'id', value: ({ id }) => id, short: true, spare: true },
 ];
 
-const deletedColumn: Column<TenantAnswer> = {
-  title: 'deleted',
-  value: ({ deletedAt }) => deletedAt ?? '',
-  whole: true,
-};
+/** With the whole id, which `tenant restore` takes. */
+const deletedColumns: readonly Column<TenantAnswer>[] = [
+  { title: 'name', value: ({ name }) => name, name: true },
+  { title: 'deleted', value: ({ deletedAt }) => deletedAt ?? '', short: true },
+  { title: 'id', value: ({ id }) => id, whole: true },
+  ...tenantColumns
+    .filter(({ title }) => title !== 'name' && title !== 'id')
+    .map((each) => ({ ...each, spare: true as const })),
+];
 
 function limitsOf({ limits }: TenantAnswer): string {
   return limitOptions

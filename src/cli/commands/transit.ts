@@ -24,8 +24,12 @@ export async function create(cli: CliOf<typeof transit.create>): Promise<void> {
 export async function list(cli: CliOf<typeof transit.list>): Promise<void> {
   const deleted = cli.get('--deleted');
   const style = deleted
-    ? { columns: deletedColumns, empty: 'no deleted transit rings that can be restored' }
-    : { columns: ringColumns, empty: 'no transit rings yet: make one with `kms transit create NAME`' };
+    ? { columns: deletedColumns, empty: 'no deleted transit rings that can be restored', oldestFirst: true as const }
+    : {
+        columns: ringColumns,
+        empty: 'no transit rings yet: make one with `kms transit create NAME`',
+        oldestFirst: true as const,
+      };
   await withClient(cli, (client) => printList(cli, client.listTransitRings, deleted ? { deleted } : {}, style));
 }
 
@@ -74,10 +78,7 @@ export async function remove(cli: CliOf<typeof transit.remove>): Promise<void> {
     const answer = await client.deleteTransitRing({ ringname });
     if (cli.json) await printJson(cli, answer);
     else
-      await printLine(
-        cli,
-        `${answer.name} is deleted; for 30 days \`kms transit restore ${answer.id}\` brings it back`,
-      );
+      await printLine(cli, `${answer.name} is deleted; for 30 days \`kms transit restore ${answer.id}\` restores it`);
   });
 }
 
@@ -178,16 +179,16 @@ function ringPairs(ring: TransitRing): readonly Pair[] {
 
 const ringColumns: readonly Column<TransitRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
-  { title: 'custody', value: (ring) => ring.custody },
   { title: 'type', value: (ring) => ring.type, whole: true },
   { title: 'version', value: (ring) => ring.latestVersion },
-  { title: 'id', value: (ring) => ring.id, whole: true, spare: true },
-  { title: 'created', value: (ring) => ring.createdAt, whole: true, spare: true },
+  { title: 'custody', value: (ring) => ring.custody, spare: true },
+  { title: 'created', value: (ring) => ring.createdAt, short: true, spare: true },
+  { title: 'id', value: (ring) => ring.id, short: true, spare: true },
 ];
 
 const deletedColumns: readonly Column<TransitRing>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
-  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', whole: true, spare: true },
-  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', whole: true },
+  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', short: true, spare: true },
+  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', short: true, spare: true },
 ];

@@ -117,7 +117,7 @@ async function ownExecutable(): Promise<string> {
 
 /** Finds out what runs the server, and how to stop and start it. */
 async function serviceOf(cli: UpgradeCli, data: string, executable: string): Promise<Service> {
-  const { executableOf, unitOf } = await import('../../upgrade/service.ts');
+  const { executableOf, unitOf } = await import('../../upgrade/supervisor.ts');
   const { holderOf } = await import('../../upgrade/files.ts');
   const [stop, start] = [cli.get('--stop'), cli.get('--start')];
   if ((stop === undefined) !== (start === undefined)) throw cli.wrong('--stop and --start go together');
@@ -143,7 +143,7 @@ async function serviceOf(cli: UpgradeCli, data: string, executable: string): Pro
 }
 
 async function portsOf(cli: UpgradeCli, executable: string): Promise<UpgradePorts> {
-  const { ServiceControl } = await import('../../upgrade/service.ts');
+  const { ServiceControl } = await import('../../upgrade/supervisor.ts');
   const data = await dataDirectory(cli);
   const limit = cli.get('--time-limit') ?? upgradeLimit;
   // Only the typed ones: the server gets the environment variables itself.

@@ -41,7 +41,9 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
 }
 
 export async function list(cli: CliOf<typeof user.list>): Promise<void> {
-  await withClient(cli, (client) => printList(cli, client.listUsers, {}, { columns: userColumns, empty: 'no users' }));
+  const isActive = ({ state }: User): boolean => state === 'active';
+  const style = { columns: userColumns, empty: 'no users', oldestFirst: true, isActive } as const;
+  await withClient(cli, (client) => printList(cli, client.listUsers, {}, style));
 }
 
 export async function show(cli: CliOf<typeof user.show>): Promise<void> {
@@ -216,12 +218,12 @@ function userPairs(user: User): readonly Pair[] {
 
 const userColumns: readonly Column<User>[] = [
   { title: 'username', value: (user) => user.username, name: true },
-  { title: 'name', value: (user) => user.displayName },
-  { title: 'email', value: (user) => user.email },
+  { title: 'name', value: (user) => user.displayName, spare: true },
   { title: 'state', value: (user) => user.state, whole: true },
-  { title: 'flags', value: grantedTo },
-  { title: 'last login', value: (user) => timeText(user.lastLoginAt), whole: true, spare: true },
-  { title: 'id', value: (user) => user.id, whole: true, spare: true },
+  { title: 'last login', value: (user) => timeText(user.lastLoginAt), short: true, spare: true },
+  { title: 'email', value: (user) => user.email, spare: true },
+  { title: 'flags', value: grantedTo, spare: true },
+  { title: 'id', value: (user) => user.id, short: true, spare: true },
 ];
 
 function grantedTo({ flags }: Pick<User, 'flags'>): string {

@@ -11,14 +11,13 @@ import { localHeaders, localUrl } from '../connect.ts';
 import { networkFetch } from '../fetch.ts';
 import type { NameKind } from '../grammar/declaration.ts';
 import { isServing, socketFetch } from '../local-socket.ts';
+import { namesKnownTo } from '../near-names.ts';
 import { profileNames, readProfile } from '../profiles.ts';
 import { dataDirectory, namedRemote, remoteOf } from '../target.ts';
 import type { Candidate } from './line.ts';
 
 /** Timeout in milliseconds. */
 const timeoutMs = 1500;
-/** Maximum of candidates: with more than that, people type a few letters. */
-const limit = 1000;
 
 /** `word` is the part typed so far. */
 export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<readonly Candidate[]> {
@@ -37,34 +36,14 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
       return onThisMachine(cli, 'getMaster').then((answer) =>
         (answer?.custodians ?? []).map(({ id, kind }) => ({ value: id, about: kind })),
       );
-    case 'ring':
-      return rings(cli);
-    case 'transit-ring':
-      return listed(
-        cli,
-        (client) => client.listTransitRings({ limit }),
-        ({ displayName, type }) => [displayName, type],
-      );
     case 'tang-pair':
       return tangPairs(cli);
+    case 'ring':
+    case 'transit-ring':
     case 'account':
-      return listed(
-        cli,
-        (client) => client.listAccounts({ limit }),
-        ({ uid, notes }) => [uid, notes],
-      );
     case 'user':
-      return listed(
-        cli,
-        (client) => client.listUsers({ limit }),
-        ({ username, displayName }) => [username, displayName],
-      );
     case 'api-key':
-      return listed(
-        cli,
-        (client) => client.listApiKeys({ limit }),
-        ({ keyid, name, flags, active }) => [keyid, active ? name || Object.keys(flags).join(' ') : 'inactive'],
-      );
+      return listed(cli, kind);
   }
 }
 
@@ -74,14 +53,6 @@ async function tangPairs(cli: Cli): Promise<readonly Candidate[]> {
     value: thumbprint,
     about: advertised ? 'advertised' : createdAt,
   }));
-}
-
-function rings(cli: Cli): Promise<readonly Candidate[]> {
-  return listed(
-    cli,
-    (client) => client.listKeyrings({ limit }),
-    ({ displayName, id }) => [displayName, id],
-  );
 }
 
 async function profiles(cli: Cli): Promise<readonly Candidate[]> {
@@ -104,6 +75,9 @@ const actions: readonly Candidate[] = [
   { value: 'tang.recover', about: 'unlock something as a client of Tang' },
   { value: 'session.refresh', about: 'refresh a session' },
   { value: 'session.end', about: "log out, or end a session of one's own" },
+  { value: 'session.watch', about: 'keep the console open, or complete names' },
+  { value: 'system.overview', about: 'look at the overview' },
+  { value: 'system.names', about: 'look up names' },
   { value: 'session.read', about: "list one's own sessions" },
   { value: 'user.add-second-factor', about: "add a second factor of one's own" },
   { value: 'user.remove-second-factor', about: "remove a second factor of one's own" },
@@ -115,7 +89,7 @@ const actions: readonly Candidate[] = [
 async function flags(cli: Cli, word: string): Promise<readonly Candidate[]> {
   const general = flagTable.map(({ flag, grants }) => ({ value: flag.replace(ofRings, '*.'), about: grants }));
   if (!word.startsWith('keyring.')) return general;
-  const ofRing = (await rings(cli)).flatMap(({ value: ring }) =>
+  const ofRing = (await listed(cli, 'ring')).flatMap(({ value: ring }) =>
     flagTable
       .filter(({ flag }) => flag.startsWith(`keyring.${ofRings}`))
       .map(({ flag, grants }) => ({ value: flag.replace('<ringname>', ring.toLowerCase()), about: grants })),
@@ -123,15 +97,9 @@ async function flags(cli: Cli, word: string): Promise<readonly Candidate[]> {
   return [...general, ...ofRing];
 }
 
-async function listed<T>(
-  cli: Cli,
-  list: (client: Client) => Promise<{ readonly data: readonly T[] }>,
-  shown: (item: T) => readonly [value: string, about: string],
-): Promise<readonly Candidate[]> {
+async function listed(cli: Cli, kind: NameKind): Promise<readonly Candidate[]> {
   const client = await quickClient(cli);
-  if (!client) return [];
-  const { data } = await list(client);
-  return data.map(shown).map(([value, about]) => ({ value, about }));
+  return client ? namesKnownTo(client, kind) : [];
 }
 
 /** Undefined if no server is in reach. */

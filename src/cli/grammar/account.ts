@@ -8,7 +8,7 @@ export const account = {
     '--notes': text('TEXT', 'notes'),
     '--props': object('JSON', 'free-form properties'),
   }),
-  list: command('list', 'list accounts, oldest first', ['kms account list'], {
+  list: command('list', 'list accounts, newest first', ['kms account list'], {
     ...paged,
   }),
   show: command('show', 'show an account', ['kms account show billing'], {

@@ -21,7 +21,8 @@ export const activity = {
     'search activity, newest first',
     [
       'kms activity search --ring payroll',
-      'kms activity search --valid false --start 2026-01-01',
+      'kms activity search --valid false --start 24h',
+      'kms activity search --start 2026-01-01 --end yesterday',
       'kms activity search --granted',
       'kms activity search --address 203.0.113.0/24 --object billing',
       'kms activity search --watch --valid false',

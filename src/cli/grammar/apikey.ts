@@ -1,6 +1,6 @@
 // The commands about API keys, `kms apikey …`.
 import { argument, boolean, command, list, object, oneOf, path, required, text, toggle } from './declaration.ts';
-import { flagged, keyed, paged } from './option-sets.ts';
+import { destroying, flagged, keyed, paged } from './option-sets.ts';
 
 export const apikey = {
   create: command(
@@ -19,7 +19,7 @@ export const apikey = {
       '--props': object('JSON', 'free-form properties'),
     },
   ),
-  list: command('list', 'list API keys, oldest first', ['kms apikey list', 'kms apikey list --account billing'], {
+  list: command('list', 'list API keys, newest first', ['kms apikey list', 'kms apikey list --account billing'], {
     ...paged,
     '--account': text('UID', 'of this account only', 'account'),
     '--ring': text('NAME', 'only those whose flags name this keyring', 'ring'),
@@ -56,6 +56,15 @@ export const apikey = {
   revoke: command('revoke', 'make an API key inactive', ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<KEYID>': argument('api-key'),
   }),
+  remove: command(
+    'delete',
+    'delete an API key; `revoke` can be taken back, this cannot',
+    ['kms apikey delete apik_01jz4b8m6q3v9x2c5d7f8g9h0k'],
+    {
+      '<KEYID>': argument('api-key'),
+      ...destroying,
+    },
+  ),
   validate: command(
     'validate',
     'check whether the API key on stdin is valid; exit code 1 if not',

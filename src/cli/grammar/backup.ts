@@ -32,7 +32,7 @@ export const copies = {
       '<FROM>': argument('file'),
       '--to': time(
         'TIME',
-        'for a directory that was shipped to: the state at this time, in UTC unless it has a zone (default: the newest)',
+        'for a directory that was shipped to: the state at this time, in UTC unless it has a zone, or so long ago, such as 2h (default: the newest)',
       ),
     },
   ),

@@ -6,21 +6,27 @@ import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { type Io, pathFrom } from '../io.ts';
-import { lastTime, readTime } from './time-text.ts';
+import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
 
 /** Kinds of names that an appliance or this machine knows. */
-export type NameKind =
-  | 'account'
-  | 'action'
-  | 'api-key'
-  | 'custodian'
-  | 'flag'
-  | 'profile'
-  | 'ring'
-  | 'tang-pair'
-  | 'tenant'
-  | 'transit-ring'
-  | 'user';
+const nameKinds = [
+  'account',
+  'action',
+  'api-key',
+  'custodian',
+  'flag',
+  'profile',
+  'ring',
+  'tang-pair',
+  'tenant',
+  'transit-ring',
+  'user',
+] as const;
+export type NameKind = (typeof nameKinds)[number];
+
+export function isNameKind(completes: Completes): completes is NameKind {
+  return nameKinds.some((kind) => kind === completes);
+}
 
 /** Completions of a value: a few words, a path, a kind of name, or undefined for anything. */
 export type Completes = readonly string[] | 'file' | 'directory' | NameKind | undefined;
@@ -41,6 +47,7 @@ export interface Kind<T> {
   /** Short form, such as `-o`. */
   readonly short?: string;
   readonly isRepeated?: true;
+  readonly isRequired?: true;
   /** Its value may be omitted. */
   readonly isOptional?: true;
   readonly completes?: Completes;
@@ -113,6 +120,11 @@ export function hidden<V>(name: string, kinds: Kinds<V>): Declared<V> {
 /** Joins words like `a, b or c`. */
 export function alternatives(words: readonly string[]): string {
   return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+/** Joins words like `a, b and c`. */
+export function enumeration(words: readonly string[]): string {
+  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 /** A required argument. */
@@ -231,18 +243,15 @@ export const object = option((given, place) => {
   return parsed.value;
 });
 
-/** A time, in epoch milliseconds. */
-export const time = option((given, { name }) => readTime(given, name));
-
-/** Ten years: more is a mistake, and sums of times stay within the range of dates. */
-const longest = 3650 * 86_400_000;
+/** A time in the past, in epoch milliseconds. */
+export const time = option((given, { name }) => readPastTime(given, name));
 
 /** A duration in milliseconds, written as `30s`, `15m`, `12h` or `7d`. */
 export const duration = option(readDuration);
 
 function readDuration(given: string, place: Place): number {
   const milliseconds = parseAge(given);
-  if (milliseconds !== undefined && milliseconds <= longest) return milliseconds;
+  if (milliseconds !== undefined && milliseconds <= longestAge) return milliseconds;
   throw wrong(place, `expected a duration such as 30s, 15m, 12h or 7d, got "${given}"`);
 }
 
@@ -293,6 +302,7 @@ export function oneOf<const W extends string>(placeholder: string, about: string
 export function required<T>(kind: Kind<T | undefined>): Kind<T> {
   return {
     ...kind,
+    isRequired: true,
     read(given, place) {
       const value = given === undefined ? undefined : kind.read(given, place);
       if (value !== undefined) return value;
@@ -303,7 +313,7 @@ export function required<T>(kind: Kind<T | undefined>): Kind<T> {
 
 /** An option with a default, written as it would be typed. */
 export function usually<T>(usual: string, kind: Kind<T | undefined>): Kind<T> {
-  return { ...required(kind), usual, read: (given, place) => required(kind).read(given ?? usual, place) };
+  return { ...kind, usual, read: (given, place) => required(kind).read(given ?? usual, place) };
 }
 
 /** An option whose value may be omitted: it is then `true`. */

@@ -1,5 +1,5 @@
 // The commands about the command line itself: help, manual page, completion, licences.
-import { argument, command, hidden, rest, toggle } from './declaration.ts';
+import { argument, command, hidden, rest, text, toggle } from './declaration.ts';
 import { shells } from './option-sets.ts';
 
 export const helping = {
@@ -19,9 +19,16 @@ export const helping = {
     'kms man > /usr/local/share/man/man1/kms.1',
     'kms man | man -l -',
   ]),
-  help: command('help', 'show what a command does, like --help after it', ['kms help', 'kms help keyring create'], {
-    '[COMMAND...]': rest(),
-  }),
+  help: command(
+    'help',
+    'show what a command does, or a guide; alone, all commands and guides',
+    ['kms help', 'kms help keyring create', 'kms help operator', 'kms help --search rotate keys'],
+    {
+      '[TOPIC...]': rest(),
+      '--search': text('WORDS', 'show where the guides have these words'),
+    },
+  ),
+  version: command('version', 'show the version', ['kms version', 'kms version --json']),
   complete: hidden('__complete', { '[WORDS...]': rest() }),
   licenses: command(
     'licenses',

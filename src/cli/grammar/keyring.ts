@@ -24,7 +24,7 @@ export const keyring = {
       '--key-props': object('JSON', 'free-form properties of its keys'),
     },
   ),
-  list: command('list', 'list keyrings, oldest first', ['kms keyring list', 'kms keyring list --deleted'], {
+  list: command('list', 'list keyrings, newest first', ['kms keyring list', 'kms keyring list --deleted'], {
     '--deleted': toggle('list the deleted ones that can still be restored'),
     ...paged,
   }),
@@ -34,7 +34,7 @@ export const keyring = {
   }),
   keys: command(
     'keys',
-    'list the keys of a keyring, oldest first',
+    'list the keys of a keyring, newest first',
     ['kms keyring keys payroll', 'kms keyring keys payroll --usage'],
     {
       '<NAME>': argument('ring'),
@@ -76,7 +76,7 @@ export const keyring = {
       ...destroying,
     },
   ),
-  restore: command('restore', 'bring a deleted keyring back', ['kms keyring restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  restore: command('restore', 'restore a deleted keyring', ['kms keyring restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<ID>': argument(),
   }),
 };

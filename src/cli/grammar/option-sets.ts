@@ -39,15 +39,20 @@ export const globals = {
     'refuse any appliance but the one with this id, be it in the data, a backup, a shipped copy or at the address',
   ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
+  '--wide': toggle('tables with every column, whole ids and exact times, however narrow the terminal'),
 };
 
 export const paged = {
-  '--limit': atLeast(1, integer('N', 'one page with at most this many (default: all)')),
+  '--limit': atLeast(1, integer('N', 'one page with at most this many, oldest first (default: all)')),
   '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
 };
 
 export const searched = {
-  '--start': time('TIME', 'from this time on: milliseconds since 1970 or a time, in UTC unless it has a zone'),
+  '--start': time(
+    'TIME',
+    'from this time on: a time or day, in UTC unless it has a zone, 24h or 7d ago, today, yesterday, or milliseconds ' +
+      'since 1970',
+  ),
   '--end': time('TIME', 'up to and including this time, likewise in UTC'),
   '--limit': atLeast(1, integer('N', 'at most this many (default: 100)')),
   '--all': toggle('all of them'),

@@ -1,5 +1,6 @@
 // The commands that seal and unseal a server: `kms seal` and `kms unseal`.
 import { command, toggle } from './declaration.ts';
+import { destroying } from './option-sets.ts';
 
 export const sealing = {
   unseal: command(
@@ -12,7 +13,9 @@ export const sealing = {
   ),
   seal: command(
     'seal',
-    'make a server forget its keys; it serves nothing until unsealed; over the network it needs the flag system.seal',
+    'make a server forget its keys: it serves nothing until it is unsealed; asks first on a terminal; over the network ' +
+      'it needs the flag system.seal',
     ['kms seal', 'kms seal --server https://kms.example --api-key-file key.txt'],
+    destroying,
   ),
 };

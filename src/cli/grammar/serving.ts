@@ -149,6 +149,14 @@ export const serving = {
         ]),
       ),
     }),
+    '--log-format': usually(
+      'auto',
+      oneOf('FORMAT', 'lines for people (text) or for programs (json); auto is text on a terminal', [
+        'auto',
+        'text',
+        'json',
+      ]),
+    ),
     '--metrics-rings': toggle(
       'also count encrypts by keyring; anybody who reads metrics then sees the names of keyrings',
     ),

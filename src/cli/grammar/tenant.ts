@@ -14,7 +14,7 @@ export const tenant = {
       ),
     },
   ),
-  list: command('list', 'list tenants, oldest first', ['kms tenant list'], {
+  list: command('list', 'list tenants, newest first', ['kms tenant list'], {
     '--deleted': toggle('also deleted ones that can be restored'),
   }),
   show: command('show', 'show a tenant', ['kms tenant show blue'], {
@@ -63,7 +63,7 @@ export const tenant = {
     '<NAME>': argument('tenant'),
     ...destroying,
   }),
-  restore: command('restore', 'bring a deleted tenant back', ['kms tenant restore tenant_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  restore: command('restore', 'restore a deleted tenant', ['kms tenant restore tenant_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
     '<ID>': argument(),
     '--name': text('NAME', 'under this name, if its own is taken'),
     '--host': list('NAME', 'with this host instead of those it had'),

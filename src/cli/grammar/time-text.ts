@@ -1,6 +1,7 @@
-// Times as people type them: RFC 3339, in UTC unless a zone is given, or milliseconds since 1970. An implausible number
-// is refused with the time it probably means.
+// Times as people type them: RFC 3339, in UTC unless a zone is given, or milliseconds since 1970; in the past also an
+// age, today and yesterday. An implausible number is refused with the time it probably means.
 import { KmsError } from '../../errors.ts';
+import { parseAge } from '../../model/ages.ts';
 import { isDay, parseTimestamp, timestamp } from '../../model/timestamp.ts';
 
 /** The last time that RFC 3339 can express. */
@@ -20,6 +21,27 @@ export function readTime(given: string, name: string, others = ''): number {
     'usage',
     `${name}: expected ${what}, got "${given}"${meant === undefined ? '' : `; did you mean ${meant}?`}`,
   );
+}
+
+const day = 86_400_000;
+/** Ten years: more is a mistake, and sums of times stay within the range of dates. */
+export const longestAge = 3650 * day;
+
+/** A time in the past: as `readTime` has it, an age before now, or the beginning of today or yesterday. */
+export function readPastTime(given: string, name: string): number {
+  const age = parseAge(given);
+  if (age !== undefined && age <= longestAge) return Date.now() - age;
+  return beginningOf(given) ?? readTime(given, name, ', an age such as 24h or 7d, today or yesterday');
+}
+
+/** The first moment of `today` or `yesterday`, in UTC unless a zone such as `+02:00` follows. */
+function beginningOf(given: string): number | undefined {
+  const form = /^(today|yesterday)(?:Z|([+-])([01]\d|2[0-3]):([0-5]\d))?$/i;
+  const [, word = '', sign, hours = 0, minutes = 0] = form.exec(given) ?? [];
+  if (word === '') return undefined;
+  const east = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+  const days = Math.floor((Date.now() + east) / day) - (word.toLowerCase() === 'today' ? 0 : 1);
+  return days * day - east;
 }
 
 /** Guesses what digits mean: a date, with or without a time of day, else seconds, microseconds or nanoseconds. */

@@ -22,7 +22,7 @@ export const transit = {
       '--derived': toggle('derive a key for each context that a message comes with'),
     },
   ),
-  list: command('list', 'list transit rings, oldest first', ['kms transit list', 'kms transit list --deleted'], {
+  list: command('list', 'list transit rings, newest first', ['kms transit list', 'kms transit list --deleted'], {
     '--deleted': toggle('list the deleted ones that can still be restored'),
     ...paged,
   }),
@@ -59,7 +59,7 @@ export const transit = {
   ),
   restore: command(
     'restore',
-    'bring a deleted transit ring back',
+    'restore a deleted transit ring',
     ['kms transit restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'],
     { '<ID>': argument() },
   ),

@@ -32,7 +32,7 @@ export const user = {
       ...newUser,
     },
   ),
-  list: command('list', 'list users, oldest first', ['kms user list'], {
+  list: command('list', 'list users, newest first', ['kms user list'], {
     ...paged,
   }),
   show: command('show', 'show a user', ['kms user show ada'], {

@@ -16,32 +16,38 @@ import {
   type Following,
   mostRows,
   type Names,
+  shownFilters,
   useTail,
-  withoutOwn,
 } from './records.ts';
 import { Export, Records, Timeline } from './timeline.tsx';
 
 /**
- * View options in the address besides the filters: whether the log is followed, and whether it includes the reader's
- * own reads of it.
+ * View options in the address besides the filters: whether the log is followed, and whether it includes reads, and the
+ * reader's own reads of it.
  */
 interface View {
   readonly isLive: boolean;
+  readonly showsReads: boolean;
   readonly showsOwn: boolean;
 }
 
 export function ActivityPage({ api, session, keeper, navigate, query }: PageProps) {
   const fields = activityFields.fromQuery(query);
-  const view: View = { isLive: query.get('live') === 'yes', showsOwn: query.get('own') === 'yes' };
+  const view: View = {
+    isLive: query.get('live') === 'yes',
+    showsReads: query.get('reads') === 'yes',
+    showsOwn: query.get('own') === 'yes',
+  };
   const { isLive, showsOwn } = view;
   const result = activityFields.filters(fields);
-  const to = (next: FilterFields, { isLive, showsOwn }: View): string =>
+  const to = (next: FilterFields, { isLive, showsReads, showsOwn }: View): string =>
     hrefTo(
       'activity',
       {},
       {
         ...activityFields.toQuery(next),
         ...(isLive && { live: 'yes' }),
+        ...(showsReads && { reads: 'yes' }),
         ...(showsOwn && { own: 'yes' }),
       },
     );
@@ -57,13 +63,20 @@ export function ActivityPage({ api, session, keeper, navigate, query }: PageProp
             type="button"
             data-kind={isLive ? undefined : 'quiet'}
             aria-pressed={isLive ? 'true' : 'false'}
-            onClick={() => navigate(to(fields, { isLive: !isLive, showsOwn }), 'replace')}
+            onClick={() => navigate(to(fields, { ...view, isLive: !isLive }), 'replace')}
           >
             {isLive ? 'Stop following' : 'Follow live'}
           </button>
         }
       />
-      <QuickSearches query={query} to={(next) => to({ ...activityFields.empty, ...next }, view)} />
+      <QuickSearches
+        query={query}
+        to={(next) => to({ ...activityFields.empty, ...next }, view)}
+        reads={{
+          areShown: view.showsReads,
+          onClick: () => navigate(to(fields, { ...view, showsReads: !view.showsReads }), 'replace'),
+        }}
+      />
       <FilterForm
         fields={fields}
         onSearch={(next) => navigate(to({ ...next, keyid: idOf(next.keyid, names) }, view))}
@@ -75,7 +88,7 @@ export function ActivityPage({ api, session, keeper, navigate, query }: PageProp
           <input
             type="checkbox"
             checked={showsOwn}
-            onChange={() => navigate(to(fields, { isLive, showsOwn: !showsOwn }), 'replace')}
+            onChange={() => navigate(to(fields, { ...view, showsOwn: !showsOwn }), 'replace')}
           />{' '}
           Also show when I read the log
         </label>
@@ -83,9 +96,9 @@ export function ActivityPage({ api, session, keeper, navigate, query }: PageProp
       {'problems' in result ? (
         <BadFilters key="bad" problems={result.problems} />
       ) : isLive ? (
-        <ActivityFollowed key="live" {...{ api, names }} filters={withoutOwn(result.filters, ownId, showsOwn)} />
+        <ActivityFollowed key="live" {...{ api, names }} filters={shownFilters(result.filters, ownId, view)} />
       ) : (
-        <Found key="found" {...{ api, names, keeper }} filters={withoutOwn(result.filters, ownId, showsOwn)} />
+        <Found key="found" {...{ api, names, keeper }} filters={shownFilters(result.filters, ownId, view)} />
       )}
     </>
   );
@@ -106,7 +119,7 @@ function Found({ api, filters, names, keeper }: FoundProps & Pick<PageProps, 'ke
 }
 
 const quickSearches: readonly (readonly [title: string, fields: Partial<FilterFields>])[] = [
-  ['Everything', {}],
+  ['What was done', {}],
   ['Denied', { valid: 'false' }],
   ['Logins', { action: 'session.create' }],
   ['Flags granted', { granted: 'any' }],
@@ -119,10 +132,11 @@ const quickSearches: readonly (readonly [title: string, fields: Partial<FilterFi
 interface QuickSearchesProps {
   readonly query: URLSearchParams;
   readonly to: (fields: Partial<FilterFields>) => string;
+  readonly reads: { readonly areShown: boolean; readonly onClick: () => void };
 }
 
-/** Links to the most common searches. */
-function QuickSearches({ query, to }: QuickSearchesProps) {
+/** Links to the most common searches, and the switch for reads. */
+function QuickSearches({ query, to, reads }: QuickSearchesProps) {
   const here = JSON.stringify(activityFields.toQuery(activityFields.fromQuery(query)));
   return (
     <ul aria-label="Searches" data-quick>
@@ -133,6 +147,16 @@ function QuickSearches({ query, to }: QuickSearchesProps) {
           </a>
         </li>
       ))}
+      <li key="reads">
+        <button
+          type="button"
+          data-kind={reads.areShown ? undefined : 'quiet'}
+          aria-pressed={reads.areShown ? 'true' : 'false'}
+          onClick={reads.onClick}
+        >
+          Reads too
+        </button>
+      </li>
     </ul>
   );
 }

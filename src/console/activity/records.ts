@@ -13,7 +13,7 @@ export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 /** Names of users and API keys by their ids. */
 export type Names = ReadonlyMap<string, string>;
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
-type TypedFilters = Omit<ActivityFilters, 'exclude'>;
+type TypedFilters = Omit<ActivityFilters, 'exclude' | 'reads'>;
 
 interface Newest {
   /** Newest first. */
@@ -213,6 +213,21 @@ export function withoutOwn(filters: ActivityFilters, ownId: string | undefined, 
 }
 
 const ownReading = 'activity.read';
+
+interface ShownReads {
+  readonly showsReads: boolean;
+  readonly showsOwn: boolean;
+}
+
+/** Leaves out all reads, unless the user wants to see them or searches for an action; then as `withoutOwn`. */
+export function shownFilters(
+  filters: ActivityFilters,
+  ownId: string | undefined,
+  { showsReads, showsOwn }: ShownReads,
+): ActivityFilters {
+  if (!showsReads && !showsOwn && filters.action === undefined) return { ...filters, reads: false };
+  return withoutOwn(filters, ownId, showsOwn);
+}
 
 export const actionNames: readonly string[] = [...ownActions].sort();
 

@@ -55,6 +55,9 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     'session.create': ['logged in', 'log in'],
     'session.refresh': ['renewed their session', 'renew their session'],
     'session.end': ['ended a session', 'end a session'],
+    'session.watch': ['kept the console open', 'keep the console open'],
+    'system.overview': ['looked at the overview', 'look at the overview'],
+    'system.names': ['looked up names', 'look up names'],
     'session.read': ['looked at their sessions', 'look at their sessions'],
     'user.password': ['changed their password', 'change their password'],
     'user.invited': ['accepted their invitation', 'accept their invitation'],
@@ -91,6 +94,7 @@ export function outcomeOf({ validAction, status }: Pick<ActivityRecord, 'validAc
 export function statusText(status: number): string {
   const texts: Readonly<Record<number, string>> = {
     200: 'done',
+    304: 'nothing had changed',
     400: 'the request was not valid',
     401: 'the credential is disabled or has expired',
     403: 'not allowed, or a limit is reached',

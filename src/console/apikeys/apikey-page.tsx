@@ -1,15 +1,13 @@
 // ApikeyPage shows one API key and its permissions; it enables, disables, changes or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
-import { FieldProblems } from '../error-text.ts';
 import { FlagList } from '../flags/flag-list.tsx';
 import { useAccountUids, useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { Button, CancelButton } from '../parts/button.tsx';
-import { Confirm, Dialog } from '../parts/dialog.tsx';
-import { Field } from '../parts/fields.tsx';
-import { EditPanel, Form, type FormValues } from '../parts/form.tsx';
+import { Button } from '../parts/button.tsx';
+import { Confirm, ConfirmByName } from '../parts/dialog.tsx';
+import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useState } from '../parts/state.ts';
@@ -117,8 +115,7 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
         <DeleteKey
           key="delete"
           api={api}
-          keyid={id}
-          canCheck={session.may.covers('apikey.update')}
+          apiKey={key}
           onClose={() => setDeleting(false)}
           onDeleted={() => {
             toast('The key has been deleted.');
@@ -200,46 +197,31 @@ function About({ api, apiKey, onSave }: AboutProps) {
 
 interface DeleteKeyProps {
   readonly api: Client;
-  readonly keyid: string;
-  /** Whether the secret's key can be looked up first. */
-  readonly canCheck: boolean;
+  readonly apiKey: SafeApiKey;
   readonly onClose: () => void;
   readonly onDeleted: () => void;
 }
 
-/**
- * The service deletes a key only for callers with its secret; without it a key can be disabled, which has the same
- * effect.
- */
-function DeleteKey({ api, keyid, canCheck, onClose, onDeleted }: DeleteKeyProps) {
-  const remove = async (values: FormValues): Promise<void> => {
-    if (values.text('keyid') !== keyid) throw new FieldProblems({ keyid: 'This is not the id of the key.' });
-    const key = values.text('secret');
-    if (canCheck) {
-      // Changes nothing; the response tells which key the secret belongs to.
-      const found = await api.updateApiKeyBySecret({ op: 'merge', key });
-      if (found.keyid !== keyid)
-        throw new FieldProblems({ secret: `This is the secret of another key, ${found.keyid}.` });
-    }
-    await api.deleteApiKey({ apikey: key });
-    onDeleted();
-  };
+/** Says when the key was last used, so that no program that still needs it is cut off unawares. */
+function DeleteKey({ api, apiKey: { keyid, name, lastUsedAt }, onClose, onDeleted }: DeleteKeyProps) {
   return (
-    <Dialog title="Delete this API key?" onClose={onClose}>
+    <ConfirmByName
+      title="Delete this API key?"
+      name={keyid}
+      action="Delete the key"
+      busy="Deleting it…"
+      onConfirm={async () => {
+        await api.deleteApiKeyById({ keyid });
+        onDeleted();
+      }}
+      onClose={onClose}
+    >
       <p>
-        Programs that use it are refused at once, and it cannot be restored. The service deletes a key only by its
-        secret. If you do not have that, disable the key instead, which stops it just as well.
+        {name === '' ? 'The key' : <bdi>{name}</bdi>} {lastUsedAt === null ? 'was never used.' : 'was last used at '}
+        {lastUsedAt !== null && <Time at={lastUsedAt} />}
+        {lastUsedAt !== null && '.'} Programs that use it are refused at once, and it cannot be restored. If you are not
+        sure, disable it instead, which can be taken back.
       </p>
-      <Form
-        action="Delete the key"
-        busy="Deleting it…"
-        kind="danger"
-        onSubmit={remove}
-        beside={<CancelButton onClick={onClose} />}
-      >
-        <Field name="secret" label="Secret of the API key" type="password" isRequired />
-        <Field name="keyid" label={`Type ${keyid} to confirm`} isRequired />
-      </Form>
-    </Dialog>
+    </ConfirmByName>
   );
 }

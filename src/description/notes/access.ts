@@ -106,6 +106,13 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
     params: { apikeyid: { description: 'the secret of the API key', example: sample.apikey } },
     problems: { 400: [lastHolder], 403: [stronger], 404: [noKey] },
   },
+  deleteApiKeyById: {
+    description: [
+      'Deletes the API key that has this id, by the same rules as by its secret. `lastUsedAt` of the key says whether a program still uses it.',
+    ],
+    params: { keyid: { description: 'id of the API key', example: sample.apikeyId } },
+    problems: { 400: [lastHolder], 403: [stronger], 404: [noKey] },
+  },
   getApiKeyProps: {
     description: ['Returns an API key with its `props`, without its secret, like reading the key.'],
     problems: { 404: [noKey] },
@@ -124,7 +131,7 @@ export const activityNotes: Readonly<Record<(typeof activityEndpoints)[number]['
   searchActivity: {
     description: [
       'Finds records that match all given filters, newest first. `{}` finds all. `object`, `granted` and `revoked` search what the records of the service itself say was done; `granted: true` finds who granted permissions, to whom, when and from where.',
-      'The search itself is recorded as `activity.read`. `exclude` leaves such records out: `{"keyid": …, "action": "activity.read"}` those of one key or User. Only records that match everything in it are left out.',
+      'The search itself is recorded as `activity.read`. `exclude` leaves such records out: `{"keyid": …, "action": "activity.read"}` those of one key or User. Only records that match everything in it are left out. `reads: false` leaves out all granted reads, by anybody.',
       segmentNote,
     ],
     body: { action: 'keyring.encrypt', ring: 'payroll', start: 1767225600000, end: 1769904000000, valid: true },

@@ -94,7 +94,7 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
         { field: 'keys.0.wrapped', message: 'expected base64 of 32 bytes wrapped by x25519' },
         { field: 'keys.0.replaces', message: 'the key is wrapped otherwise by now: read it again' },
         { field: 'keys.0.id', message: 'the active key stays as the appliance wrapped it: rotate the keyring first' },
-        { field: 'keys.0.id', message: 'the key was wrapped anew 32 times, which is the most' },
+        { field: 'keys.0.id', message: 'the key was rewrapped 32 times, which is the most' },
       ],
       404: [noRing, { message: 'keys.0: the keyring has no such key' }],
     },

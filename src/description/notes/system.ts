@@ -8,6 +8,8 @@ type SystemId =
   | (typeof sealEndpoints)[keyof typeof sealEndpoints]['id'];
 
 const apart = { whileSealed: true, tenantless: true } as const;
+const watched =
+  'The answer has an `ETag`. A request with it in `If-None-Match` gets 304 while nothing changed, and such requests are recorded once an hour per credential, as `session.watch`, instead of each time. Credential and flags are checked each time.';
 const metrics = `# HELP kms_requests_total Answered requests of this tenant.
 # TYPE kms_requests_total counter
 kms_requests_total{action="keyring.encrypt",verdict="granted",status="200"} 4711
@@ -35,6 +37,18 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   createBackup: {
     description: [
       "A consistent copy of all tenants, sealed under the master key, made while the appliance serves. The file is useful only to `kms restore` with that key. It concerns every tenant: the flag counts only in the operator tenant, and every tenant's activity has the record, with `props.by` = `operator`.",
+    ],
+  },
+  getOverview: {
+    description: [
+      'For a page that stays open: readiness, use over time, and what will need attention. Each section is there only as far as the flags of the caller allow; sections about the whole appliance are for the operator tenant.',
+      watched,
+    ],
+  },
+  getNames: {
+    description: [
+      'For choosing and completing names: those of KeyRings, transit rings, API keys, Users and Accounts, each kind only if the caller may list it, the oldest 5,000 of each.',
+      watched,
     ],
   },
   getBackups: {

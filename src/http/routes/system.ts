@@ -1,6 +1,9 @@
 // Routes of the appliance as a whole: health, backup, metrics, and its seal. Health, seal status and the unseal steps
 // need no credential, since there are none while sealed; sealing is an ordinary request, with flag and activity record.
 import { publicEndpoints, sealEndpoints, type systemEndpoints, unsealBody } from '../../api/system.ts';
+import { refusalOutside } from '../../core/authorization.ts';
+import type { Caller } from '../../core/context.ts';
+import { namesFor, storedOverview } from '../../core/overview.ts';
 import { KmsError } from '../../errors.ts';
 import type { AppliancePort, State } from '../appliance-port.ts';
 import { publicBodyLimit, readJsonBody } from '../body.ts';
@@ -14,6 +17,32 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
     ctx.afterCommit(() => open.recordInOthers('system.backup', handle));
     // Nothing is made before the answer is read, which is after its record is durable.
     return open.backup();
+  },
+  getOverview: {
+    async prepare({ appliance: { world }, open, handle, query }, caller) {
+      const stored = await storedOverview({ store: handle.store, world }, caller, query.range ?? 'day');
+      return (ctx) => {
+        needSameFlags(ctx.caller, caller);
+        const { ok, reason = 'not ready', details = {} } = open.readiness();
+        const { appliance: _, epoch: __, disk: ___, ...told } = details;
+        const isOperator = caller.kind === 'local' || refusalOutside(handle.tenant, 'system.metrics') === undefined;
+        const seesAppliance = isOperator && caller.flags.allows('system.metrics');
+        return {
+          readiness: { ready: ok, ...(!ok && { message: reason }), ...told },
+          ...stored,
+          ...(seesAppliance && { backups: open.backups(), log: open.logNumbers(handle) }),
+        };
+      };
+    },
+  },
+  getNames: {
+    async prepare({ appliance: { world }, handle }, caller) {
+      const names = await namesFor({ store: handle.store, world }, caller);
+      return (ctx) => {
+        needSameFlags(ctx.caller, caller);
+        return names;
+      };
+    },
   },
   getBackups: beside(async ({ open }) => open.backups()),
   startBackup(ctx, { open, handle }) {
@@ -29,6 +58,12 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
   },
   getMetrics: beside(({ open, handle }) => open.metrics(handle)),
 };
+
+/** What was read beforehand is for these flags alone. */
+function needSameFlags(now: Caller, before: Caller): void {
+  if (now.flags.lacks(before.flags) === undefined) return;
+  throw new KmsError('unavailable', 'the permissions changed meanwhile; try again');
+}
 
 export const sealRoute: Operation<typeof sealEndpoints.seal> = (ctx, { appliance, open, handle }) => {
   const { sealing } = appliance;

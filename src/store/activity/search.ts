@@ -55,6 +55,8 @@ export interface PreparedFilter {
   /** Inclusive bounds of `createdAt`. */
   readonly start: number;
   readonly end: number;
+  /** Only records after this sequence number; 0 for all. */
+  readonly afterSeq: number;
   matches(record: ActivityRecord): boolean;
 }
 
@@ -67,7 +69,7 @@ const propsUsed = 16;
 /** Throws `invalid` for props that JSON cannot represent. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
-  const { action, actions, ringname, valid, props, address, exclude } = filter;
+  const { action, actions, ringname, valid, props, address, exclude, withoutGranted, afterSeq = 0 } = filter;
   const addresses = address === undefined ? undefined : addressSet([address]);
   const start = filter.start ?? Number.NEGATIVE_INFINITY;
   const end = filter.end ?? Number.POSITIVE_INFINITY;
@@ -89,7 +91,9 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
     needles: [...(props ? propsNeedles(props, propsUsed) : []), ...deedNeedles(filter)],
     start,
     end,
+    afterSeq,
     matches: (record) =>
+      record.seq > afterSeq &&
       (keyids === undefined || keyids.has(record.keyid)) &&
       (action === undefined || action === record.action) &&
       (actions === undefined || actions.includes(record.action)) &&
@@ -100,6 +104,7 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
       (addresses === undefined || (record.address !== undefined && addresses.has(record.address))) &&
       (holdsProps === undefined || holdsProps(record.props)) &&
       didWhatIsAsked(record, filter) &&
+      !(record.validAction && withoutGranted?.has(record.action)) &&
       !(exclude && isExcluded(record, exclude)),
   };
 }
@@ -246,7 +251,8 @@ function mayHold(summary: SegmentSummary, group: TermGroup): boolean {
 
 /** Whether a segment may have matching records before `beforeSeq`; false is certain. */
 function mayMatch(summary: SegmentSummary, prepared: PreparedFilter, beforeSeq: number): boolean {
-  if (summary.firstSeq >= beforeSeq || summary.from > prepared.end || summary.to < prepared.start) return false;
+  if (summary.firstSeq >= beforeSeq || summary.lastSeq <= prepared.afterSeq) return false;
+  if (summary.from > prepared.end || summary.to < prepared.start) return false;
   return prepared.groups.every((group) => mayHold(summary, group));
 }
 

@@ -205,13 +205,13 @@ export class ActivityTail {
    * parsed.
    */
   async search(prepared: PreparedFilter, beforeSeq: number, found: Found): Promise<void> {
-    const { filter, keyids, addresses, needles, start, end } = prepared;
+    const { filter, keyids, addresses, needles, start, end, afterSeq } = prepared;
     const blocks = this.#blocks;
     const seqOf = this.firstSeq - this.#skipped;
     let position = this.#skipped + Math.min(this.#committed, beforeSeq - this.firstSeq) - 1;
-    const first = this.#skipped;
+    const first = Math.max(this.#skipped, afterSeq + 1 - seqOf);
     let passed = 0;
-    for (let number = Math.floor(position / blockRecords); number >= 0; number--) {
+    for (let number = Math.floor(position / blockRecords); number >= 0 && position >= first; number--) {
       const block = blocks[number];
       if (!block) continue;
       const fits = block.thatFit(
@@ -220,6 +220,7 @@ export class ActivityTail {
           (filter.actions === undefined || filter.actions.includes(action)) &&
           (filter.ringname === undefined || filter.ringname === ringname) &&
           (filter.valid === undefined || filter.valid === validAction) &&
+          !(validAction && filter.withoutGranted?.has(action)) &&
           (keyids === undefined || keyids.has(keyid)) &&
           (addresses === undefined || (address !== undefined && addresses.has(address))),
       );

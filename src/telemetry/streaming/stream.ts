@@ -4,8 +4,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { reasonOf } from '../../errors.ts';
 import type { ApplianceEvent } from '../../platform/events.ts';
-import type { Places } from '../../storage/places.ts';
 import type { Tenants } from '../../storage/served-tenants.ts';
+import type { Places } from '../../storage/streamed-positions.ts';
 import { DeliveryFault, type FaultKind, type Receiver } from './receiver.ts';
 import type { ActivityTarget, TargetKind } from './target.ts';
 import { TenantCursor } from './tenant-cursor.ts';

@@ -3,7 +3,7 @@
 import { hostname } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { ApplianceEvent } from '../../platform/events.ts';
-import { Places, type PlacesDeps } from '../../storage/places.ts';
+import { Places, type PlacesDeps } from '../../storage/streamed-positions.ts';
 import { DirectoryReceiver } from './directory.ts';
 import type { Receiver } from './receiver.ts';
 import { headerWord } from './record.ts';

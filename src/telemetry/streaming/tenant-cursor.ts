@@ -2,8 +2,8 @@
 // from the log in small batches. Only durable records are read; nothing is kept in memory between two batches.
 import { timeOfId } from '../../crypto/ulid.ts';
 import { reasonOf } from '../../errors.ts';
-import type { Places } from '../../storage/places.ts';
 import type { ServedTenant } from '../../storage/served-tenants.ts';
+import type { Places } from '../../storage/streamed-positions.ts';
 import type { ChainedActivity } from '../../store/port.ts';
 import { type Batch, DeliveryFault, type Receiver } from './receiver.ts';
 import type { StreamedTenant } from './record.ts';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { lockDirectory } from '../../src/platform/lock.ts';
-import { executableOf, ServiceControl, unitIn, unitOf } from '../../src/upgrade/service.ts';
+import { executableOf, ServiceControl, unitIn, unitOf } from '../../src/upgrade/supervisor.ts';
 import { until } from '../support/until.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-service-'));

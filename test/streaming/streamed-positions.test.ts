@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KmsError } from '../../src/errors.ts';
-import { Places, returnPlaces } from '../../src/storage/places.ts';
+import { Places, returnPlaces } from '../../src/storage/streamed-positions.ts';
 import { prng } from '../support/prng.ts';
 import { createSimAppliance, openSimAppliance, type SimAppliance, simSeal } from '../support/sim-appliance.ts';
 import { SimFiles } from '../support/sim-files.ts';

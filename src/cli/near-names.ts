@@ -1,0 +1,104 @@
+// Suggests the name that was probably meant if an appliance knows no thing of the given name. The names are listed over
+// the connection of the command, so only callers who may list them get a suggestion; the listing is recorded.
+import type { Client } from '../client/client.ts';
+import { KmsError } from '../errors.ts';
+import { nearest } from '../model/nearest.ts';
+import type { Cli } from './command.ts';
+import type { NameKind } from './grammar/declaration.ts';
+
+/** Kinds whose names people mistype, in words. */
+const nouns: Readonly<Partial<Record<NameKind, string>>> = {
+  ring: 'keyring',
+  'transit-ring': 'transit ring',
+  account: 'account',
+  user: 'user',
+  'api-key': 'API key',
+  tenant: 'tenant',
+};
+
+/** Names of the tenants, on their machine. */
+type TenantNames = () => Promise<readonly string[]>;
+
+/**
+ * The error, with the name that was probably meant if it is about one that does not exist. A program gets no
+ * suggestion, and leaves no record of a listing.
+ */
+export async function withNearName(cli: Cli, client: Client, error: unknown, tenants: TenantNames): Promise<unknown> {
+  if (!(error instanceof KmsError) || error.code !== 'not-found' || !cli.io.stderr.isTTY) return error;
+  for (const { kind, name } of cli.namedThings) {
+    const noun = nouns[kind];
+    // Without permission to list there is nothing to suggest.
+    const near = noun && (await nearName(client, kind, name, tenants).catch(() => undefined));
+    if (near === undefined) continue;
+    return new KmsError('not-found', `there is no ${noun} ${name}`, { hint: `did you mean ${near}?`, cause: error });
+  }
+  return error;
+}
+
+async function nearName(
+  client: Client,
+  kind: NameKind,
+  name: string,
+  tenants: TenantNames,
+): Promise<string | undefined> {
+  if (kind === 'api-key') return nearKey(client, name);
+  const names = kind === 'tenant' ? await tenants() : (await namesKnownTo(client, kind)).map(({ value }) => value);
+  return isAmong(names, name) ? undefined : nearest(name, names);
+}
+
+/** An API key by its id or by its name, which commands do not take. */
+async function nearKey(client: Client, typed: string): Promise<string | undefined> {
+  const { data } = await client.listApiKeys({ limit: mostNames });
+  if (data.some(({ keyid }) => keyid === typed)) return undefined;
+  const named = nearest(
+    typed,
+    data.map(({ name }) => name),
+  );
+  const key = named === undefined || named === '' ? undefined : data.find(({ name }) => name === named);
+  if (key) return `${key.keyid} (${key.name})`;
+  return nearest(
+    typed,
+    data.map(({ keyid }) => keyid),
+  );
+}
+
+function isAmong(names: readonly string[], name: string): boolean {
+  return names.some((each) => each.toLowerCase() === name.toLowerCase());
+}
+
+/** More than people read, and than a single answer should have. */
+const mostNames = 1000;
+
+/** Names of one kind with a word about each; empty for kinds that the interface does not list. */
+export async function namesKnownTo(
+  client: Client,
+  kind: NameKind,
+): Promise<readonly { readonly value: string; readonly about: string }[]> {
+  const limit = mostNames;
+  switch (kind) {
+    case 'ring':
+      return (await client.listKeyrings({ limit })).data.map(({ displayName, id }) => ({
+        value: displayName,
+        about: id,
+      }));
+    case 'transit-ring':
+      return (await client.listTransitRings({ limit })).data.map(({ displayName, type }) => ({
+        value: displayName,
+        about: type,
+      }));
+    case 'account':
+      return (await client.listAccounts({ limit })).data.map(({ uid, notes }) => ({ value: uid, about: notes }));
+    case 'user':
+      return (await client.listUsers({ limit })).data.map(({ username, displayName }) => ({
+        value: username,
+        about: displayName,
+      }));
+    case 'api-key':
+      return (await client.listApiKeys({ limit })).data.map(({ keyid, name, flags, active }) => ({
+        value: keyid,
+        about: active ? name || Object.keys(flags).join(' ') : 'inactive',
+      }));
+    default:
+      return [];
+  }
+}
