@@ -264,7 +264,10 @@ const use = z
       .meta({ description: 'counts of which only the newest records were counted', examples: [[]] }),
     deniedLastHour: count.meta({ description: 'requests denied in the last hour', examples: [2] }),
     deniedBefore: count.meta({ description: 'requests denied in the rest of the day before', examples: [30] }),
-    countedBefore: count.meta({ description: 'how much of that rest was counted, in milliseconds', examples: [82800000] }),
+    countedBefore: count.meta({
+      description: 'how much of that rest was counted, in milliseconds',
+      examples: [82800000],
+    }),
   })
   .meta({ description: 'encrypts, decrypts and denials over time; with `activity.read`' });
 
@@ -286,7 +289,10 @@ const overview = z
     readiness: z
       .object({
         ready: z.boolean().meta({ description: 'it serves', examples: [true] }),
-        message: z.string().exactOptional().meta({ description: 'why not', examples: ['the disk is nearly full'] }),
+        message: z
+          .string()
+          .exactOptional()
+          .meta({ description: 'why not', examples: ['the disk is nearly full'] }),
         lastVerifiedBackup: details.lastVerifiedBackup,
         shipping: details.shipping,
         activity: details.activity,

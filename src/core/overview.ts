@@ -53,7 +53,8 @@ async function ringsNearRotation(store: Store, flags: Caller['flags']): Promise<
 async function endingKeys(store: Store, now: number): Promise<NonNullable<Overview['apikeys']>> {
   const { items } = await all(store, mostKeys, ({ apiKeys }, part) =>
     apiKeys.list(part, ({ id, name, active, expiresAt }) => {
-      const isEnding = active && expiresAt !== undefined && expiresAt <= now + endsSoon && expiresAt > now - endedLately;
+      const isEnding =
+        active && expiresAt !== undefined && expiresAt <= now + endsSoon && expiresAt > now - endedLately;
       return isEnding ? { keyid: id, name, expiresAt } : undefined;
     }),
   );

@@ -378,12 +378,7 @@ export class EndpointWay {
     }
   }
 
-  #recordActivity(
-    ctx: OperationContext,
-    admission: Admission,
-    outcome: Outcome,
-    input: EndpointInput,
-  ): RequestResult {
+  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome, input: EndpointInput): RequestResult {
     const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
