@@ -138,7 +138,7 @@ const states: readonly State[] = [
   },
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
   { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
-  { name: 'activity-long', path: '/console/activity?action=own.*', text: 'own.action' },
+  { name: 'activity-long', path: '/console/activity', text: 'own.action' },
   { name: 'new-account', path: '/console/new/account', text: 'Create the account' },
   { name: 'account', path: `/console/accounts/${account.id}`, text: '2 entries' },
   { name: 'account-delete', path: `/console/accounts/${account.id}`, go: pressed('Delete…'), text: 'to confirm' },

@@ -153,7 +153,8 @@ test('an upgrade that was cut off goes on with the file that has both', async ()
   await call('PUT', '/ks/config', { ringname: 'again', config: { publicKey } });
   await page.reload();
   await page.getByText('The active key is still wrapped to the earlier public key.').waitFor();
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate the keyring' }).click();
   await page.getByText('The active key is still wrapped').waitFor({ state: 'detached' });
   const { activeKey } = await ringOf('again');
   assert.equal((await call('GET', `/ks/keyrings/again/keys/${activeKey}`)).body.publicKey, publicKey);

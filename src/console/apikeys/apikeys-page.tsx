@@ -160,6 +160,21 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
       undo: ({ keyid, expiresAt }) => api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt }),
       done: (count) => `The expiry of ${count} is set.`,
     },
+    {
+      label: 'Delete…',
+      needs: 'apikey.delete',
+      kind: 'danger',
+      title: (count) => `Delete ${count}?`,
+      about: (keys) => (
+        <>
+          <KeysUse keys={keys} />
+          <p>This cannot be undone. Disabling stops them just as well, and can be taken back.</p>
+        </>
+      ),
+      action: 'Delete',
+      run: ({ keyid }) => api.deleteApiKeyById({ keyid }),
+      done: (count) => `Deleted ${count}.`,
+    },
   ];
 }
 
