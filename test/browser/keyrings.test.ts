@@ -347,6 +347,7 @@ test('a public key made elsewhere is enough, and one that is none is told at its
   await page.getByRole('heading', { name: 'elsewhere', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'Keyrings' }).first().click();
   await page.getByLabel('Search by name').fill('ELSE');
+  await page.getByRole('row').filter({ hasText: 'elsewhere' }).waitFor();
   await page.getByRole('row').filter({ hasText: 'ledger' }).waitFor({ state: 'detached' });
   assert.equal(await page.getByRole('row').count(), 2);
   assert.deepEqual(troubles, []);

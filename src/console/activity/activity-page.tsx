@@ -150,7 +150,7 @@ function QuickSearches({ query, to, reads }: QuickSearchesProps) {
       <li key="reads">
         <button
           type="button"
-          data-kind={reads.areShown ? undefined : 'quiet'}
+          data-kind="quiet"
           aria-pressed={reads.areShown ? 'true' : 'false'}
           onClick={reads.onClick}
         >
