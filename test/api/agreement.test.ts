@@ -138,7 +138,14 @@ for (const { endpoint, path, note } of describedEndpoints) {
   test(`${id}: what succeeds is answered as described`, async () => {
     const sample = await sampleOf(open, id);
     const key = access.kind === 'public' ? null : sample.key;
-    agree(id, 200, await ask(open, endpoint, { url: urlOf(endpoint, sample), key, body: sample.body }));
+    const call = { url: urlOf(endpoint, sample), key, body: sample.body };
+    const answer = await ask(open, endpoint, call);
+    agree(id, 200, answer);
+    if (!endpoint.watchable) return;
+    const etag = answer.headers.get('etag') ?? assert.fail('no ETag');
+    const unchanged = await ask(open, endpoint, { ...call, headers: { 'If-None-Match': etag } });
+    assert.deepEqual([unchanged.status, unchanged.body], [304, '']);
+    given.add(`${id} 304`);
   });
 
   test(`${id}: what is refused is answered as described`, async () => {

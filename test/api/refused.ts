@@ -33,7 +33,9 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   }
   if (endpoint.id === 'getConfig') bad.push({ url });
   if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
-  if (endpoint.access.kind === 'credential') bad.push({ url });
+  if (endpoint.id === 'getOverview') bad.push({ url: `${url}?range=x` });
+  // Most of these need a session; those that may be watched take any credential.
+  if (endpoint.access.kind === 'credential' && !endpoint.watchable) bad.push({ url });
   return bad;
 }
 
