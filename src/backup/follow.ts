@@ -4,35 +4,23 @@
 // only the key proves who wrote it, and that it opens. Until there is one, nothing that arrived is removed or replaced.
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { sealFile, sealName, systemDir } from '../platform/data-dir.ts';
+import { sealName } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import type { ChainHead } from '../store/port.ts';
-import { type KnownDeps, KnownStates, merged, type Noted, type ShippedState } from './known-state.ts';
+import { JournalReader, nothingYet, type Reading } from './followed-journal.ts';
+import { type KnownDeps, KnownStates, type Noted, type ShippedState } from './known-state.ts';
+import type { LifeFiles } from './lives.ts';
 import { lackOf, type Proof } from './prove.ts';
-import {
-  beginningOf,
-  isFarAhead,
-  type Journal,
-  journalFile,
-  type Point,
-  PointChain,
-  readJournal,
-  type ShippedDirectory,
-  sealAfter,
-  sealDigest,
-  shippedSeal,
-  storesGone,
-} from './ship-journal.ts';
+import { type ShippedDirectory, sealDigest, shippedSeal } from './ship-journal.ts';
 import { proveShipped } from './ship-source.ts';
-import { journalBytes } from './shipped-bounds.ts';
 import { bringAgain, bringNear, prune } from './shipped-copy.ts';
 
 interface FollowDeps extends KnownDeps {
   /** Shipped directories, the highest epoch first. */
   directories(): Promise<readonly ShippedDirectory[]>;
   /** Files of a shipped directory. */
-  source(directory: string): Files;
+  source(directory: string): LifeFiles & Files;
   /** Removes the local copies of all other directories. */
   dropOthers(directory: string): Promise<void>;
   /** Undefined if there is no key. Throws for a wrong one. */
@@ -46,26 +34,6 @@ interface FollowDeps extends KnownDeps {
   now(): number;
   /** Called with a proven state, before data that only earlier states need is removed. */
   onProven(state: ShippedState): Promise<void>;
-}
-
-/** Position in the journal. */
-interface Reading {
-  readonly directory: ShippedDirectory;
-  readonly bytes: number;
-  /** The last line read. */
-  readonly end: Uint8Array;
-  readonly chain: PointChain;
-  readonly point: Point;
-}
-
-/** Result of a look. */
-interface Found {
-  readonly reading: Reading;
-  /** The lines not read before. */
-  readonly lines: Uint8Array;
-  readonly seal: Uint8Array;
-  /** Directories of the stores that the journal calls gone. */
-  readonly gone: ReadonlySet<string>;
 }
 
 export interface Proven extends ShippedState {
@@ -90,9 +58,12 @@ export class Follower {
   readonly #deps: FollowDeps;
   #reading: Reading | undefined;
   readonly #known: KnownStates;
+  readonly #journal: JournalReader;
   #proof: Proven | undefined;
   #shipped: ShippedState | undefined;
   #doubts: string[] = [];
+  /** Counted segments that were not there when the last state was copied without a key. */
+  #lacks: readonly string[] = [];
   #hasBegun = false;
   #seal: { readonly digest: string; readonly seal: Seal | undefined } | undefined;
   /** Earliest time of the next proof. */
@@ -107,6 +78,11 @@ export class Follower {
   constructor(deps: FollowDeps, noted: Noted = {}) {
     this.#deps = deps;
     this.#known = new KnownStates(deps, noted);
+    this.#journal = new JournalReader({
+      ...deps,
+      open: (...opening) => this.#open(...opening),
+      opened: () => this.#seal?.digest,
+    });
   }
 
   /** Undefined if the last look could not tell. */
@@ -164,7 +140,7 @@ export class Follower {
     this.#shipped = undefined;
     this.#doubts = [];
     if (!this.#hasBegun) await this.#begin();
-    const found = await this.#read(known);
+    const found = await this.#journal.read(known, this.#known.lives, (doubt) => this.#doubts.push(doubt));
     const { reading, lines, seal } = found;
     const { directory, point } = reading;
     this.#shipped = { directory, point };
@@ -176,14 +152,14 @@ export class Follower {
     }
     if (lines.length > 0) await this.#take(reading, lines, seal);
     this.#reading = reading;
-    if (!hasKey) this.#doubts.push(...(await this.#known.unprovenBeside(directory)));
+    if (!hasKey) this.#doubts.push(...this.#lacks, ...(await this.#known.unprovenBeside(directory)));
     await this.#prove();
     if (isUrgent || this.#deps.uptime() >= this.#mendFrom) await this.#mend();
   }
 
   /** Falls back to the local copy if the shipped directory is unreachable. */
   recall(): Promise<void> {
-    return this.#known.recall((bytes, name) => this.#open(bytes, name));
+    return this.#known.recall(async (bytes, name) => (await this.#open(bytes, name)).seal);
   }
 
   /** Throws `refused` for a state that does not go as far as one that verified before. */
@@ -231,75 +207,28 @@ export class Follower {
     this.#seal = undefined;
   }
 
-  /**
-   * Reads the newest non-empty journal: its position, and the lines not read before. The name of a directory proves
-   * nothing: with the key only a life counts of which the first line verifies.
-   */
-  async #read(known: Reading | undefined): Promise<Found> {
-    const { directories, source } = this.#deps;
-    for (const directory of await directories()) {
-      const files = source(directory.name);
-      if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
-      const before = await goesOn(known, directory, files);
-      const from = before?.bytes ?? 0;
-      const bytes = await journalBytes(files, journalFile, from);
-      const keyless = await beginningOf(bytes, new PointChain(directory.name, undefined));
-      const points = before ? [before.point, ...keyless.points] : keyless.points;
-      if (points.length === 0) {
-        if (bytes.includes(lineFeed)) this.#doubts.push(leftOut(directory.name, 'its journal is none that kms writes'));
-        continue;
-      }
-      const sealBytes = await shippedSeal(files, points);
-      const digest = sealAfter(points);
-      if (digest !== undefined && digest !== sealDigest(sealBytes)) throw underWay(directory.name);
-      // The earlier lines were read with keys from the seal of that time.
-      if (before && this.#seal?.digest !== sealDigest(sealBytes)) return this.#read(undefined);
-      const seal = await this.#open(sealBytes, directory.name);
-      const journal = await this.#journalOf(directory, bytes, seal, before);
-      if (!journal) continue;
-      const lines = bytes.subarray(0, journal.bytes);
-      const point = merged(points.slice(0, journal.points.length + (before ? 1 : 0)));
-      if (!point) continue;
-      const end = lines.length > 0 ? lastLine(lines) : (before?.end ?? lines);
-      const reading = { directory, bytes: from + lines.length, end, chain: journal.chain, point };
-      return { reading, lines, seal: sealBytes, gone: storesGone(keyless.points) };
-    }
-    throw nothingYet();
-  }
-
-  /** Undefined for a life that does not count, which is then doubted. */
-  async #journalOf(
-    { name, epoch }: ShippedDirectory,
+  /** `isRight`: whether the keys are those of the life; others are wiped, and the last opened seal stays. */
+  async #open(
     bytes: Uint8Array,
-    seal: Seal | undefined,
-    before: Reading | undefined,
-  ): Promise<Journal | undefined> {
-    if (!seal && isFarAhead(epoch, this.#deps.now())) {
-      this.#doubts.push(leftOut(name, "its epoch is far beyond this machine's clock, and there is no key to prove it"));
-      return undefined;
-    }
-    const chain = () => new PointChain(name, seal?.keysFor(systemDir));
-    if (seal && !before && (await beginningOf(bytes, chain())).points.length === 0) {
-      this.#doubts.push(leftOut(name, 'none of its journal verifies with the key'));
-      return undefined;
-    }
-    return readJournal(bytes, name, seal?.keysFor(systemDir), before?.chain ?? chain());
-  }
-
-  async #open(bytes: Uint8Array, name: string): Promise<Seal | undefined> {
+    name: string,
+    isRight: (seal: Seal | undefined) => Promise<boolean> = async () => true,
+  ): Promise<{ readonly seal: Seal | undefined; readonly isRight: boolean }> {
     const digest = sealDigest(bytes);
-    if (this.#seal?.digest !== digest) {
-      const seal = await this.#deps.openSeal(bytes, name);
-      this.#seal?.seal?.wipe();
-      this.#seal = { digest, seal };
-      // With other keys, the proof may differ.
-      this.#proof = undefined;
+    if (this.#seal?.digest === digest) return { seal: this.#seal.seal, isRight: await isRight(this.#seal.seal) };
+    const seal = await this.#deps.openSeal(bytes, name);
+    if (!(await isRight(seal))) {
+      seal?.wipe();
+      return { seal, isRight: false };
     }
-    return this.#seal.seal;
+    this.#seal?.seal?.wipe();
+    this.#seal = { digest, seal };
+    // With other keys, the proof may differ.
+    this.#proof = undefined;
+    return { seal, isRight: true };
   }
 
   async #sealOf({ directory, point }: ShippedState): Promise<Seal> {
-    const seal = await this.#open(await shippedSeal(this.#deps.copy(directory.name), [point]), directory.name);
+    const { seal } = await this.#open(await shippedSeal(this.#deps.copy(directory.name), [point]), directory.name);
     if (seal) return seal;
     throw new KmsError('sealed', 'the master key is not available', { hint: 'give the key with --key-file' });
   }
@@ -311,7 +240,7 @@ export class Follower {
     const { proven } = this.#known;
     const surely = proven?.directory.name === directory.name ? proven.point : undefined;
     if (this.#here?.directory !== directory.name) this.#here = { directory: directory.name, files: new Map() };
-    await bringNear(this.#deps.source(directory.name), this.#deps.copy(directory.name), {
+    this.#lacks = await bringNear(this.#deps.source(directory.name), this.#deps.copy(directory.name), {
       directory: directory.name,
       point,
       before,
@@ -413,37 +342,6 @@ export class Follower {
   }
 }
 
-const lineFeed = 0x0a;
-
-function leftOut(directory: string, why: string): string {
-  return `${directory}: ${why}: it is left out; find out who wrote it, and move it away`;
-}
-
-/** The earlier reading, if the journal still begins with it. */
-async function goesOn(
-  known: Reading | undefined,
-  directory: ShippedDirectory,
-  files: Files,
-): Promise<Reading | undefined> {
-  if (known?.directory.name !== directory.name || (await files.size(journalFile)) < known.bytes) return undefined;
-  const there = await files.readAt(journalFile, known.bytes - known.end.length, known.end.length);
-  return equalBytes(there, known.end) ? known : undefined;
-}
-
-function lastLine(lines: Uint8Array): Uint8Array {
-  return lines.slice(lines.lastIndexOf(lineFeed, lines.length - 2) + 1);
-}
-
 function isOfMissingFile(error: unknown): boolean {
   return systemCode(error) === 'ENOENT' || (error instanceof KmsError && systemCode(error.cause) === 'ENOENT');
-}
-
-function underWay(directory: string): KmsError {
-  return new KmsError('unavailable', `${directory}: something is arriving there right now`, { hint: 'try again' });
-}
-
-function nothingYet(): KmsError {
-  return new KmsError('unavailable', 'nothing has arrived there yet', {
-    hint: 'the appliance ships there with `kms serve --ship-to DIR`',
-  });
 }

@@ -1,6 +1,7 @@
 // Seals and journals of a local copy that others replaced while there was no key. Nothing tells then which of them is
 // right, so none is lost: a journal is replaced only by one with all its points, and kept beside it under another name.
 // With the key the right one is put back, and the others are removed.
+import { setImmediate } from 'node:timers/promises';
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import { longestSeal, sealFile } from '../platform/data-dir.ts';
@@ -90,7 +91,7 @@ export async function keepJournal(copy: Files, next: Uint8Array, directory: stri
   const journal = bytes.subarray(0, before.bytes);
   if (beginsWith(next, journal)) return;
   const { points } = await beginningOf(next, new PointChain(directory, undefined));
-  if (!goesOnFrom(before.points, points)) throw isOther(before.points.at(-1)?.at ?? 0);
+  if (!(await goesOnFrom(before.points, points))) throw isOther(before.points.at(-1)?.at ?? 0);
   let [count, total] = [1, journal.length];
   for (const { name } of await keptNames(copy, journalFile)) {
     const size = await copy.size(name);
@@ -126,18 +127,18 @@ const mostTries = 16;
  * first lines after a while: then the first has all stores as of one that was there. Where somebody else dropped them,
  * they may come back.
  */
-function goesOnFrom(before: readonly Point[], now: readonly Point[]): boolean {
-  const [oldest, ...later] = before;
-  const [first, ...others] = now;
+async function goesOnFrom(before: readonly Point[], now: readonly Point[]): Promise<boolean> {
+  const [oldest, first] = [before[0], now[0]];
   if (!oldest) return true;
   if (!first) return false;
-  const isDropped = placesOf(first, before).some(
-    (at) => startsWith(others, before.slice(at + 1)) && sameState(before.slice(0, at + 1), first),
-  );
-  return (
-    isDropped ||
-    placesOf(oldest, now).some((at) => startsWith(now.slice(at + 1), later) && sameState(now.slice(0, at + 1), oldest))
-  );
+  for (const at of placesOf(first, before)) {
+    if ((await startsWith(now.slice(1), before.slice(at + 1))) && sameState(before.slice(0, at + 1), first))
+      return true;
+  }
+  for (const at of placesOf(oldest, now)) {
+    if ((await startsWith(now.slice(at + 1), before.slice(1))) && sameState(now.slice(0, at + 1), oldest)) return true;
+  }
+  return false;
 }
 
 /** Where a point may be among others, by its time. */
@@ -145,8 +146,20 @@ function placesOf(point: Point, points: readonly Point[]): readonly number[] {
   return points.flatMap(({ at }, i) => (at === point.at ? [i] : [])).slice(-mostTries);
 }
 
-function startsWith(points: readonly Point[], beginning: readonly Point[]): boolean {
-  return points.length >= beginning.length && beginning.every((point, i) => samePoint(point, points[i]));
+/** Stores compared before yielding to the event loop. */
+const comparedATurn = 4096;
+
+async function startsWith(points: readonly Point[], beginning: readonly Point[]): Promise<boolean> {
+  if (points.length < beginning.length) return false;
+  let compared = 0;
+  for (const [i, point] of beginning.entries()) {
+    if (!samePoint(point, points[i])) return false;
+    compared += 1 + Object.keys(point.stores).length;
+    if (compared < comparedATurn) continue;
+    await setImmediate();
+    compared = 0;
+  }
+  return true;
 }
 
 /** Without the epoch of the line's key, which changes when it is written again. */

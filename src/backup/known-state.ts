@@ -108,6 +108,12 @@ export class KnownStates {
     this.#reach = reach ?? (proven && reachOf(proven));
   }
 
+  /** Names of the lives that were followed. */
+  get lives(): ReadonlySet<string> {
+    const names = [this.copied, this.proven, this.#reach].map((each) => each?.directory.name);
+    return new Set(names.filter((name) => name !== undefined));
+  }
+
   /**
    * Throws `refused` if the state found is older than what arrived. `gone`: for a state without proof, the stores that
    * it calls gone; any other that it lacks makes it older.

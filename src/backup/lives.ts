@@ -22,7 +22,7 @@ import { journalBytes, longestLine, mostLives } from './shipped-bounds.ts';
 type SourceOf = (directory: string) => Files;
 
 /** The part of a life's files that tells whether it is one. */
-interface LifeFiles extends Pick<Files, 'exists' | 'size' | 'readAt'> {
+export interface LifeFiles extends Pick<Files, 'exists' | 'size' | 'readAt'> {
   /** Text that changes whenever the file does. */
   stamp?(name: string): Promise<string>;
 }
@@ -127,6 +127,22 @@ interface LaterLives {
 /** Bytes of journals read in one look for later lives; the next look goes on. */
 export const mostOfLook = 32 * 1024 * 1024;
 
+/** A life's files, of which no more can be read than the look's `left` bytes. */
+export function metered(
+  files: LifeFiles,
+  left: { bytes: number },
+): { readonly files: LifeFiles; readonly isSpent: () => boolean } {
+  let isSpent = false;
+  const readAt: LifeFiles['readAt'] = (name, offset, length) => {
+    isSpent ||= length > left.bytes;
+    if (isSpent) return Promise.reject(new KmsError('unavailable', 'enough was read for one look'));
+    left.bytes -= length;
+    return files.readAt(name, offset, length);
+  };
+  const limited = { exists: (name: string) => files.exists(name), size: (name: string) => files.size(name), readAt };
+  return { files: limited, isSpent: () => isSpent };
+}
+
 /**
  * Directories that proved to be no lives under some keys, each with the stamp of its journal: none is read again until
  * it changes.
@@ -144,18 +160,9 @@ export class UnprovenLives {
     const found = await files.stamp?.(journalFile).catch(() => undefined);
     const stamp = found && `${own.epoch} ${found}`;
     if (stamp !== undefined && this.#stamps.get(name) === stamp) return false;
-    let isSpent = false;
-    const metered: LifeFiles = {
-      ...{ exists: (each) => files.exists(each), size: (each) => files.size(each) },
-      readAt(each, offset, length) {
-        isSpent ||= length > left.bytes;
-        if (isSpent) return Promise.reject(new KmsError('unavailable', 'enough was read for one look'));
-        left.bytes -= length;
-        return files.readAt(each, offset, length);
-      },
-    };
-    const isProven = await isProvenLife(metered, name, { own });
-    if (isSpent) return undefined;
+    const meter = metered(files, left);
+    const isProven = await isProvenLife(meter.files, name, { own });
+    if (meter.isSpent()) return undefined;
     if (!isProven && stamp !== undefined) this.#stamps.set(name, stamp);
     return isProven;
   }
@@ -215,7 +222,7 @@ const firstPiece = 4096;
 const lineFeed = 0x0a;
 
 /** The first line; undefined if none is complete. */
-async function firstLine(files: LifeFiles, name: string): Promise<Uint8Array | undefined> {
+export async function firstLine(files: LifeFiles, name: string): Promise<Uint8Array | undefined> {
   const size = await journalSize(files);
   for (let length = Math.min(firstPiece, size); ; length = Math.min(length * 8, size)) {
     const bytes = await piece(files, 0, length);
@@ -253,7 +260,7 @@ async function piece(files: LifeFiles, offset: number, length: number): Promise<
   return length > 0 ? files.readAt(journalFile, offset, length) : new Uint8Array();
 }
 
-/** Whether the line verifies as the first of its journal. */
-async function isFirst(line: Uint8Array, name: string, keys: PointKeys): Promise<boolean> {
+/** Whether the line verifies as the first of its journal; without keys, whether it is one. */
+export async function isFirst(line: Uint8Array, name: string, keys: PointKeys | undefined): Promise<boolean> {
   return (await new PointChain(name, keys).read(line)) !== undefined;
 }

@@ -52,16 +52,24 @@ interface Arriving {
   room(): Promise<number>;
 }
 
-/** Copies the missing data; the journal is written last. */
-export async function bringNear(source: Files, copy: Files, arriving: Arriving): Promise<void> {
+/**
+ * Copies the missing data; the journal is written last. Returns what is not there, in words, where no proof will say
+ * so.
+ */
+export async function bringNear(source: Files, copy: Files, arriving: Arriving): Promise<readonly string[]> {
   const { directory, point, seal, lines, from, keysOf, now, room } = arriving;
   await copy.makeDir('.');
   const keeping = { now, needRoom: (name: string, bytes: number) => needRoom(name, bytes, room) };
   if (!keysOf && from === 0) await keepJournal(copy, lines, directory, keeping);
   const [before, sure] = [arriving.before, arriving.sure].map((state) => state && arrived([state]));
+  const lacks: string[] = [];
   for (const [dir, place] of arrived([point])) {
     const keys = keysOf?.(dir);
-    await bring(source, copy, { ...arriving, dir, place, before: before?.get(dir), sure: sure?.get(dir), keys });
+    const bringing = { ...arriving, dir, place, before: before?.get(dir), sure: sure?.get(dir), keys };
+    const found = await bring(source, copy, bringing);
+    if (!keys && found < place.segments) {
+      lacks.push(`${dir}: ${found} segments of its activity log are there, and the journal counts ${place.segments}`);
+    }
   }
   const hasSeal = await copy.exists(sealFile);
   const isOther = !hasSeal || !equalBytes(await copy.read(sealFile, longestSeal), seal);
@@ -74,6 +82,7 @@ export async function bringNear(source: Files, copy: Files, arriving: Arriving):
     await copy.remove(nextSealFile);
   }
   if (!keysOf && from === 0) await removeContained(copy, lines);
+  return lacks;
 }
 
 /** Removes data that only states before this point need, and the versions kept until a state was proven. */
@@ -103,8 +112,8 @@ interface StoreFile {
   readonly bytes?: number;
 }
 
-/** Copies the missing data of a store. */
-async function bring(source: Files, copy: Files, bringing: Bringing): Promise<void> {
+/** Copies the missing data of a store. Returns how many of the counted segments of its activity log are there. */
+async function bring(source: Files, copy: Files, bringing: Bringing): Promise<number> {
   const { dir, place, keys, known } = bringing;
   await copy.makeDir(dir);
   const there = new Set((await copy.list(dir)).map((name) => `${dir}/${name}`));
@@ -113,13 +122,15 @@ async function bring(source: Files, copy: Files, bringing: Bringing): Promise<vo
     await bringFile(source, copy, file, there.has(file.name), bringing);
     if (file.bytes === undefined) known.set(file.name, 0);
   }
-  for (const [path, end] of await countedSegments(source, dir, place, { keys, known })) {
+  const counted = await countedSegments(source, dir, place, { keys, known });
+  for (const [path, end] of counted.files) {
     if (known.has(path)) continue;
     if (!there.has(path)) await bringSegment(source, copy, path, bringing.room);
     // With the key a faulty one shows in the proof.
     else if (!keys && !(await isSame(source, copy, path))) throw isOtherFile(path, await isAsLong(source, copy, path));
     known.set(path, end);
   }
+  return counted.found;
 }
 
 /** Copies a snapshot or log, or its missing part. */

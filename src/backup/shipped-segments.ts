@@ -63,32 +63,48 @@ interface Counting {
   readonly known?: ReadonlyMap<string, number>;
 }
 
+interface Counted {
+  /** By path, the record after the last of each segment. */
+  readonly files: ReadonlyMap<string, number>;
+  /** Segments found, of those that the place counts. */
+  readonly found: number;
+}
+
 /**
- * The files of the segments that a place counts, with the record after the last of each: a segment begins where the
- * ones before it have ended.
+ * The files of the segments that a place counts: a segment begins where the ones before it have ended. Without the keys
+ * a header proves nothing, and a forged one could claim the records of others: then whatever may be one of them is
+ * counted too.
  */
 export async function countedSegments(
   files: Reading,
   dir: string,
   { uid, segments, from = 1 }: ShippedPlace,
   { keys, known }: Counting,
-): Promise<ReadonlyMap<string, number>> {
-  const counted = new Map<string, number>();
-  let [count, next] = [0, from];
+): Promise<Counted> {
+  const passed: ReadonlyMap<string, number>[] = [];
+  const counted: ReadonlyMap<string, number>[] = [];
+  let [next, isClear] = [from, true];
+  const rest: ReadonlyMap<string, number>[] = [];
   for (const { own, from: first, epochs } of await segmentsIn(files, dir, from)) {
-    if (count === segments) break;
-    if (first < next) continue;
-    const before = counted.size;
+    if (counted.length === segments && keys) break;
+    const ends = new Map<string, number>();
     for (const epoch of epochs) {
       const path = `${dir}/${own}.${epoch}`;
       const end = known?.get(path) ?? (await endOfSegment(files, path, uid, keys));
-      if (end === undefined) continue;
-      counted.set(path, end);
-      next = Math.max(next, end);
+      if (end !== undefined) ends.set(path, end);
     }
-    if (counted.size > before) count += 1;
+    if (ends.size === 0) continue;
+    if (counted.length === segments) rest.push(ends);
+    else if (first < next) passed.push(ends);
+    else {
+      counted.push(ends);
+      next = Math.max(...ends.values());
+      isClear &&= new Set(ends.values()).size === 1;
+    }
   }
-  return counted;
+  const isSure = isClear && counted.length === segments;
+  const taken = keys ? counted : [...counted, ...passed, ...(isSure ? [] : rest)];
+  return { files: new Map(taken.flatMap((ends) => [...ends])), found: counted.length };
 }
 
 /**

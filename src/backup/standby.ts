@@ -80,8 +80,8 @@ export class Standby {
   /** The shipped directory, with all lives in it. */
   readonly #lives: ForeignFiles;
   #mark: Mark;
-  /** The last opened seal. */
-  #opened: OpenedSeal | undefined;
+  /** How each seal was opened. */
+  readonly #opened = new WeakMap<Seal, OpenedSeal>();
   #problem: string | undefined = 'it has not looked there yet';
   #said: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -166,7 +166,7 @@ export class Standby {
         how,
       );
       // A recovery kit belongs in a safe, not beside the data.
-      const { slot, place } = this.#opened ?? {};
+      const { slot, place } = (follower.seal && this.#opened.get(follower.seal)) ?? {};
       const key = await placeKey(this.data, slot?.kind === 'recovery-kit' ? undefined : place);
       this.#letGo();
       return { data: this.data, ...taken, ...key };
@@ -190,7 +190,8 @@ export class Standby {
 
   /** The stores of a copied state, for reading, and the seal that opens them. */
   async stores({ directory, point }: ShippedState): Promise<{ shipped: ShippedStores; opened: OpenedSeal }> {
-    const opened = this.#opened;
+    const { seal } = this.#follower;
+    const opened = seal && this.#opened.get(seal);
     if (!opened) throw new KmsError('internal', 'a state is to be read without a key');
     return { shipped: await shippedStores(this.#places.copy(directory.name), opened.seal, [point]), opened };
   }
@@ -288,8 +289,9 @@ export class Standby {
 
   async #openSeal(bytes: Uint8Array, name: string, keys: StandbyOptions['keys']): Promise<Seal | undefined> {
     try {
-      this.#opened = await unseal(bytes, `the seal in ${name}`, { data: this.data, ...keys });
-      return this.#opened.seal;
+      const opened = await unseal(bytes, `the seal in ${name}`, { data: this.data, ...keys });
+      this.#opened.set(opened.seal, opened);
+      return opened.seal;
     } catch (error) {
       if (error instanceof KmsError && error.code === 'sealed' && keys.keys.keyFile === undefined) return undefined;
       throw error;

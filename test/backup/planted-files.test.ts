@@ -456,7 +456,7 @@ for (const hasKey of [true, false]) {
     await scene.close();
   });
 
-  test(`${which} the key no segment that the journal does not count is copied, and each that it counts is`, async () => {
+  test(`${which} the key no later segment than the journal counts is copied, and each that it counts is`, async () => {
     const scene = await Scene.open();
     const { shipped, planted, copy } = scene;
     const shipper = scene.shipper();
@@ -482,6 +482,38 @@ for (const hasKey of [true, false]) {
     await scene.close();
   });
 }
+
+test('without the key a segment that claims the records of later ones hides none of them', async () => {
+  const scene = await Scene.open();
+  const { shipped, planted, copy } = scene;
+  const shipper = scene.shipper();
+  for (let i = 0; i < 3; i++) await scene.goOn(shipper);
+  const names = (await shipped.list(store)).filter((name) => name.startsWith('activity-')).sort();
+  const segments = names.map((name) => `${store}/${name}`);
+  const [first = '', ...later] = segments;
+  assert.ok(later.length >= 2);
+  const bytes = await shipped.read(first);
+  const header = decodeHeader(bytes);
+  assert.ok(typeof header !== 'string');
+  for (const records of [header.records + 1, 1_000_000_000]) {
+    const forged = encodeHeader({ ...header, epoch: 9, records });
+    planted.contents.set(first.replace(/[0-9]+$/, '9'), Buffer.concat([forged, bytes.slice(forged.length)]));
+    copy.contents.clear();
+    await scene.look(scene.follower(false));
+    for (const name of segments) {
+      assert.deepEqual(Buffer.from(await copy.read(name)), Buffer.from(await shipped.read(name)), name);
+    }
+  }
+  // One that is gone is missed, as long as no key says more.
+  planted.contents.clear();
+  planted.contents.set(later.at(-1) ?? '', garbage);
+  copy.contents.clear();
+  const follower = scene.follower(false);
+  for (let i = 0; i < 2; i++) {
+    assert.match((await scene.look(follower)) ?? '', /segments of its activity log are there, and the journal counts/);
+  }
+  await scene.close();
+});
 
 test('what lies there under the name of a coming file is replaced by shipping, and what was cut is shipped again', async () => {
   const scene = await Scene.open();

@@ -7,9 +7,11 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { raiseFence } from '../../src/backup/fence.ts';
+import { JournalReader } from '../../src/backup/followed-journal.ts';
 import { laterLives, lifeBeside, mostOfLook, UnprovenLives } from '../../src/backup/lives.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import {
+  mostUnproven,
   type Point,
   PointChain,
   parseShippedDirectory,
@@ -307,6 +309,62 @@ const life = (epoch: number): ShippedDirectory => {
 };
 
 /** The files of a life with points at these times; `forged` is appended. */
+/** Stores that are gone, in as few bytes as they take. */
+const manyGone = (count: number): string =>
+  Array.from({ length: count }, (_, i) => `"tenants/${i.toString(16).padStart(16, '0')}":null`).join();
+
+const longJournal = Buffer.from(
+  `{"at":1,"keyEpoch":1,"stores":{${manyGone(mostUnproven.line + 1)}}}\t${'0'.repeat(64)}\n`,
+);
+const plantedJournals: Readonly<Record<string, { bytes: Uint8Array; size?: number }>> = {
+  'of a line with very many stores': { bytes: longJournal },
+  'longer than any': { bytes: longJournal, size: 2 ** 40 },
+  'without a line': { bytes: Buffer.alloc(20 * 1024 * 1024) },
+  'of other text': { bytes: Buffer.from('#\n'.repeat(100)) },
+};
+
+for (const hasKey of [true, false]) {
+  for (const [what, { bytes, size }] of Object.entries(plantedJournals)) {
+    const with_ = hasKey ? 'with' : 'without';
+    test(`${with_} the key a later life with a journal ${what} costs one look, and the other is followed`, async (t) => {
+      let read = 0;
+      const honest = Object.assign(journalOf(life(1), [10]), { stamp: async () => '1' });
+      honest.contents.set('kms.seal', utf8('a seal'));
+      const planted = new MemoryFiles();
+      planted.contents.set('kms.seal', utf8('a seal')).set('points.kms', bytes);
+      Object.assign(planted, {
+        stamp: async () => '1',
+        size: async () => size ?? bytes.length,
+        readAt: async (_: string, offset: number, length: number) => {
+          read += length;
+          return bytes.subarray(offset, offset + length);
+        },
+      });
+      const opened = hasKey ? seal : undefined;
+      const reader = new JournalReader({
+        directories: async () => [life(9), life(1)],
+        source: (name) => (name === life(1).name ? honest : planted),
+        open: async (_, __, isRight) => ({ seal: opened, isRight: await isRight(opened) }),
+        opened: () => undefined,
+        uptime: () => 0,
+        now: () => 10,
+      });
+      const parsed = t.mock.method(JSON, 'parse');
+      for (const followed of [[], [life(1).name]]) {
+        const doubts: string[] = [];
+        const found = await reader.read(undefined, new Set(followed), (doubt) => doubts.push(doubt));
+        assert.equal(found.reading.directory.epoch, 1);
+        assert.match(doubts.join(), new RegExp(`^${life(9).name}: .*: it is left out`));
+        const most = followed.length > 0 ? 0 : 2 * mostOfLook;
+        assert.ok(read <= most, `${read} bytes`);
+        read = 0;
+      }
+      const longest = Math.max(...parsed.mock.calls.map(({ arguments: [text] }) => String(text).length));
+      assert.ok(longest < 4096, `${longest} characters were parsed`);
+    });
+  }
+}
+
 function journalOf({ name }: ShippedDirectory, times: readonly number[], forged = ''): MemoryFiles {
   const files = new MemoryFiles();
   const chain = new PointChain(name, own);

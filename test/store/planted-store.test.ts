@@ -49,6 +49,16 @@ const planted = [
   'BEGIN',
   'EXPLAIN DELETE FROM marks',
   `UPDATE settings SET value = '${'x'.repeat(20_000)}'`,
+  // Each turn doubles the value.
+  "UPDATE settings SET value = json_extract(json_extract(value, '$', '$'), '$', '$')",
+  "UPDATE settings SET value = json_extract(value, '$', '$')",
+  "CREATE INDEX x ON settings (json_extract(value, '$', '$'))",
+  `UPDATE settings SET value = 1 WHERE name IN (${Array.from({ length: 200 }, (_, i) => i).join()})`,
+  `INSERT INTO settings (name, value) VALUES ${'(1, 2),'.repeat(60)}(1, 2)`,
+  "UPDATE sqlite_master SET sql = ''",
+  'DELETE FROM sqlite_sequence',
+  'DELETE FROM json_each',
+  'DELETE FROM pragma_table_info',
   '/* */ SELECT 1',
   '',
 ];

@@ -128,7 +128,8 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
         options.onSql?.(sql);
         return tenantTables(sql);
       };
-      const store = await createMemoryStore({ migrations: tenantMigrations, tables });
+      const runsAnything = options.onSql !== undefined;
+      const store = await createMemoryStore({ migrations: tenantMigrations, tables, runsAnything });
       const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
       const handle: TenantHandle = {
         tenant: { id: world.newId('tenant'), name, limits, keys, secondFactorFor, custody },
