@@ -71,7 +71,10 @@ const retryPause = 600_000;
 export class JournalReader {
   readonly #deps: ReaderDeps;
   /** Directories that are no lives, by name. */
-  readonly #leftOut = new Map<string, { readonly stamp: string; readonly until: number; readonly why: string }>();
+  readonly #leftOut = new Map<
+    string,
+    { readonly stamp: string; readonly until: number; readonly why: string | KmsError }
+  >();
 
   constructor(deps: ReaderDeps) {
     this.#deps = deps;
@@ -90,7 +93,7 @@ export class JournalReader {
     for (const directory of directories) {
       const files = this.#deps.source(directory.name);
       if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
-      let found: Found | string | undefined;
+      let found: Found | string | KmsError | undefined;
       try {
         found = followed.has(directory.name)
           ? await this.#find(directory, files, await goesOn(known, directory, files))
@@ -98,10 +101,11 @@ export class JournalReader {
       } catch (error) {
         const isOfThis = error instanceof KmsError && (followed.size > 0 || error.code !== 'unavailable');
         if (!isOfThis || followed.has(directory.name)) throw error;
-        failed ??= error;
-        found = error.message;
+        found = error;
       }
-      if (typeof found === 'string') doubt(leftOut(directory.name, found));
+      if (found instanceof KmsError) failed ??= found;
+      if (found instanceof KmsError) doubt(leftOut(directory.name, found.message));
+      else if (typeof found === 'string') doubt(leftOut(directory.name, found));
       else if (found) return found;
     }
     throw failed ?? nothingYet();
@@ -112,21 +116,21 @@ export class JournalReader {
     directory: ShippedDirectory,
     files: LifeFiles & Files,
     left: { bytes: number },
-  ): Promise<Found | string | undefined> {
+  ): Promise<Found | string | KmsError | undefined> {
     const { uptime } = this.#deps;
     const stamp = await stampOf(files);
     const seen = this.#leftOut.get(directory.name);
     if (stamp !== undefined && seen?.stamp === stamp && uptime() < seen.until) return seen.why;
     const meter = metered(files, left);
-    let found: Found | string | undefined;
+    let found: Found | string | KmsError | undefined;
     try {
       found = await this.#find(directory, files, undefined, meter.files);
     } catch (error) {
       if (meter.isSpent()) return 'enough was read for one look';
       if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
-      found = error.message;
+      found = error;
     }
-    if (typeof found === 'string' && stamp !== undefined) {
+    if ((typeof found === 'string' || found instanceof KmsError) && stamp !== undefined) {
       this.#leftOut.set(directory.name, { stamp, until: uptime() + retryPause, why: found });
     }
     return found;
