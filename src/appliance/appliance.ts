@@ -1,18 +1,14 @@
-// HeldAppliance is the appliance of a data directory held by this process, with the app over it. Sealed, it has no keys
-// and answers 503 to all but its status and the steps to unseal; open, it has stores and tenants. It switches between
-// the two while a server's sockets stay open. A command without a server opens one for itself.
-import { resolve } from 'node:path';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { Stopping } from '../backup/service.ts';
 import { HeldDirectory } from '../cluster/held-directory.ts';
 import type { World } from '../core/context.ts';
-import { localCaller, type Origin } from '../core/credential.ts';
+import type { Origin } from '../core/credential.ts';
 import { AutoUnsealer } from '../custody/auto-unsealer.ts';
 import { sealedOnPurpose } from '../custody/seal-keeper.ts';
 import { type OpenedSeal, unlockSeal } from '../custody/unlock.ts';
 import { UnsealBackoff, Unsealer } from '../custody/unsealer.ts';
 import { surfaces } from '../dialects/surfaces.ts';
-import { KmsError, systemError } from '../errors.ts';
+import { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import { type App, createApp } from '../http/app.ts';
 import {
@@ -23,20 +19,16 @@ import {
   silentLogger,
 } from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
-import { needAppliance } from '../platform/data-dir.ts';
 import { systemWorld } from '../platform/environment.ts';
-import { hardenProcess } from '../platform/hardening.ts';
-import { needPrivateDirectory } from '../platform/ownership.ts';
 import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
-import type { ApplianceActivity } from '../storage/served-tenants.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../store/event-loop.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
-import { needNoUpgrade } from '../upgrade/journal.ts';
 import { version } from '../version.ts';
 import type { ApplianceOptions, LiveConfig } from './config.ts';
 import { openUnsealed, type Unsealed } from './open-appliance.ts';
 import { Requests } from './requests.ts';
+import { byLocal, localOnly, type UnsealedBy, unsealRecorded } from './unsealing.ts';
 
 /** An open appliance, for its owner. */
 export interface OpenAppliance extends Pick<Unsealed, 'status' | 'copies' | 'custodians'> {
@@ -385,29 +377,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
     this.#report('info', 'the appliance was unsealed');
   }
 
-  /**
-   * Opens it, records the unsealing, and ends a seal on purpose. If that fails, it is closed again and stays sealed.
-   * `refuse` throws the error to show if it cannot be opened.
-   */
-  async #unsealWith(opened: OpenedSeal, by: UnsealedBy, refuse?: (cause: unknown) => never): Promise<Unsealed> {
-    const { node, seal } = this.#directory;
-    const onPurpose = await seal.isOnPurpose();
-    if (node) node.isUnsealing = true;
-    try {
-      const open = await (refuse ? this.#openWith(opened).catch(refuse) : this.#openWith(opened));
-      const { id, kind } = opened.slot;
-      try {
-        await open.record({ action: 'system.unseal', ...by, props: { custodian: id, kind } });
-        if (onPurpose) await seal.endOnPurpose();
-      } catch (cause) {
-        if (onPurpose) await seal.sealOnPurpose().catch(() => {});
-        await open.close();
-        throw new KmsError('unavailable', 'unsealing could not be recorded; the appliance stays sealed', { cause });
-      }
-      return open;
-    } finally {
-      if (node) node.isUnsealing = false;
-    }
+  #unsealWith(opened: OpenedSeal, by: UnsealedBy, refuse?: (cause: unknown) => never): Promise<Unsealed> {
+    const { id, kind } = opened.slot;
+    const open = () => (refuse ? this.#openWith(opened).catch(refuse) : this.#openWith(opened));
+    return unsealRecorded(this.#directory, open, { ...by, props: { custodian: id, kind } });
   }
 
   async #openWith(opened: OpenedSeal): Promise<Unsealed> {
@@ -455,38 +428,4 @@ export class HeldAppliance implements AppliancePort, Sealing {
   #report(level: 'info' | 'warn' | 'error', message: string, cause?: unknown): void {
     this.#options.onEvent?.({ level, message, ...(cause === undefined ? {} : { cause }) });
   }
-}
-
-/**
- * Opens the appliance in a data directory for this process alone. Throws `sealed` if it is sealed on purpose, or if no
- * master key is available.
- */
-export async function openAppliance(options: ApplianceOptions): Promise<OpenAppliance> {
-  const data = resolve(options.data);
-  if (!options.store) {
-    await needAppliance(data);
-    await needPrivateDirectory(data);
-  }
-  await needNoUpgrade(data);
-  await hardenProcess();
-  try {
-    const held = await HeldAppliance.hold(options, { serves: false });
-    await held.open().catch(async (error: unknown) => {
-      await held.close();
-      throw error;
-    });
-    return held.opened;
-  } catch (error) {
-    throw systemError(error, data);
-  }
-}
-
-type UnsealedBy = Pick<ApplianceActivity, 'keyid' | 'address'>;
-
-const byLocal: UnsealedBy = { keyid: localCaller.id };
-
-/** Discarding other people's shares, or looking for the key, is only for the local administrator. */
-function localOnly({ reset }: UnsealStep): KmsError {
-  const what = reset ? 'forgetting the shares that were given (reset)' : 'looking for the key again (retry)';
-  return new KmsError('forbidden', `${what} is for the local socket: run \`kms unseal\` on the machine itself`);
 }

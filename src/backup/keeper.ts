@@ -2,7 +2,7 @@
 // name of a backup; of those on schedule and on request, the newest few are kept.
 import { join, resolve } from 'node:path';
 import { Cron } from 'croner';
-import type { Backups } from '../api/system.ts';
+import type { Backups } from '../api/backups.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { toHex } from '../crypto/bytes.ts';

@@ -2,7 +2,7 @@
 // checks, `kms status` and metrics.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Backups } from '../api/system.ts';
+import type { Backups } from '../api/backups.ts';
 import { KmsError } from '../errors.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { epochTimeOf } from '../model/timestamp.ts';

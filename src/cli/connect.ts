@@ -174,7 +174,7 @@ export async function isServed(cli: Cli): Promise<boolean> {
 }
 
 async function inProcess(cli: Cli, data: string): Promise<Connection> {
-  const { openAppliance } = await import('../appliance/appliance.ts');
+  const { openAppliance } = await import('../appliance/command-appliance.ts');
   const appliance = await openAppliance({
     data,
     store: sharedStore(cli),

@@ -1,6 +1,6 @@
 // The parts of the overview that come from a tenant's store, and the names that a caller may list. What was read stays
 // in memory until the store changes, so that a repeat reads nothing.
-import type { Names, Overview } from '../api/system.ts';
+import type { Names, Overview } from '../api/overview.ts';
 import { bucketNow, type TimeRangeName } from '../model/time-ranges.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';

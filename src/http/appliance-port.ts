@@ -1,9 +1,11 @@
 // AppliancePort is what the app needs of an appliance: the parts that are always there, and the current state, sealed
 // or open, which each request reads once.
 
+import type { Backups } from '../api/backups.ts';
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints.ts';
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
-import type { Backups, Overview, SealStatus, UnsealStep } from '../api/system.ts';
+import type { Overview } from '../api/overview.ts';
+import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import type { Origin } from '../core/credential.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';

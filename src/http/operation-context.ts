@@ -7,6 +7,7 @@ import type { Transaction } from '../store/port.ts';
 import type { Admission } from './admission.ts';
 import type { Outcome } from './respond.ts';
 import type { AfterCommit } from './route.ts';
+import type { Watch } from './watches.ts';
 
 /** The user under whose id a request without a credential is recorded. */
 interface Identified {
@@ -31,8 +32,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   statuses: readonly number[] | undefined = undefined;
   /** Notes for the records of these acts, if the operation gave any. */
   deeds: readonly ActivityDetails[] = [];
-  /** The watch that this request's record is about. */
-  recordsWatch: string | undefined = undefined;
+  /** Absent where the endpoint may not be watched. */
+  watch: Watch | undefined = undefined;
   /** Whether the operation itself denied the request. */
   isDenied = false;
   /** Absent if the operation identified no user. */

@@ -1,7 +1,7 @@
 // The way of every request to a declared endpoint, from top to bottom: tenant, credential, permission, body, operation,
 // record, reply. The tenant's data is read and written in one transaction with the activity record, and the answer
 // waits until that is durable.
-import { actionOf, type Endpoint } from '../api/endpoint.ts';
+import type { Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
@@ -26,52 +26,28 @@ import {
 } from './admission.ts';
 import { encodeAnswer, listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
-import { type BodyRead, keptNumbers, publicBodyLimit, readDecodedBody, readJsonBody } from './body.ts';
+import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import type { FairQueue } from './fair-queue.ts';
 import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
+import {
+  type PlainOperation,
+  type PlainPreparation,
+  type PlainRoute,
+  type PlainSlices,
+  traitsOf,
+} from './plain-route.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
 import { failed, type Outcome, type RequestResult, refused } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
-import { isWatch, watchesOf } from './watches.ts';
+import { type Watch, watchOf } from './watches.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
-/** A route with its types erased: `app.ts` has bound each to its endpoint. */
-export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
-
-type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
-
-interface PlainPreparation {
-  prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
-}
-
-/** An operation too long for one turn of the event loop. */
-interface PlainSlices {
-  slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
-}
-
 type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
-
-/** Properties that follow from the endpoint's declaration. */
-function traitsOf(endpoint: Endpoint, route: PlainRoute) {
-  const { method, access, changes = method !== 'GET' } = endpoint;
-  const isPublic = access.kind === 'public';
-  return {
-    action: actionOf(access),
-    isPublic,
-    changes,
-    backsOff: access.kind !== 'flag' && access.backoff === true,
-    isActOfOperator: access.kind === 'flag' && access.operator === 'act',
-    /** Routes that wait for more than the store have limits of their own and would block this queue. */
-    isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
-    bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
-    kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
-  };
-}
 
 export class EndpointWay {
   /** Its entry in the router. */
@@ -184,7 +160,7 @@ export class EndpointWay {
       served = await this.#transact(input, ctx, operation);
       if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
     } catch (error) {
-      if (ctx.recordsWatch !== undefined) watchesOf(this.#appliance).lost(ctx.recordsWatch);
+      ctx.watch?.loseRecord();
       served = { outcome: failed(error), action, tenant };
     } finally {
       if (hasTurn) this.#queue.leave();
@@ -274,12 +250,11 @@ export class EndpointWay {
     ctx: OperationContext,
     operation: PlainOperation | undefined,
   ): RequestResult {
-    const admission = this.#authorize(tx, input);
+    const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
-    ctx.enter(tx, admission);
     const { refusal } = admission;
     const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
-    return this.#recordActivity(ctx, admission, outcome, input);
+    return this.#recordActivity(ctx, admission, outcome);
   }
 
   *#decideInSlices(
@@ -288,12 +263,11 @@ export class EndpointWay {
     ctx: OperationContext,
     route: PlainSlices,
   ): Slices<RequestResult> {
-    const admission = this.#authorize(tx, input);
+    const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
-    ctx.enter(tx, admission);
     const { refusal } = admission;
     const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, route);
-    return this.#recordActivity(ctx, admission, outcome, input);
+    return this.#recordActivity(ctx, admission, outcome);
   }
 
   #decidePublic(
@@ -318,22 +292,19 @@ export class EndpointWay {
   }
 
   /** The binding decision; notes the use of the credential. Undefined for an unknown one. */
-  #authorize(tx: Transaction, input: EndpointInput): Admission | undefined {
+  #authorize(tx: Transaction, input: EndpointInput, ctx: OperationContext): Admission | undefined {
     const { world } = this.#appliance;
     const admission = admit(this.#endpoint, input, tx, world.now());
     if (!admission) return undefined;
+    ctx.enter(tx, admission);
     const { caller, refusal } = admission;
+    if (this.#endpoint.watchable && !refusal) ctx.watch = watchOf(this.#appliance, input, caller);
+    // A poll without a record writes nothing: otherwise it would itself change what is watched.
+    if (ctx.watch?.isDue === false) return admission;
     const address = input.request.remoteAddress;
-    if (!refusal && this.#isQuietWatch(input, caller)) return admission;
     if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
     else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
     return admission;
-  }
-
-  /** A watch that is not recorded again yet: it writes nothing, so that it does not itself change the store. */
-  #isQuietWatch({ request, handle }: EndpointInput, caller: Caller): boolean {
-    if (!this.#endpoint.watchable || !isWatch(request)) return false;
-    return !watchesOf(this.#appliance).isDue(watcherOf(handle, caller, request), this.#appliance.world.now());
   }
 
   #unknown({ handle }: EndpointInput): RequestResult {
@@ -356,10 +327,8 @@ export class EndpointWay {
 
   #encode(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
     const { watchable } = this.#endpoint;
-    if (!watchable) return encodeAnswer(input, ctx, given);
-    const { request, handle } = input;
-    const watcher = watcherOf(handle, ctx.caller, request);
-    const { headers, isKnown } = watchesOf(this.#appliance).match(request, watcher, given, watchable.apart);
+    if (!watchable || !ctx.watch) return encodeAnswer(input, ctx, given);
+    const { headers, isKnown } = ctx.watch.match(given, watchable.apart);
     if (isKnown) return { status: 304, body: {}, content: null, headers };
     const outcome = encodeAnswer(input, ctx, given);
     return { ...outcome, headers: { ...outcome.headers, ...headers } };
@@ -378,7 +347,7 @@ export class EndpointWay {
     }
   }
 
-  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome, input: EndpointInput): RequestResult {
+  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): RequestResult {
     const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
@@ -386,29 +355,13 @@ export class EndpointWay {
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
     const recorded = { keyid: caller.id, ringname, validAction: granted };
     let id = '';
-    const statuses = this.#endpoint.watchable && granted ? this.#watched(ctx, recorded, outcome, input) : did;
+    const statuses = ctx.watch && granted ? recordWatch(ctx, ctx.watch, recorded, outcome) : did;
     for (const [n, status] of (statuses ?? [outcome.status]).entries()) {
       id = this.#record(ctx, recorded, status, deeds[n]);
     }
     const tellsRecord = this.#endpoint.id === 'searchActivity';
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
     return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
-  }
-
-  /** Records a request to what may be watched; returns the statuses that are still to be recorded. */
-  #watched(ctx: OperationContext, recorded: Recorded, { status }: Outcome, input: EndpointInput): number[] {
-    const { request, handle } = input;
-    const watches = watchesOf(this.#appliance);
-    const watcher = watcherOf(handle, ctx.caller, request);
-    const now = this.#appliance.world.now();
-    const polls = isWatch(request);
-    if (polls && !watches.isDue(watcher, now)) return [];
-    watches.recorded(watcher, now);
-    ctx.recordsWatch = watcher;
-    if (!polls) return [status];
-    const { world, address } = ctx;
-    ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
-    return [];
   }
 
   /** Returns the record's id. */
@@ -434,9 +387,14 @@ export class EndpointWay {
   }
 }
 
-/** A credential at an address. */
-function watcherOf({ tenant }: TenantHandle, { id, session }: Caller, { remoteAddress }: ApiRequest): string {
-  return `${tenant.id} ${id} ${session ?? ''} ${remoteAddress ?? ''}`;
+/** Records a poll as one, if it is due; returns the statuses of the records that any other request gets. */
+function recordWatch(ctx: OperationContext, watch: Watch, recorded: Recorded, { status }: Outcome): readonly number[] {
+  if (!watch.isDue) return [];
+  watch.noteRecord();
+  if (!watch.polls) return [status];
+  const { world, address } = ctx;
+  ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
+  return [];
 }
 
 /** The credential that the surface found, the one in the header Authorization, or a console page's cookie. */

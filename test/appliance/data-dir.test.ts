@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
 import { dataDirState } from '../../src/platform/data-dir.ts';

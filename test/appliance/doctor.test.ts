@@ -17,7 +17,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { type DoctorOptions, examine } from '../../src/doctor/doctor.ts';

@@ -20,7 +20,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { KmsError } from '../../src/errors.ts';
 import { until } from '../support/until.ts';
 import { asking, type Place, place } from './tenant-appliance.ts';

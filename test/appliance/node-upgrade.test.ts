@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { serve } from '../../src/server/serve.ts';

@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
 import { sentSlot } from '../../src/appliance/master-handlers.ts';
 import { socketFetch } from '../../src/cli/local-socket.ts';
@@ -443,7 +443,7 @@ if (!postgres) {
     const program = `
       import { createRequire } from 'node:module';
       const { initAppliance } = await import('./src/appliance/init.ts');
-      const { openAppliance } = await import('./src/appliance/appliance.ts');
+      const { openAppliance } = await import('./src/appliance/command-appliance.ts');
       const [data, url] = process.argv.slice(1);
       const store = url && { url, isListed: false, env: () => undefined };
       if (!store) await initAppliance({ data });

@@ -17,7 +17,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
+import type { OpenAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { rollbackWatch, type SeenState } from '../../src/client/rollback.ts';
 import { examine } from '../../src/doctor/doctor.ts';

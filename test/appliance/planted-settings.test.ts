@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { KmsError } from '../../src/errors.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';

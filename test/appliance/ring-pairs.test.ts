@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { KeyListItem } from '../../src/api/keyrings.ts';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { generateRingKey, privateKeyPem, publicKeyBytes, unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toHex } from '../../src/crypto/bytes.ts';

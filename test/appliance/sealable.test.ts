@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { addAbortSignal } from 'node:stream';
 import { after, test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import { HeldAppliance, openAppliance } from '../../src/appliance/appliance.ts';
+import { HeldAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 

@@ -5,7 +5,8 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rm
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type OpenAppliance, openAppliance } from '../../src/appliance/appliance.ts';
+import type { OpenAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { moveToDatabase, moveToDirectory } from '../../src/cluster/move.ts';
 import { addressSet } from '../../src/model/addresses.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { TenantAdmin } from '../../src/appliance/tenant-admin.ts';
 import { openSealFile, SealKeeper, sealInFiles } from '../../src/custody/seal-keeper.ts';
 import { systemDir } from '../../src/platform/data-dir.ts';

@@ -349,7 +349,7 @@ test('requests under way and a deletion at once: each is answered, none with 500
 });
 
 test('without serving, links lead to where it was last served', async () => {
-  const { openAppliance } = await import('../../src/appliance/appliance.ts');
+  const { openAppliance } = await import('../../src/appliance/command-appliance.ts');
   await using p = await place();
   await p.appliance.close();
   const appliance = await openAppliance({ data: p.data });

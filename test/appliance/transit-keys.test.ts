@@ -6,7 +6,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rm
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { moveToDatabase, moveToDirectory } from '../../src/cluster/move.ts';
 import { transitDecrypt, transitEncrypt } from '../../src/core/transit.ts';

@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { KmsError } from '../../src/errors.ts';
 import { needRoomForCopy, type Reached } from '../../src/upgrade/files.ts';

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import type { ApplianceOptions } from '../../src/appliance/config.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';

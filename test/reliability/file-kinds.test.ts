@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, stat
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { openAppliance } from '../../src/appliance/appliance.ts';
+import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { openBackupFile } from '../../src/backup/read.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';

@@ -3,7 +3,8 @@
 
 import type { StandbyAnswer } from '../../api/local/copies.ts';
 import type { CryptoInUse, OpenStatus, SealedStatus } from '../../api/local/status.ts';
-import type { Readiness, SealStatus } from '../../api/system.ts';
+import type { Readiness } from '../../api/readiness.ts';
+import type { SealStatus } from '../../api/system.ts';
 import { boundedText } from '../../client/bounded.ts';
 import { errorOfFailure, notOurs } from '../../client/failure.ts';
 import { unless } from '../../client/unless.ts';

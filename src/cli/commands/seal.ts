@@ -67,7 +67,7 @@ async function endedHere(cli: Cli): Promise<SealStatus | undefined> {
   const store = sharedStore(cli);
   const { wasSealedOnPurpose } = await import('../../cluster/held-directory.ts');
   if (!(await wasSealedOnPurpose({ data, store }))) return undefined;
-  const { openAppliance } = await import('../../appliance/appliance.ts');
+  const { openAppliance } = await import('../../appliance/command-appliance.ts');
   const sources = await keySources(cli);
   const askPassphrase = async (): Promise<string | undefined> =>
     sources.askPassphrase ? sources.askPassphrase() : readSecret(cli, 'passphrase');

@@ -1,0 +1,38 @@
+// A route with its types erased, and what follows from the declaration of its endpoint.
+import { actionOf, type Endpoint } from '../api/endpoint.ts';
+import type { Caller } from '../core/context.ts';
+import type { Slices } from '../store/sql.ts';
+import { keptNumbers, publicBodyLimit } from './body.ts';
+import type { EndpointInput } from './input.ts';
+import type { OperationContext } from './operation-context.ts';
+
+/** `app.ts` has bound each to its endpoint. */
+export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
+
+export type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
+
+export interface PlainPreparation {
+  prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
+}
+
+/** An operation too long for one turn of the event loop. */
+export interface PlainSlices {
+  slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
+}
+
+/** Properties that follow from the endpoint's declaration. */
+export function traitsOf(endpoint: Endpoint, route: PlainRoute) {
+  const { method, access, changes = method !== 'GET' } = endpoint;
+  const isPublic = access.kind === 'public';
+  return {
+    action: actionOf(access),
+    isPublic,
+    changes,
+    backsOff: access.kind !== 'flag' && access.backoff === true,
+    isActOfOperator: access.kind === 'flag' && access.operator === 'act',
+    /** Routes that wait for more than the store have limits of their own and would block this queue. */
+    isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
+    bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
+    kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
+  };
+}
