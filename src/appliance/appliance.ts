@@ -140,7 +140,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
     this.#state = onPurpose ? await this.#unsealWith(opened, byLocal) : await this.#openWith(opened);
   }
 
-  /** For the look-out: unseals unless it is sealed on purpose, or was opened or sealed meanwhile. */
+  /** For the look-out: unseals unless it is sealed on purpose, or was opened or sealed in the meantime. */
   #openAgain(): Promise<void> {
     return this.#localSteps.run(async () => {
       // A closing appliance may still change the seal.

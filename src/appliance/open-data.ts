@@ -16,9 +16,9 @@ import { foreignFiles } from '../platform/foreign-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { guardedFiles, SpaceGuard, type SpaceSettings } from '../platform/space-guard.ts';
 import { acceptOlder, type ReadStores, readStores, reportAccepted } from '../storage/read-stores.ts';
+import { RollbackGuard } from '../storage/rollback-guard.ts';
 import { noAddress, Tenants } from '../storage/served-tenants.ts';
 import type { StoreWorld, SystemStore } from '../storage/stores.ts';
-import { Witness } from '../storage/witness.ts';
 import type { Files } from '../store/files.ts';
 import { Metrics } from '../telemetry/metrics/metrics.ts';
 import type { ApplianceOptions, Holder } from './config.ts';
@@ -120,15 +120,15 @@ export async function openData(
   await read.discard();
   const mustWait = (): boolean => space.refusal !== undefined;
   const keys = seal.keysFor(systemDir);
-  const witness = new Witness({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
-  if (read.accepted.length > 0) await witness.note();
-  noteNow = () => witness.try();
+  const rollbackGuard = new RollbackGuard({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
+  if (read.accepted.length > 0) await rollbackGuard.note();
+  noteNow = () => rollbackGuard.try();
   closeWitness = async () => {
-    await witness.close();
-    for (const [dir, mark] of witness.known) known.set(dir, mark);
+    await rollbackGuard.close();
+    for (const [dir, mark] of rollbackGuard.known) known.set(dir, mark);
   };
   // It also notes the positions at its end.
-  if (serves) witness.start();
+  if (serves) rollbackGuard.start();
   return { root, files, sealPlace, seal, shared, space, metrics, system, tenants, admin, baseUrl };
 }
 

@@ -365,7 +365,7 @@ function needFree(
   }
 }
 
-/** The current record. Throws `conflict` if another node deleted or restored it meanwhile. */
+/** The current record. Throws `conflict` if another node deleted or restored it in the meantime. */
 function asExpected(tenants: Pick<TenantTable, 'byId'>, { id, name, deletedAt }: TenantRecord): TenantRecord {
   const now = tenants.byId(id);
   if (now && (now.deletedAt === undefined) === (deletedAt === undefined)) return now;

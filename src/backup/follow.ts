@@ -127,7 +127,7 @@ export class Follower {
       try {
         return await this.#lookOnce(isUrgent);
       } catch (error) {
-        // The appliance ships meanwhile, and removes files that the newest line of its journal no longer needs.
+        // The appliance ships in the meantime, and removes files that the newest line of its journal no longer needs.
         if (tries === 0 || !isOfMissingFile(error)) throw error;
       }
     }

@@ -31,7 +31,7 @@ import { makeDirs, nodeFiles } from '../platform/node-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { type StoreSource, storeName } from '../platform/store-url.ts';
 import { readStores } from '../storage/read-stores.ts';
-import { writeWitness } from '../storage/witness.ts';
+import { writeRollbackNotes } from '../storage/rollback-guard.ts';
 import type { Files } from '../store/files.ts';
 import { exportStore, type HeldStore, importStore } from '../store/shared/transfer.ts';
 import { listStoreFiles } from '../store/store-files.ts';
@@ -282,7 +282,7 @@ async function fillDirectory(
       held.set(name, await exportStore(await transferWorld(node, opened, name), uid, { files, dir: dirOf(name) }));
     }
     await placeKey(root, opened.slot.kind === 'recovery-kit' ? undefined : opened.place);
-    await writeWitness(files, seal.keysFor(systemDir), held, Date.now());
+    await writeRollbackNotes(files, seal.keysFor(systemDir), held, Date.now());
     if (await node.seal.isOnPurpose()) await sealInFiles(files, root).sealOnPurpose();
     await files.replace(sealFile, sealBytes);
     await files.remove(restoreMark);

@@ -16,8 +16,8 @@ import { nodeFiles } from '../platform/node-files.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import type { StoreSource } from '../platform/store-url.ts';
 import type { Seal } from '../seal/seal.ts';
+import { readRollbackNotes } from '../storage/rollback-guard.ts';
 import type { StoreOf } from '../storage/stores.ts';
-import { readWitness } from '../storage/witness.ts';
 import { type CertificateFiles, examineCertificates, examineCustodians } from './keys.ts';
 import { examineFiles, examineMemory, examineSpace, type Host, readText } from './machine.ts';
 import { examineStandby } from './standby.ts';
@@ -123,8 +123,8 @@ async function examineDatabase(options: DoctorOptions, data: string, findings: F
             findFault(each.dir, error, findings.add);
           }
         }
-        const witness = () => readWitness(nodeFiles(data), seal.keysFor(systemDir));
-        return examineStores({ files, wasm, stores: there, witness, now: now() }, findings.add);
+        const rollbackNotes = () => readRollbackNotes(nodeFiles(data), seal.keysFor(systemDir));
+        return examineStores({ files, wasm, stores: there, rollbackNotes, now: now() }, findings.add);
       });
     } finally {
       seal.wipe();
@@ -147,8 +147,8 @@ async function examineHere({ keyFile, sources, now = Date.now }: DoctorOptions, 
   try {
     const stores = storesOf(seal);
     const files = nodeFiles(data);
-    const witness = () => readWitness(files, seal.keysFor(systemDir));
-    return await examineStores({ files, wasm: await sqlWasm(), stores, witness, now: now() }, findings.add);
+    const rollbackNotes = () => readRollbackNotes(files, seal.keysFor(systemDir));
+    return await examineStores({ files, wasm: await sqlWasm(), stores, rollbackNotes, now: now() }, findings.add);
   } finally {
     seal.wipe();
   }

@@ -14,8 +14,8 @@ import { type Examination, type Examined, type Find, Findings } from '../platfor
 import { nodeFiles } from '../platform/node-files.ts';
 import { type KeysAsData, keysFromData } from '../platform/threads/jobs.ts';
 import { marksQuery } from '../storage/read-stores.ts';
+import { type Noted, olderThanNoted } from '../storage/rollback-guard.ts';
 import type { StoreOf } from '../storage/stores.ts';
-import { type Noted, olderThanNoted } from '../storage/witness.ts';
 import { type CheckedStore, checkStore } from '../store/check.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile, SegmentProblem } from '../store/port.ts';
@@ -27,7 +27,7 @@ interface StoresToExamine {
   readonly wasm: Uint8Array;
   readonly stores: readonly StoreOf[];
   /** The log positions noted beside the stores; absent if the stores are being written to, and so are not compared. */
-  readonly witness?: () => Promise<Noted | undefined>;
+  readonly rollbackNotes?: () => Promise<Noted | undefined>;
   /** In epoch milliseconds. */
   readonly now: number;
 }
@@ -52,7 +52,7 @@ const queryRings = (schema: number): string =>
         WHERE service = 'ks' AND kem = 'x25519' AND deleted_at IS NULL ORDER BY seq LIMIT 5`;
 
 export async function examineStores(
-  { files, wasm, stores, witness, now }: StoresToExamine,
+  { files, wasm, stores, rollbackNotes, now }: StoresToExamine,
   find: Find,
 ): Promise<Examined> {
   let activities = 0;
@@ -95,7 +95,7 @@ export async function examineStores(
   const system = sound.get(systemDir);
   if (system) await examineRecords(system, there, now, find);
   if (system) examineRings(sound, system, find);
-  if (system && witness) await examineAges(sound, system, witness, find);
+  if (system && rollbackNotes) await examineAges(sound, system, rollbackNotes, find);
   return { stores: stores.length, activities, dropped };
 }
 
@@ -164,19 +164,19 @@ function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: Checke
 async function examineAges(
   sound: ReadonlyMap<string, CheckedStore>,
   { rows }: CheckedStore,
-  readWitness: () => Promise<Noted | undefined>,
+  readRollbackNotes: () => Promise<Noted | undefined>,
   find: Find,
 ): Promise<void> {
   // Cast: these are the rows of marks.
   const marks = marksOf(rows.filter(({ sequence }) => sequence !== null) as MarkRow[]);
-  let witness: Noted | undefined;
+  let rollbackNotes: Noted | undefined;
   try {
-    witness = await readWitness();
+    rollbackNotes = await readRollbackNotes();
   } catch (error) {
     findFault(witnessFile, error, find);
     return;
   }
-  if (!witness && marks.size > 0) {
+  if (!rollbackNotes && marks.size > 0) {
     const message = `there is no ${witnessFile}, which says how far the stores were`;
     find(
       'error',
@@ -188,7 +188,7 @@ async function examineAges(
   }
   for (const [dir, { mark, log }] of sound) {
     const name = sealName(dir);
-    const noted = [witness?.get(name), marks.get(name)].filter((each) => each !== undefined);
+    const noted = [rollbackNotes?.get(name), marks.get(name)].filter((each) => each !== undefined);
     const what = olderThanNoted({ ...mark, log }, noted);
     if (what === undefined) continue;
     const tenant = rows.find((row) => row.dir === name && row.name !== null)?.name ?? systemDir;

@@ -119,7 +119,7 @@ async function needNoLinks(data: string, name: string): Promise<void> {
   try {
     entries = await readdir(path, { recursive: true, withFileTypes: true });
   } catch (error) {
-    // It may vanish meanwhile, as an upgrade's leftovers do.
+    // It may vanish in the meantime, as an upgrade's leftovers do.
     if (systemCode(error) === 'ENOENT') return;
     throw systemError(error, path);
   }
@@ -178,7 +178,7 @@ export async function holdNew(root: string): Promise<DirectoryLock> {
     await tryFileSystem(root, { isPrivate: true });
     return lock;
   } catch (error) {
-    // Another process may have made the lock meanwhile, but then the error is `in-use`.
+    // Another process may have made the lock in the meantime, but then the error is `in-use`.
     if (isLockNew && error instanceof KmsError && error.code === 'refused') await removeLock(root);
     lock?.release();
     throw error;

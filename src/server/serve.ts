@@ -185,7 +185,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     };
     const started = await HeldAppliance.hold({ ...options, ...own }, { serves: true });
     appliance = started;
-    // From here on a new upgrade ends this server first; one that began meanwhile does not know of it.
+    // From here on a new upgrade ends this server first; one that began in the meantime does not know of it.
     if (!hold) await needNoUpgrade(data);
     const sealed = await started.start();
     if (!socket.listening) await openSocket(socket, data, logger);

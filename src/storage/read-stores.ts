@@ -14,10 +14,10 @@ import type { ReadStore } from '../store/read-store.ts';
 import type { Row } from '../store/sql.ts';
 import type { SystemTables } from '../store/tables/databases.ts';
 import { type MarkRow, marksOf, type NotedMark } from '../store/tables/marks.ts';
+import { type Noted, olderThanNoted, readRollbackNotes } from './rollback-guard.ts';
 import type { Tenants } from './served-tenants.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
 import { returnPlaces } from './streamed-positions.ts';
-import { type Noted, olderThanNoted, readWitness } from './witness.ts';
 
 /** A store with less than was noted of it. */
 interface OlderStore {
@@ -43,7 +43,7 @@ export interface ReadStores {
    * The tenants' marks in the appliance's own store, and the marks of all stores in the witness file, if there is one.
    */
   readonly marks: Noted;
-  readonly witness: Noted | undefined;
+  readonly rollbackNotes: Noted | undefined;
   /** Releases the stores that were not opened. */
   discard(): Promise<void>;
 }
@@ -75,7 +75,7 @@ export async function readStores(
 ): Promise<ReadStores> {
   const keys = seal.keysFor(systemDir);
   const wanted = new Set(accept.map((name) => name.toLowerCase()));
-  const witness = await readWitness(world.files, keys).catch((error: unknown) => {
+  const rollbackNotes = await readRollbackNotes(world.files, keys).catch((error: unknown) => {
     if (wanted.has(systemDir) && error instanceof KmsError && error.code === 'corrupt') return undefined;
     throw error;
   });
@@ -101,7 +101,7 @@ export async function readStores(
       if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
     };
     // A joining node has no witness file yet.
-    if (!witness && marks.size > 0 && !world.shared) {
+    if (!rollbackNotes && marks.size > 0 && !world.shared) {
       const { sequence } = system.mark;
       older.push({
         dir: systemDir,
@@ -111,7 +111,7 @@ export async function readStores(
         to: sequence,
       });
     } else {
-      look(system, systemDir, systemDir, [witness?.get(systemDir)]);
+      look(system, systemDir, systemDir, [rollbackNotes?.get(systemDir)]);
     }
     const tenants = new Map<string, ReadStore<Tables>>();
     for (const record of records) {
@@ -120,7 +120,7 @@ export async function readStores(
       const store = await readTenantStore(world, tenantDir(dir), seal.keysFor(dir));
       read.push(store);
       tenants.set(dir, store);
-      look(store, dir, deletedAt === null && name !== systemDir ? name : id, [witness?.get(dir), marks.get(dir)]);
+      look(store, dir, deletedAt === null && name !== systemDir ? name : id, [rollbackNotes?.get(dir), marks.get(dir)]);
     }
     const named = new Set([
       ...records.filter(isNamed).map(({ dir }) => dir),
@@ -131,8 +131,16 @@ export async function readStores(
     const olderDirs = new Set(older.map(({ dir }) => dir));
     const isNeedless = (name: string): boolean =>
       !records.some((record) => olderDirs.has(record.dir) && [record.id, record.name].includes(name)) &&
-      !(name === systemDir && (olderDirs.has(systemDir) || witness === undefined));
-    return { system, tenants, accepted: older, needless: [...wanted].filter(isNeedless), marks, witness, discard };
+      !(name === systemDir && (olderDirs.has(systemDir) || rollbackNotes === undefined));
+    return {
+      system,
+      tenants,
+      accepted: older,
+      needless: [...wanted].filter(isNeedless),
+      marks,
+      rollbackNotes,
+      discard,
+    };
   } catch (error) {
     await discard();
     throw error;

@@ -40,15 +40,15 @@ export interface ReplayedActivity {
 export class GroupReplayer {
   readonly #state: State;
   readonly #activity: ReplayedActivity;
-  readonly #witness: ReplayObserver | undefined;
+  readonly #observer: ReplayObserver | undefined;
   #texts: string[] = [];
   /** The counts since the last statement of another kind, summed and then run once. */
   readonly #counts = new Map<Statement, Map<string, Tally>>();
 
-  constructor(state: State, activity: ReplayedActivity, witness?: ReplayObserver) {
+  constructor(state: State, activity: ReplayedActivity, observer?: ReplayObserver) {
     this.#state = state;
     this.#activity = activity;
-    this.#witness = witness;
+    this.#observer = observer;
   }
 
   apply(payload: Uint8Array, name: string, offset: number): Applied {
@@ -85,7 +85,7 @@ export class GroupReplayer {
       for (const [number, ...params] of statements) {
         const statement = this.#statement(number);
         this.#state.run(statement, params);
-        this.#witness?.ran(statement);
+        this.#observer?.ran(statement);
       }
     }
     this.#state.control('COMMIT');
@@ -98,11 +98,11 @@ export class GroupReplayer {
     this.#counts.clear();
   }
 
-  /** Sums counts for later, unless a witness keeps tallies beside the tables. */
+  /** Sums counts for later, unless a observer keeps tallies beside the tables. */
   #count([number, sum, id, ...latest]: [number, number, string, ...SqlValue[]]): void {
     const statement = this.#statement(number);
-    if (this.#witness) {
-      this.#witness.tally(statement, id, { sum, latest });
+    if (this.#observer) {
+      this.#observer.tally(statement, id, { sum, latest });
       return;
     }
     let tallies = this.#counts.get(statement);

@@ -230,7 +230,7 @@ export class Maintenance<L extends Maintained> {
   /**
    * Brings every file under the newest key: snapshot and log by a checkpoint, then the segments of the activity log one
    * by one, each replaced whole. After an interruption the next call continues. Returns the key epochs that the files
-   * still need: only the newest, unless a newer one came meanwhile.
+   * still need: only the newest, unless a newer one came in the meantime.
    */
   async reseal(): Promise<readonly number[]> {
     while (this.#resealing) await this.#resealing.catch(() => {});

@@ -15,14 +15,14 @@ import { listedFiles } from '../../src/platform/file-ports.ts';
 import { notedPid } from '../../src/platform/lock.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { guardedFiles } from '../../src/platform/space-guard.ts';
-import { readWitness } from '../../src/storage/witness.ts';
+import { readRollbackNotes } from '../../src/storage/rollback-guard.ts';
 import { readJournal } from '../../src/upgrade/journal.ts';
 
 /** In bytes: more than a buffer can hold. */
 const long = 2 ** 36;
 
 /** Cast: no key is asked for before there are bytes to verify. */
-const noKeys = {} as Parameters<typeof readWitness>[1];
+const noKeys = {} as Parameters<typeof readRollbackNotes>[1];
 
 /** The reader of each file. */
 const readers: Readonly<Record<string, (data: string) => Promise<unknown>>> = {
@@ -31,7 +31,7 @@ const readers: Readonly<Record<string, (data: string) => Promise<unknown>>> = {
   'kms.standby': readMark,
   'kms.node': (data) => readNode(nodeFiles(data)),
   'kms.upgrade': readJournal,
-  'kms.witness': (data) => readWitness(nodeFiles(data), noKeys),
+  'kms.witness': (data) => readRollbackNotes(nodeFiles(data), noKeys),
   'kms.moved': (data) => undoMove(data, undefined),
   'tls.pem': (data) => readPair(join(data, 'tls.pem'), join(data, 'tls.pem')),
   any: (data) => guardedFiles(nodeFiles(data), async () => false).read('any', 4096),

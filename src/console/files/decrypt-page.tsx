@@ -53,7 +53,7 @@ export function DecryptPage({ keeper }: PageProps) {
           hint="A deleted or altered asset does not verify. Unless you tick this, such a file is not decrypted."
         />
       </Form>
-      <FileJobView job={job} doing="Decrypting" show={(answer) => <Told answer={answer} />} />
+      <FileJobView job={job} doing="Decrypting" show={(answer) => <DecryptedFacts answer={answer} />} />
     </>
   );
 }
@@ -94,7 +94,7 @@ function Inspected({ file: { fileVersion, headers, contentSize } }: { readonly f
   );
 }
 
-function Told({ answer: { ringname, asset } }: { readonly answer: DecryptAnswer }) {
+function DecryptedFacts({ answer: { ringname, asset } }: { readonly answer: DecryptAnswer }) {
   return (
     <Facts
       facts={[

@@ -11,7 +11,7 @@ import { useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Ago, Copyable, Facts, Json } from '../parts/values.tsx';
 import { kemText } from '../text.ts';
-import { PrivateKeyStep, ToldOfNew } from './new-keyring-page.tsx';
+import { NewKeyringNotice, PrivateKeyStep } from './new-keyring-page.tsx';
 
 interface Made {
   readonly name: string;
@@ -86,7 +86,7 @@ function NewRing({ api }: Props) {
           ring={made}
           folder="asym"
           privateKey={made.privateKey}
-          told={<ToldOfNew name={made.displayName} origin="made by the service, which does not keep it" />}
+          notice={<NewKeyringNotice name={made.displayName} origin="made by the service, which does not keep it" />}
           onDone={() => {
             setMade(undefined);
             toast(`The asymmetric keyring ${made.displayName} has been created. Its active key is ${made.activeKey}.`);

@@ -120,7 +120,7 @@ function NewKeyring({ api, navigate }: PageProps) {
       {made && (
         <PrivateKeyStep
           {...made}
-          told={<ToldOfNew name={made.ring.displayName} origin="made in your browser" />}
+          notice={<NewKeyringNotice name={made.ring.displayName} origin="made in your browser" />}
           onDone={() => open(made.ring)}
         />
       )}
@@ -190,7 +190,7 @@ interface PrivateKeyStepProps {
   /** PEM. */
   readonly privateKey: string;
   /** Text on which ring it belongs to, where it comes from, and what happens next. */
-  readonly told: Child;
+  readonly notice: Child;
   readonly fileName?: string;
   /** The folder in which the command `kms` looks for the private key. */
   readonly folder?: 'rings' | 'asym';
@@ -210,7 +210,7 @@ async function applianceId(signal: AbortSignal): Promise<string> {
 
 /** Shows the only copy of a private key; the user has to save it before they can continue. */
 export function PrivateKeyStep(props: PrivateKeyStepProps) {
-  const { ring, privateKey, told, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
+  const { ring, privateKey, notice, fileName = `${ring.name}.key`, folder = 'rings', action = 'Done' } = props;
   const { work, onDone, onCancel } = props;
   const [isTaken, setTaken] = useState(false);
   const release = useHold();
@@ -219,7 +219,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
   return (
     <Dialog title="Save the private key now">
       <p>
-        {told} The private key is shown only once, and <strong>nobody can get it back for you</strong>.
+        {notice} The private key is shown only once, and <strong>nobody can get it back for you</strong>.
       </p>
       <Secret
         label={`Private key of ${ring.displayName}`}
@@ -262,7 +262,7 @@ export function PrivateKeyStep(props: PrivateKeyStepProps) {
 }
 
 /** Text for the private key of a ring that has been created. */
-export function ToldOfNew({ name, origin }: { readonly name: string; readonly origin: string }) {
+export function NewKeyringNotice({ name, origin }: { readonly name: string; readonly origin: string }) {
   return (
     <>
       The keyring <strong>{name}</strong> has been created. This is its private key, {origin}. You need it to encrypt

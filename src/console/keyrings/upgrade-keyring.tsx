@@ -35,7 +35,7 @@ export function UpgradeKeyring({ api, ring, onClose }: UpgradeKeyringProps) {
         key="save"
         ring={ring}
         privateKey={made.privateKey}
-        told={
+        notice={
           made.isWhole ? (
             <>
               These are the earlier private key of {name} and a hybrid one, made in your browser: the file replaces the

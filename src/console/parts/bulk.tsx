@@ -68,7 +68,7 @@ type BulkDialogProps<T> = BulkBarProps<T> & { readonly action: BulkAction<T>; re
 
 function BulkDialog<T>(props: BulkDialogProps<T>) {
   const { items, nameOf, countOf, action, onChanged, onClear, onClose } = props;
-  // The selection at the time it was opened, whatever the list shows meanwhile.
+  // The selection at the time it was opened, whatever the list shows in the meantime.
   const chosen = useRef(items).current ?? items;
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const finish = (): void => {

@@ -68,7 +68,7 @@ export class ActivityLog {
   #segments: readonly SegmentSummary[];
   #dropped: DroppedActivity | undefined;
   #bytes: number;
-  /** Number of readers of segments that may be dropped meanwhile. */
+  /** Number of readers of segments that may be dropped in the meantime. */
   #readers = 0;
 
   constructor(options: ActivityLogOptions) {
@@ -216,11 +216,11 @@ export class ActivityLog {
   async *#read(fromSeq: number): AsyncGenerator<ChainedRecord> {
     const end = this.#tail.headSeq;
     const kept = (this.#dropped?.seq ?? 0) + 1;
-    // Segments dropped meanwhile are still read to their end.
+    // Segments dropped in the meantime are still read to their end.
     const known = this.#segments;
     await this.hashed();
     for (let next = Math.max(kept, fromSeq); next <= end; ) {
-      // Before locating the record: a checkpoint may move it from the tail into a segment meanwhile.
+      // Before locating the record: a checkpoint may move it from the tail into a segment in the meantime.
       if (next % recordsInOneGo === 0) await yieldToEventLoop();
       const isClosed = next < this.#tail.firstSeq;
       const segment = isClosed ? (segmentOf(known, next) ?? segmentOf(this.#segments, next)) : undefined;

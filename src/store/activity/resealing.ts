@@ -19,7 +19,7 @@ interface ResealedSegments {
   readonly keys: ActivityKeys;
   readonly uid: Uint8Array;
   readonly segments: readonly SegmentSummary[];
-  /** Whether retention has not dropped the segment meanwhile. */
+  /** Whether retention has not dropped the segment in the meantime. */
   isKept(segment: SegmentSummary): Promise<boolean>;
   /** Resolves when no files are being copied. */
   free(): Promise<void>;

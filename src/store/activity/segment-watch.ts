@@ -154,9 +154,9 @@ export class SegmentWatch implements StoreSegments {
     const lookOn = async (): Promise<void> => {
       for (const summary of waiting) {
         const look = (): Promise<void> => reader.look(summary);
-        // A second try: the file and its key may have been replaced meanwhile.
+        // A second try: the file and its key may have been replaced in the meantime.
         const fault = (await faultOf(look)) && (await this.#upToDate().then(() => faultOf(look)));
-        // No fault if retention has dropped the segment meanwhile.
+        // No fault if retention has dropped the segment in the meantime.
         if (!fault || !(await this.#isKept(summary))) continue;
         this.#note(fault);
         found++;
@@ -175,7 +175,7 @@ export class SegmentWatch implements StoreSegments {
       if (!(await this.#isKept(summary))) return;
       const problem = await verify({ dir, uid, summary });
       if (problem === undefined) return this.#well(path);
-      // Two more tries: the file and its key may have been replaced meanwhile, and then once more.
+      // Two more tries: the file and its key may have been replaced in the meantime, and then once more.
       if (tries < 3) {
         await this.#upToDate();
         continue;

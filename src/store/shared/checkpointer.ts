@@ -98,7 +98,7 @@ export class Checkpointer<T extends object> {
     const covered = { files: needed, seq: through, tag: made.chain };
     if (!(await engine.trim(dir, covered, keep, old))) return undefined;
     const live = await this.#world.serving();
-    // A store recovered meanwhile may already use a newer snapshot, of another node.
+    // A store recovered in the meantime may already use a newer snapshot, of another node.
     if (live.place.seq >= through && live.snapshot.generation <= through) {
       live.activity.adopt(segments, dropped);
       live.adopt({ generation: through, bytes: snapshotBytes, savedAt: at });

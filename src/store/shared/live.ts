@@ -17,7 +17,7 @@ import { beginning, behind, logNameOf, type Place, type RowContext, readRow, sea
 
 /**
  * The log does not continue from this node's position: a failover of the engine cut it off, or it was trimmed
- * meanwhile.
+ * in the meantime.
  */
 export class LostBranch extends KmsError {
   constructor(uid: Uint8Array, seq: number) {

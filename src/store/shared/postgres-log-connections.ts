@@ -114,7 +114,7 @@ export class PostgresLogConnection implements LogConnection {
     const [, locked, found] = await together([
       client.query('BEGIN'),
       client.query({ name: 'kms-lock', text: lock, values: [store] }),
-      // A separate statement from the one that waited, so that it sees the commits made meanwhile.
+      // A separate statement from the one that waited, so that it sees the commits made in the meantime.
       client.query({ name: 'kms-read', text: read, values: [store, from] }),
     ]);
     const [of] = locked?.rows ?? [];

@@ -70,7 +70,7 @@ export function newestSnapshot(
   return withSnapshots(options, may, (generations) => readNewest(options, generations));
 }
 
-/** Reads some of the snapshots, and retries if they were replaced by a newer one meanwhile. */
+/** Reads some of the snapshots, and retries if they were replaced by a newer one in the meantime. */
 async function withSnapshots<R>(
   { engine, uid }: Pick<SharedRecovery, 'engine' | 'uid'>,
   may: (generation: number) => boolean,

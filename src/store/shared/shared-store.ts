@@ -339,7 +339,7 @@ class SharedStore<T extends object> implements Store<T> {
     const what = lostOf(found.place, place);
     if (what !== undefined) throw new CommitsLost(`${logNameOf(uid)}: ${what}`);
     const [row] = await engine.rows(storeIdOf(uid), place.seq, 1);
-    // A later row means that the log was trimmed meanwhile.
+    // A later row means that the log was trimmed in the meantime.
     if (row && (row.seq > place.seq || equalBytes(row.tag, place.tag))) return;
     throw new CommitsLost(new LostBranch(uid, place.seq).message);
   }

@@ -1,7 +1,6 @@
-// Witness is the rollback guard: it notes how far every store is, so that a start notices files that were cut or
-// replaced by an older copy. The appliance's own store notes the tenants', and a sealed file beside the seal notes all
-// of them. Only durable transactions are noted, so that no crash looks like an older copy: a note may be behind a
-// store, never ahead of it.
+// RollbackGuard notes how far every store is, so that a start notices files that were cut or replaced by an older copy.
+// The appliance's own store notes the tenants', and a sealed file beside the seal notes all of them. Only durable
+// transactions are noted, so that no crash looks like an older copy: a note may be behind a store, never ahead of it.
 //
 //   file = "KMS-WITN" | version u16 | cipher u16 | key epoch u16 | zero u16 | nonce 24 | ciphertext | tag 16
 
@@ -70,14 +69,14 @@ function notedMark(value: unknown, name: string): NotedMark {
 }
 
 /** Undefined if there is no file: nothing was noted yet, or the file was removed. */
-export async function readWitness(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
+export async function readRollbackNotes(files: Files, keys: TenantKeys): Promise<Noted | undefined> {
   return (await files.exists(witnessFile))
     ? openWitness(keys, await files.read(witnessFile, longestWitness))
     : undefined;
 }
 
 /** Writes the first notes in a directory that has none. */
-export function writeWitness(
+export function writeRollbackNotes(
   files: Files,
   keys: TenantKeys,
   stores: ReadonlyMap<string, { readonly mark: Mark }>,
@@ -122,7 +121,7 @@ export function olderThanNoted(
   return `${found.log} holds a different history from the one with the ${was}`;
 }
 
-interface WitnessDeps {
+interface RollbackGuardDeps {
   readonly files: Files;
   /** The keys of the appliance's own store. */
   readonly keys: TenantKeys;
@@ -138,8 +137,8 @@ interface WitnessDeps {
 /** Milliseconds between two notes while the appliance serves and something changes. */
 const usualPause = 2000;
 
-export class Witness {
-  readonly #deps: WitnessDeps;
+export class RollbackGuard {
+  readonly #deps: RollbackGuardDeps;
   /** The furthest known mark of each store, by name: noted before it opened, or reached since. */
   readonly #known: Map<string, NotedMark>;
   /** The tenants' marks as last read from the appliance's own store, for when that does not serve. */
@@ -158,20 +157,20 @@ export class Witness {
    * count.
    */
   constructor(
-    deps: WitnessDeps,
+    deps: RollbackGuardDeps,
     known: {
       readonly marks: Noted;
-      readonly witness: Noted | undefined;
+      readonly rollbackNotes: Noted | undefined;
       readonly accepted: readonly { readonly dir: string }[];
     },
   ) {
-    const { marks, witness = new Map(), accepted } = known;
+    const { marks, rollbackNotes = new Map(), accepted } = known;
     this.#deps = deps;
-    this.#hasFile = known.witness !== undefined;
+    this.#hasFile = known.rollbackNotes !== undefined;
     const isAccepted = (name: string): boolean => accepted.some(({ dir }) => dir === name);
     this.#rows = marks;
-    this.#known = new Map([...furthest(marks, witness)].filter(([dir]) => !isAccepted(dir)));
-    for (const [dir, mark] of witness) {
+    this.#known = new Map([...furthest(marks, rollbackNotes)].filter(([dir]) => !isAccepted(dir)));
+    for (const [dir, mark] of rollbackNotes) {
       const text = formatMark(mark);
       const row = marks.get(dir);
       if (dir === systemDir || (row && formatMark(row) === text)) this.#noted.set(dir, text);

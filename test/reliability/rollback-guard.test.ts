@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemDir } from '../../src/platform/data-dir.ts';
 import { readStores } from '../../src/storage/read-stores.ts';
-import { Witness } from '../../src/storage/witness.ts';
+import { RollbackGuard } from '../../src/storage/rollback-guard.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
@@ -28,14 +28,14 @@ async function start(files: SimFiles, generator: Prng) {
   return read;
 }
 
-type Known = Pick<Awaited<ReturnType<typeof start>>, 'marks' | 'witness' | 'accepted'>;
+type Known = Pick<Awaited<ReturnType<typeof start>>, 'marks' | 'rollbackNotes' | 'accepted'>;
 
-function witnessOf({ files, seal, system, tenants }: SealedAppliance, known: Known, generator: Prng): Witness {
+function witnessOf({ files, seal, system, tenants }: SealedAppliance, known: Known, generator: Prng): RollbackGuard {
   const random = (length: number): Uint8Array => generator.bytes(length);
-  return new Witness({ files, keys: seal.keysFor(systemDir), system, tenants, now: () => 2000, random }, known);
+  return new RollbackGuard({ files, keys: seal.keysFor(systemDir), system, tenants, now: () => 2000, random }, known);
 }
 
-/** With or without an earlier witness: the first one takes more steps. */
+/** With or without an earlier rollbackNotes: the first one takes more steps. */
 async function prepare(generator: Prng, noted: boolean): Promise<SimFiles> {
   const files = new SimFiles({ prng: generator });
   await createSealedAppliance(files, secret, generator);
