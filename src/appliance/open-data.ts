@@ -101,10 +101,10 @@ export async function openData(
   }
   const baseUrl = await address(system, options.baseUrl);
   const tenants = new Tenants();
-  let closeWitness = async (): Promise<void> => {};
+  let closeRollbackGuard = async (): Promise<void> => {};
   ends.push(async () => {
     for (const { handle } of tenants.all) await handle.store.close();
-    await closeWitness();
+    await closeRollbackGuard();
   });
   const admin = new TenantAdmin({ stores, seal, system, tenants, world, baseUrl, onEvent });
   await admin.openAll(read.tenants);
@@ -123,7 +123,7 @@ export async function openData(
   const rollbackGuard = new RollbackGuard({ files, keys, system, tenants, now, random, onEvent, mustWait }, read);
   if (read.accepted.length > 0) await rollbackGuard.note();
   noteNow = () => rollbackGuard.try();
-  closeWitness = async () => {
+  closeRollbackGuard = async () => {
     await rollbackGuard.close();
     for (const [dir, mark] of rollbackGuard.known) known.set(dir, mark);
   };
