@@ -1,6 +1,7 @@
 // The confirmation before something is destroyed.
 import { KmsError } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
+import { chosenTenant } from './default-tenants.ts';
 import type { destroying } from './grammar/option-sets.ts';
 import { write } from './io.ts';
 import { askLine } from './secrets.ts';
@@ -40,7 +41,9 @@ export async function confirmAtTerminal(cli: CliOf<typeof destroying>, deed: str
 async function askAtTerminal(cli: Cli, deed: string, name?: string, here?: true): Promise<void> {
   const { stderr, stdin, signal } = cli.io;
   const address = here ? undefined : await remoteAddress(cli);
-  const what = address === undefined ? `This ${deed}.` : `At ${address}, this ${deed}.`;
+  const tenant = here || address !== undefined ? undefined : await chosenTenant(cli);
+  const where = address === undefined ? tenant && `In the tenant ${tenant}` : `At ${address}`;
+  const what = where === undefined ? `This ${deed}.` : `${where}, this ${deed}.`;
   const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;
   const answer = (await askLine({ input: stdin, output: stderr, terminal: false }, question, signal)).trim();
   if (name === undefined ? /^y(es)?$/i.test(answer) : answer === name) return;

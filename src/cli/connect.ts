@@ -13,6 +13,7 @@ import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '..
 import { KmsError, reasonOf } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
+import { localTenant } from './default-tenants.ts';
 import { networkFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
@@ -34,6 +35,8 @@ export interface Connection {
   readonly fetch: (request: Request) => Promise<Response>;
   /** The appliance's id, as `kms status` shows it; undefined if it does not reveal it. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
+  /** They name the tenant to the appliance of this machine. */
+  readonly tenantHeaders: Record<string, string>;
   /** The id of the tenant; undefined if the appliance does not reveal it. */
   tenantId(): Promise<string | undefined>;
   /** Headers with the credential; empty on this machine. */
@@ -204,13 +207,18 @@ async function mustBeThere(data: string): Promise<void> {
   });
 }
 
-export function localHeaders(cli: Cli): Record<string, string> {
-  const tenant = cli.globals.get('--tenant');
+export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
+  const tenant = await localTenant(cli);
   return tenant === undefined ? {} : { [tenantHeader]: tenant };
 }
 
-function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Promise<void>): Connection {
-  const headers = localHeaders(cli);
+async function locally(
+  cli: Cli,
+  way: Way,
+  fetch: Connection['fetch'],
+  close: () => Promise<void>,
+): Promise<Connection> {
+  const headers = await localHeaders(cli);
   const { send, save, applianceId, seen } = watched(cli, stoppable(cli, fetch), localUrl);
   const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
   return {
@@ -219,6 +227,7 @@ function locally(cli: Cli, way: Way, fetch: Connection['fetch'], close: () => Pr
     baseUrl: localUrl,
     fetch: send,
     headers: {},
+    tenantHeaders: headers,
     applianceId,
     tenantId: () => tenantId(made.client, seen),
     close: () => save().finally(close),
@@ -245,6 +254,7 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
     baseUrl,
     fetch: send,
     headers,
+    tenantHeaders: {},
     applianceId,
     tenantId: () => tenantId(made.client, seen),
     close: save,
@@ -385,7 +395,7 @@ export async function withLocal<T>(cli: Cli, use: (local: Local) => Promise<T>):
 
 /** The same over an open local connection. */
 export function localOf(cli: Cli, connection: Connection): Local {
-  const headers = localHeaders(cli);
+  const headers = connection.tenantHeaders;
   return {
     ask: (id, ...[input]) => ask(cli, connection, { ...localQuestion(id, input), headers }),
     stream: async (id, ...[input]) =>

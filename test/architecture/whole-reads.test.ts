@@ -11,6 +11,7 @@ const own: Readonly<Record<string, readonly RegExp[]>> = {
   'src/cli/process-io.ts': [/readFileSync\(path, 'latin1'\)/],
   'src/doctor/machine.ts': [/readFile\(path, 'utf8'\)/],
   // The user's own directory of settings.
+  'src/cli/default-tenants.ts': [/readFile\(tenantsPath\(io\), 'utf8'\)/],
   'src/cli/profiles.ts': [/file\.readFile\('utf8'\)/, /readFile\(defaultPath\(io\), 'utf8'\)/],
   'src/cli/seen-states.ts': [/readFile\(join\(dir, name\), 'utf8'\)/],
   'src/platform/authorities.ts': [/readFileSync\(environment\('SSL_CERT_FILE'\)/],

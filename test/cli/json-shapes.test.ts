@@ -240,6 +240,8 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('tenant show blue');
   await run('tenant update blue --host blue.example --host blue2.example');
   await run('tenant limits blue --keyrings 5');
+  await run('tenant use blue');
+  await run('tenant use --none');
   await run('tenant rekey blue');
   await writeFile(d.path('secret'), 'x\n', { mode: 0o600 });
   await run('tenant oidc set blue --issuer https://login.example.org --client-id kms --client-secret-file secret');

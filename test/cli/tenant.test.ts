@@ -103,6 +103,33 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
   assert.equal((await d.kms('keyring show r --tenant green')).code, 0);
 });
 
+test('a tenant that is used by default, for this data directory and where none is named', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('tenant create blue --host blue.example --json');
+  const several = await d.kms('keyring list');
+  assert.equal(several.code, 2, several.stderr);
+  assert.match(several.stderr, /name a tenant with --tenant/);
+  const used = await d.kms('tenant use BLUE');
+  assert.match(used.stdout, /^blue is used when no tenant is named, for .*\n$/, used.stderr);
+  assert.equal((await d.kms('keyring create r')).code, 0);
+  assert.equal((await d.kms('keyring show r --tenant blue')).code, 0);
+  assert.equal((await d.kms('keyring show r --tenant default')).code, 1, 'the typed one comes first');
+  assert.equal((await d.kms('keyring show r', { env: { KMS_TENANT: 'default' } })).code, 1, 'so does the environment');
+  assert.equal((await d.kms('keyring show r')).code, 0);
+  for (const line of ['tenant use', 'tenant use blue --none', 'tenant use blue --tenant blue']) {
+    assert.equal((await d.kms(line)).code, 2, line);
+  }
+  assert.match((await d.kms('tenant use blu')).stderr, /no such tenant/);
+  // A deleted one is refused by name, and another can be chosen.
+  assert.equal((await d.kms('tenant delete blue --yes')).code, 0);
+  assert.equal((await d.kms('keyring list')).code, 1);
+  assert.equal((await d.kms('tenant use default')).code, 0);
+  assert.equal((await d.kms('keyring list')).code, 0);
+  assert.equal((await d.kms('tenant use --none')).stdout, 'no tenant is used by default\n');
+  assert.equal((await d.kms('keyring list')).code, 0);
+});
+
 for (const [line, code, stderr] of [
   ['tenant create blue', 2, 'kms: --host is missing; see `kms tenant create --help`\n'],
   ['tenant create blue --host *', 1, 'kms: hosts: the tenant default lists * already\n'],

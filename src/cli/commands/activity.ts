@@ -7,7 +7,7 @@ import { KmsError } from '../../errors.ts';
 import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { type Connection, localHeaders, localOf, send, withClient } from '../connect.ts';
+import { type Connection, localOf, send, withClient } from '../connect.ts';
 import { readSmallFile } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { mustReachStdout, write } from '../io.ts';
@@ -257,7 +257,7 @@ export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): 
 }
 
 async function exportOf(cli: Cli, connection: Connection, body: object): Promise<AsyncIterable<Uint8Array>> {
-  const headers = connection.way === 'network' ? connection.headers : localHeaders(cli);
+  const headers = { ...connection.headers, ...connection.tenantHeaders };
   const [method, path] = paths.exportActivity;
   const { body: lines } = await send(cli, connection, { method, path, body, headers });
   return whole(cli, lines ?? new ReadableStream());

@@ -11,17 +11,7 @@ import { unless } from '../../client/unless.ts';
 import { KmsError } from '../../errors.ts';
 import type { Examination, Finding } from '../../platform/finding.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import {
-  ask,
-  type Connection,
-  localHeaders,
-  localOf,
-  readingServed,
-  sealStatus,
-  send,
-  withClient,
-  withLocal,
-} from '../connect.ts';
+import { ask, type Connection, localOf, readingServed, sealStatus, send, withClient, withLocal } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
@@ -308,8 +298,8 @@ const longestMetrics = 64 * 1024 * 1024;
 
 export async function metrics(cli: CliOf<typeof health.metrics>): Promise<void> {
   await withClient(cli, async (_client, connection) => {
-    const { baseUrl, headers, way } = connection;
-    const own = way === 'network' ? headers : localHeaders(cli);
+    const { baseUrl, headers, tenantHeaders } = connection;
+    const own = { ...headers, ...tenantHeaders };
     const response = await send(cli, connection, { method: 'GET', path: '/metrics', headers: own });
     const text = await boundedText(response, longestMetrics, baseUrl).catch((cause: unknown) => {
       throw errorOfFailure(cause, baseUrl, cli.io.signal);

@@ -5,10 +5,12 @@ import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
+import { chooseTenant } from '../default-tenants.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import type { Column } from '../table.ts';
+import { dataDirectory } from '../target.ts';
 
 export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
   const name = cli.get('<NAME>');
@@ -49,6 +51,22 @@ export async function show(cli: CliOf<typeof tenant.show>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask('getTenant', { params: { name: cli.get('<NAME>') } });
     await printThing(cli, tenant, tenantPairs(tenant));
+  });
+}
+
+export async function use(cli: CliOf<typeof tenant.use>): Promise<void> {
+  const typed = cli.get('[NAME]');
+  if ((typed === undefined) !== cli.isTyped('--none')) throw cli.wrong('expected the name of a tenant or --none');
+  if (cli.globals.isTyped('--tenant')) throw cli.wrong('--tenant: name the tenant without it');
+  if (typed === undefined) {
+    await chooseTenant(cli, undefined);
+    return cli.json ? printJson(cli, null) : printLine(cli, 'no tenant is used by default');
+  }
+  await withLocal(cli, async ({ ask }) => {
+    const tenant = await ask('getTenant', { params: { name: typed } });
+    await chooseTenant(cli, tenant.name);
+    if (cli.json) return printJson(cli, tenant);
+    await printLine(cli, `${tenant.name} is used when no tenant is named, for ${await dataDirectory(cli)}`);
   });
 }
 

@@ -110,7 +110,9 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
   const remote = await remoteOf(cli);
   if (remote === undefined) {
     const fetch = await fetchHere(cli);
-    return fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: { ...poll, ...localHeaders(cli) } });
+    return (
+      fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: { ...poll, ...(await localHeaders(cli)) } })
+    );
   }
   const { baseUrl, apiKey, authorities } = remote;
   if (apiKey === undefined) return undefined;
@@ -120,7 +122,7 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {
   const fetch = namedRemote(cli) === undefined ? await fetchHere(cli) : undefined;
   if (!fetch) return undefined;
-  const init = { headers: localHeaders(cli), signal: AbortSignal.timeout(timeoutMs) };
+  const init = { headers: await localHeaders(cli), signal: AbortSignal.timeout(timeoutMs) };
   const answer = await fetch(new Request(localUrl + localPaths[id][1], init));
   // Cast: completions look only for the fields that they offer.
   return (await boundedJson(answer, longestAnswer, localUrl)) as AnswerOf<LocalOf<Id>> | undefined;

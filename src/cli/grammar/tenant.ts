@@ -1,5 +1,5 @@
 // The commands about tenants, `kms tenant …`.
-import { argument, command, limit, list, oneOf, required, text, toggle } from './declaration.ts';
+import { argument, command, limit, list, oneOf, optionalArgument, required, text, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 export const tenant = {
@@ -20,6 +20,15 @@ export const tenant = {
   show: command('show', 'show a tenant', ['kms tenant show blue'], {
     '<NAME>': argument('tenant'),
   }),
+  use: command(
+    'use',
+    'use a tenant by default, in commands for this data directory that name none',
+    ['kms tenant use blue', 'kms tenant use --none'],
+    {
+      '[NAME]': optionalArgument('tenant'),
+      '--none': toggle('use no tenant by default'),
+    },
+  ),
   update: command(
     'update',
     'change the name or hosts of a tenant, who needs a second factor, or who may hold keys; takes effect at once',
