@@ -219,7 +219,8 @@ test('Tang key pairs: the first is made, the next advertised, an earlier one del
     fetch(`${appliance.tangUrl}/rec/${first.exchange}`, { method: 'POST', body: JSON.stringify(somePoint) });
   assert.equal((await recover()).status, 200);
 
-  await page.getByRole('button', { name: 'Rotate' }).click();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByRole('button', { name: 'Rotate the key pair' }).click();
   await page.getByRole('status').filter({ hasText: 'The earlier pairs still unlock' }).waitFor();
   await rows.nth(2).waitFor();
   const [second] = await pairs();

@@ -4,7 +4,7 @@ import type { TangPair } from '../../api/tang.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { ConfirmByName } from '../parts/dialog.tsx';
+import { Confirm, ConfirmByName } from '../parts/dialog.tsx';
 import { ActionError, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useList, useState } from '../parts/state.ts';
@@ -20,7 +20,9 @@ export function TangPage({ api }: PageProps) {
   const [leaving, setLeaving] = useState<TangPair | undefined>(undefined);
   const hasPair = list.items.length > 0;
 
-  const rotate = useAction(async () => {
+  const [isRotating, setRotating] = useState(false);
+
+  const rotate = async () => {
     await api.rotateTangPair({});
     list.again();
     toast(
@@ -28,7 +30,8 @@ export function TangPage({ api }: PageProps) {
         ? 'A new pair is advertised. The earlier pairs still unlock what was bound to them.'
         : 'The first pair has been created.',
     );
-  });
+  };
+  const create = useAction(rotate);
 
   const columns: readonly Column<TangPair>[] = [
     {
@@ -78,13 +81,18 @@ export function TangPage({ api }: PageProps) {
         }
         actions={
           list.is === 'ready' && (
-            <Button kind="quiet" needs="tang.rotate" isBusy={rotate.isBusy} onClick={rotate.start}>
-              {hasPair ? 'Rotate' : 'Create the first pair'}
+            <Button
+              kind="quiet"
+              needs="tang.rotate"
+              isBusy={create.isBusy}
+              onClick={hasPair ? () => setRotating(true) : create.start}
+            >
+              {hasPair ? 'Rotate…' : 'Create the first pair'}
             </Button>
           )
         }
       />
-      <ActionError error={rotate.error} />
+      <ActionError error={create.error} />
       <DataTable
         caption="Tang key pairs"
         columns={columns}
@@ -92,6 +100,23 @@ export function TangPage({ api }: PageProps) {
         keyOf={({ thumbprint }) => thumbprint}
         empty={<p>There are no Tang key pairs yet. The first one is also created when a machine asks for one.</p>}
       />
+      {isRotating && (
+        <Confirm
+          title="Rotate the Tang key pair?"
+          action="Rotate the key pair"
+          busy="Rotating…"
+          onClose={() => setRotating(false)}
+          onConfirm={async () => {
+            await rotate();
+            setRotating(false);
+          }}
+        >
+          <p>
+            New bindings get a new pair. Disks that are bound to an earlier one still unlock; bind them again before you
+            delete that pair.
+          </p>
+        </Confirm>
+      )}
       {leaving && (
         <ConfirmByName
           title="Delete this Tang key pair?"
