@@ -112,7 +112,7 @@ function about({ props, reporter }: Activity): string {
 const activityColumns: readonly Column<Activity>[] = [
   { title: 'time', value: time, short: true },
   { title: 'verdict', value: verdict, whole: true, isRed: ({ validAction }) => !validAction },
-  { title: 'action', value: (activity) => activity.action },
+  { title: 'action', value: (activity) => activity.action, name: true },
   { title: 'ring', value: (activity) => activity.ringname, name: true },
   { title: 'by', value: (activity) => activity.keyid, short: true },
   { title: 'about', value: about, spare: true },

@@ -1,0 +1,51 @@
+// On a terminal of 80 columns each table shows its names whole, and says so where it hides a column.
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { width } from '../../src/cli/text.ts';
+import { desk } from './kms.ts';
+
+/** As long as people choose them. */
+const name = 'payroll-production-eu';
+
+const setUp = [
+  `keyring create ${name}`,
+  `transit create ${name}-keys`,
+  `account create ${name} --notes ${'the-billing-system-in-the-cellar'.repeat(3)}`,
+  `apikey create --account ${name} --name ${name}-key --flag * --allow-address 10.1.2.0/24 --secret-out secret`,
+  `user create ${name} --email ${name}@accounting.example.org --first-name Ada --last-name Lovelace`,
+  'tang rotate',
+  'tang rotate',
+  `tenant create ${name} --host ${name}.example.org --host second.${name}.example.org`,
+  'tenant limits default --users 50 --keyrings 10',
+  `profile add ${name} --server https://kms.accounting.example.org --api-key-file secret`,
+];
+
+const tables: readonly (readonly [string, RegExp])[] = [
+  ['keyring list', new RegExp(`^${name} `, 'm')],
+  [`keyring keys ${name}`, /^CREATED .* ID /],
+  ['transit list', new RegExp(`^${name}-keys `, 'm')],
+  ['account list', new RegExp(`^${name} `, 'm')],
+  ['apikey list', new RegExp(`${name}-key `, 'm')],
+  ['user list', new RegExp(`^${name} `, 'm')],
+  ['tang list', /advertised/i],
+  ['tenant list --tenant default', new RegExp(`^${name} `, 'm')],
+  ['profile list', new RegExp(`^${name} `, 'm')],
+  ['master list', /keyfile/],
+  ['activity search --tenant default', /granted {2}keyring\.create {2}/],
+];
+
+test('at 80 columns no table cuts a name or is wider', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  for (const line of setUp) {
+    const ran = await d.kms(line.split(' '));
+    assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);
+  }
+  await d.kms('tenant use default');
+  for (const [line, shown] of tables) {
+    const ran = await d.kms(line, { tty: { stdout: true, stderr: true, columns: 80 }, env: { NO_COLOR: '1' } });
+    assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);
+    assert.match(ran.stdout, shown, line);
+    for (const each of ran.stdout.split('\n')) assert.ok(width(each) <= 80, `${line}: ${each}`);
+  }
+});
