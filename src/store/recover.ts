@@ -3,29 +3,18 @@
 import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
-import { type ActivityLog, openActivityLog } from './activity/activity-log.ts';
 import type { Files } from './files.ts';
 import { GroupReplayer } from './group-replay.ts';
 import { readLog } from './log-file.ts';
 import type { LogPlace } from './log-format.ts';
+import { type RecoveredState, type RecoveryOptions, recoverState } from './recovered-state.ts';
 import { readSnapshot } from './snapshot.ts';
-import { openState, type State } from './state.ts';
-import { corrupt, type FileHeader, listStoreFiles, logName, type StoreKeys, snapshotName } from './store-files.ts';
-import { type Migration, needSchema, refuseNewer } from './tables/migrations.ts';
+import { corrupt, type FileHeader, listStoreFiles, logName, snapshotName } from './store-files.ts';
 
-export interface RecoverOptions {
+export interface RecoverOptions extends Omit<RecoveryOptions, 'uid' | 'files'> {
   readonly files: Files;
-  readonly dir: string;
-  readonly keys: StoreKeys;
-  readonly wasm: Uint8Array | ArrayBuffer;
   /** The uid of the store that must be in the directory; absent = any that the keys open. */
   readonly uid?: Uint8Array;
-  /** Given to refuse a newer schema before any statement runs on it. */
-  readonly migrations?: readonly Migration[];
-  /** Records in an activity segment. */
-  readonly segmentRecords?: number;
-  /** Cache for activity segments that were read, in bytes. */
-  readonly activityCacheBytes?: number;
   /** The last log file to read, which must be closed; absent = all there are. */
   readonly through?: number;
   /** Whether full runs of activity become segments along the way, as in a checkpoint. */
@@ -39,11 +28,8 @@ export interface ClosedLog {
   readonly chain: Uint8Array;
 }
 
-export interface Recovered {
-  readonly state: State;
-  readonly activity: ActivityLog;
+export interface Recovered extends RecoveredState {
   readonly uid: Uint8Array;
-  readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
   /** The last log file. */
   readonly log: { readonly header: FileHeader; readonly place: LogPlace; readonly torn: number };
   /** The logs since the snapshot, without the last. */
@@ -54,7 +40,7 @@ export interface Recovered {
 
 /** Throws `corrupt` for anything that does not verify, `not-found` if there is no store. Changes nothing on disk. */
 export async function recover(options: RecoverOptions): Promise<Recovered> {
-  const { files, dir, keys, wasm } = options;
+  const { files, dir, keys } = options;
   const { snapshots, logs } = await listStoreFiles(files, dir);
   const generation = snapshots.at(-1);
   if (generation === undefined) throw noSnapshot(dir, logs);
@@ -63,43 +49,17 @@ export async function recover(options: RecoverOptions): Promise<Recovered> {
   if (options.uid && !equalBytes(options.uid, header.uid)) {
     throw corrupt(snapshotName(dir, generation), 16, 'the file belongs to another store');
   }
-  if (options.migrations) refuseNewer(manifest.schema, options.migrations, dir);
-  const state = await openState(wasm, snapshot.image.length > 0 ? snapshot.image : undefined);
-  const check = async (): Promise<void> => {
-    if (!options.migrations) return;
-    refuseNewer(state.schemaVersion, options.migrations, dir);
-    await needSchema(state, options.migrations, wasm, dir);
-  };
-  try {
-    await check();
-    const activity = openActivityLog({
-      ...options,
-      ...manifest.activity,
-      uid: header.uid,
-      tail: snapshot.tail,
-      ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
-    });
+  const { uid } = header;
+  const recovered = await recoverState({ ...options, uid }, snapshot, (state, activity) => {
     const start = { ...header, runs: manifest.runs };
     const replayer = () => new GroupReplayer(state, activity);
-    const between = async () => options.rolls && activity.roll();
-    const replayed = await replay(options, start, logs, replayer, between);
-    // A newer program's migration may stand only in the log.
-    await check();
-    return {
-      state,
-      activity,
-      uid: header.uid,
-      snapshot: { generation, bytes: snapshot.size, savedAt: manifest.savedAt },
-      ...replayed,
-      superseded: [
-        ...snapshots.filter((number) => number < generation).map((number) => snapshotName(dir, number)),
-        ...logs.filter((number) => number <= generation).map((number) => logName(dir, number)),
-      ],
-    };
-  } catch (error) {
-    state.close();
-    throw error;
-  }
+    return replay(options, start, logs, replayer, async () => options.rolls && activity.roll());
+  });
+  const superseded = [
+    ...snapshots.filter((number) => number < generation).map((number) => snapshotName(dir, number)),
+    ...logs.filter((number) => number <= generation).map((number) => logName(dir, number)),
+  ];
+  return { ...recovered, uid, superseded };
 }
 
 async function replay(

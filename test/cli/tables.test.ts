@@ -4,7 +4,7 @@ import test from 'node:test';
 import { width } from '../../src/cli/text.ts';
 import { desk } from './kms.ts';
 
-/** As long as people choose them. */
+/** A long name of the kind that people choose. */
 const name = 'payroll-production-eu';
 
 const setUp = [

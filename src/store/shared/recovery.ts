@@ -2,26 +2,20 @@
 // it. It takes no turn: it reads only committed rows, and a node that appends verifies its position first.
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
-import { type ActivityLog, emptyHead, openActivityLog } from '../activity/activity-log.ts';
+import type { ActivityLog } from '../activity/activity-log.ts';
 import type { WholeFiles } from '../files.ts';
 import { GroupReplayer } from '../group-replay.ts';
+import { type RecoveredState, type RecoveryOptions, recoverState } from '../recovered-state.ts';
 import { describeSnapshot, readSnapshot } from '../snapshot.ts';
-import { openState, type State } from '../state.ts';
-import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
-import { type Migration, needSchema, refuseNewer } from '../tables/migrations.ts';
+import type { State } from '../state.ts';
+import { corrupt, listStoreFiles, snapshotName } from '../store-files.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
 import { beginning, type Place, readRow } from './row.ts';
 
-export interface SharedRecovery {
+export interface SharedRecovery extends Omit<RecoveryOptions, 'files' | 'dir'> {
   readonly engine: SharedEngine;
   /** The files to read and write activity segments in. Default: the engine's. */
   readonly files?: WholeFiles;
-  readonly uid: Uint8Array;
-  readonly keys: StoreKeys;
-  readonly wasm: Uint8Array | ArrayBuffer;
-  readonly migrations?: readonly Migration[];
-  readonly segmentRecords?: number;
-  readonly activityCacheBytes?: number;
   /** The last row to read, which must exist; absent = all there are. */
   readonly through?: number;
 }
@@ -32,13 +26,9 @@ export interface RowBytes {
   readonly bytes: number;
 }
 
-export interface SharedRecovered {
-  readonly state: State;
-  readonly activity: ActivityLog;
+export interface SharedRecovered extends RecoveredState {
   readonly place: Place;
   readonly rows: readonly RowBytes[];
-  /** Generation 0: no snapshot is needed yet. */
-  readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
   /** Names of missing segments, if no snapshot without them exists: damage, reported to their readers. */
   readonly missing: string;
 }
@@ -125,41 +115,17 @@ async function readNewest(
 }
 
 async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {
-  const { engine, uid, keys, migrations, wasm } = options;
+  const { engine, uid, keys } = options;
   const dir = storeIdOf(uid);
   const newest = await readNewest(options, generations);
   const snapshot = newest && (await readSnapshot(engine.files, dir, newest.header.generation, keys));
   // A snapshot that a failover cut off may have been replaced by one of the same generation.
   if (newest && snapshot && !equalBytes(newest.header.chain, snapshot.header.chain)) throw new EngineError('retry');
-  if (snapshot && migrations) refuseNewer(snapshot.manifest.schema, migrations, dir);
-  const image = snapshot && snapshot.image.length > 0 ? snapshot.image : undefined;
-  const state = await openState(wasm, image);
-  const check = async (): Promise<void> => {
-    if (!migrations) return;
-    refuseNewer(state.schemaVersion, migrations, dir);
-    await needSchema(state, migrations, wasm, dir);
-  };
-  try {
-    await check();
-    const activity = openActivityLog({
-      files: options.files ?? engine.files,
-      dir,
-      keys,
-      uid,
-      ...(snapshot ? snapshot.manifest.activity : { segments: [], head: emptyHead }),
-      tail: snapshot?.tail ?? [],
-      ...(options.segmentRecords === undefined ? {} : { segmentRecords: options.segmentRecords }),
-      ...(options.activityCacheBytes === undefined ? {} : { cacheBytes: options.activityCacheBytes }),
-    });
-    const { place, rows } = await replay(options, snapshot, state, activity);
-    await check();
-    const { generation = 0 } = snapshot?.header ?? {};
-    const described = { generation, bytes: snapshot?.size ?? 0, savedAt: snapshot?.manifest.savedAt ?? 0 };
-    return { state, activity, place, rows, snapshot: described, missing: newest?.missing.join() ?? '' };
-  } catch (error) {
-    state.close();
-    throw error;
-  }
+  const missing = newest?.missing.join() ?? '';
+  return recoverState({ ...options, files: options.files ?? engine.files, dir }, snapshot, async (state, activity) => ({
+    ...(await replay(options, snapshot, state, activity)),
+    missing,
+  }));
 }
 
 async function replay(
