@@ -175,7 +175,7 @@ export class Follower {
     await this.look(true);
   }
 
-  /** An earlier process may have copied what no key proved: that is not to be replaced by anything unproven either. */
+  /** An earlier process may have copied a state that no key proved: nothing unproven may replace that either. */
   async #begin(): Promise<void> {
     this.#hasBegun = true;
     await this.recall().catch(() => {});

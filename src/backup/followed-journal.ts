@@ -93,58 +93,60 @@ export class JournalReader {
     for (const directory of directories) {
       const files = this.#deps.source(directory.name);
       if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
-      let found: Found | string | KmsError | undefined;
-      try {
-        found = followed.has(directory.name)
-          ? await this.#find(directory, files, await goesOn(known, directory, files))
-          : await this.#findNew(directory, files, left);
-      } catch (error) {
-        const isOfThis = error instanceof KmsError && (followed.size > 0 || error.code !== 'unavailable');
-        if (!isOfThis || followed.has(directory.name)) throw error;
-        found = error;
-      }
+      const found = followed.has(directory.name)
+        ? await this.#find(directory, files, await goesOn(known, directory, files))
+        : await this.#findNew(directory, files, left, followed.size === 0);
       if (found instanceof KmsError) failed ??= found;
-      if (found instanceof KmsError) doubt(leftOut(directory.name, found.message));
-      else if (typeof found === 'string') doubt(leftOut(directory.name, found));
+      if (found instanceof KmsError || typeof found === 'string') doubt(leftOut(directory.name, found));
       else if (found) return found;
     }
     throw failed ?? nothingYet();
   }
 
-  /** Like `#find`, for a directory that anybody may have made: one that is no life is read again only if it changes. */
+  /**
+   * Like `#find`, for a directory that anybody may have made: one that is no life is read again only if it changes.
+   * `isOnly`: no life is followed so far.
+   */
   async #findNew(
     directory: ShippedDirectory,
     files: LifeFiles & Files,
     left: { bytes: number },
+    isOnly: boolean,
   ): Promise<Found | string | KmsError | undefined> {
     const { uptime } = this.#deps;
     const stamp = await stampOf(files);
     const seen = this.#leftOut.get(directory.name);
     if (stamp !== undefined && seen?.stamp === stamp && uptime() < seen.until) return seen.why;
     const meter = metered(files, left);
+    const proof = { isProven: false };
     let found: Found | string | KmsError | undefined;
     try {
-      found = await this.#find(directory, files, undefined, meter.files);
+      found = await this.#find(directory, files, undefined, { files: meter.files, proof });
     } catch (error) {
-      if (meter.isSpent()) return 'enough was read for one look';
-      if (!(error instanceof KmsError) || error.code !== 'corrupt') throw error;
+      if (meter.isSpent()) return new KmsError('unavailable', 'enough was read for one look');
+      // Passing over a life that the keys prove would lose what it answered.
+      if (!(error instanceof KmsError) || proof.isProven || (isOnly && error.code === 'unavailable')) throw error;
+      if (error.code !== 'corrupt') return error;
       found = error;
     }
-    if ((typeof found === 'string' || found instanceof KmsError) && stamp !== undefined) {
+    if (stamp !== undefined && (typeof found === 'string' || found instanceof KmsError)) {
       this.#leftOut.set(directory.name, { stamp, until: uptime() + retryPause, why: found });
     }
     return found;
   }
 
-  /** A text says why it is no life; undefined: nothing arrived there yet. `first`: to read the first line from. */
+  /**
+   * A text says why it is no life; undefined: nothing arrived there yet. `trying`: the files to read the first line
+   * from, and whether the keys proved it.
+   */
   async #find(
     directory: ShippedDirectory,
     files: LifeFiles & Files,
     before: Reading | undefined,
-    first: LifeFiles = files,
+    trying: { readonly files: LifeFiles; readonly proof?: { isProven: boolean } } = { files },
   ): Promise<Found | string | undefined> {
     const { name, epoch } = directory;
-    const start = before ? undefined : await firstLine(first, name);
+    const start = before ? undefined : await firstLine(trying.files, name);
     if (!before && !start) return undefined;
     if (start && !frontOf(start)) return 'its journal is none that kms writes';
     let why = 'none of its journal verifies with the key';
@@ -159,6 +161,7 @@ export class JournalReader {
       }
       if (!isRight && !seal) why = 'its journal is none that kms writes';
       if (!isRight) continue;
+      if (seal && trying.proof) trying.proof.isProven = true;
       const from = before?.bytes ?? 0;
       const bytes = await journalBytes(files, journalFile, from);
       const journal = await readJournal(bytes, name, seal?.keysFor(systemDir), before?.chain);
@@ -213,8 +216,11 @@ function lastLine(lines: Uint8Array): Uint8Array {
   return lines.slice(lines.lastIndexOf(lineFeed, lines.length - 2) + 1);
 }
 
-function leftOut(directory: string, why: string): string {
-  return `${directory}: ${why}: it is left out; find out who wrote it, and move it away`;
+function leftOut(directory: string, why: string | KmsError): string {
+  if (typeof why !== 'string' && why.code === 'unavailable')
+    return `${directory}: ${why.message}: it is read again soon`;
+  const reason = typeof why === 'string' ? why : why.message;
+  return `${directory}: ${reason}: it is left out; find out who wrote it, and move it away`;
 }
 
 export function nothingYet(): KmsError {

@@ -365,6 +365,25 @@ for (const hasKey of [true, false]) {
   }
 }
 
+test('a later life that the key proves is never passed over, whatever is wrong with it', async () => {
+  const damaged = `${line({ at: 2, keyEpoch: 1, stores: {} })}${line({ at: 3, keyEpoch: 1, stores: {} })}`;
+  const later = Object.assign(journalOf(life(9), [1], damaged), { stamp: async () => '1' });
+  const earlier = journalOf(life(1), [10]);
+  for (const { contents } of [later, earlier]) contents.set('kms.seal', utf8('a seal'));
+  const reader = new JournalReader({
+    directories: async () => [life(9), life(1)],
+    source: (name) => (name === life(1).name ? earlier : later),
+    open: async (_, __, isRight) => ({ seal, isRight: await isRight(seal) }),
+    opened: () => undefined,
+    uptime: () => 0,
+    now: () => 10,
+  });
+  for (const followed of [[], [life(1).name], [life(1).name]]) {
+    const looked = reader.read(undefined, new Set(followed), () => {});
+    await assert.rejects(looked, { code: 'corrupt', message: /line 2 does not verify/ });
+  }
+});
+
 function journalOf({ name }: ShippedDirectory, times: readonly number[], forged = ''): MemoryFiles {
   const files = new MemoryFiles();
   const chain = new PointChain(name, own);
