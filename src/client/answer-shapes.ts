@@ -70,8 +70,9 @@ export const things: Readonly<Record<string, string>> = {
   GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
   GetOverviewReadinessActivity: 'faulty:count segments:text[]',
   GetOverviewReadiness: `
-    ready:boolean message?:text lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null
-    shipping?:GetOverviewReadinessShipping activity?:GetOverviewReadinessActivity`,
+    ready:boolean message?:text appliance?:appliance
+    lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null shipping?:GetOverviewReadinessShipping
+    activity?:GetOverviewReadinessActivity`,
   GetOverviewUseCut: 'name:word since:count',
   GetOverviewUse: `
     from:count bucket:count encrypts:count[] decrypts:count[] denials:count[] cut:GetOverviewUseCut[]
@@ -216,7 +217,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     address?:text reporter?:caller`,
   getOverview: `
     readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
-    backups?:Backups log?:GetOverviewLog`,
+    users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] transitRings?:TransitRingName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

@@ -24,7 +24,7 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
       return (ctx) => {
         needSameFlags(ctx.caller, caller);
         const { ok, reason = 'not ready', details = {} } = open.readiness();
-        const { appliance: _, epoch: __, disk: ___, ...told } = details;
+        const { epoch: _, disk: __, ...told } = details;
         const isOperator = caller.kind === 'local' || refusalOutside(handle.tenant, 'system.metrics') === undefined;
         const seesAppliance = isOperator && caller.flags.allows('system.metrics');
         return {
