@@ -4,7 +4,7 @@ import type { ConsolePageName } from '../../api/console-pages.ts';
 import type { AnswerTo } from '../../client/client.ts';
 import type { Flags } from '../../model/flags.ts';
 
-export type StepName = 'masterKey' | 'keyring' | 'secondFactor' | 'backup' | 'colleague';
+type StepName = 'masterKey' | 'keyring' | 'secondFactor' | 'backup' | 'colleague';
 
 export interface Step {
   readonly name: StepName;
@@ -19,7 +19,7 @@ export interface Step {
   readonly isMarked?: true;
 }
 
-/** What a person marked: a step as done, or the whole list as hidden. */
+/** Mark set by a person: a step is done, or the whole list is hidden. */
 export type Mark = 'masterKey' | 'hidden';
 
 type Overview = AnswerTo<'getOverview'>;

@@ -7,6 +7,7 @@ import { epochTimeOf } from '../../model/timestamp.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { PageHeader } from '../parts/page.tsx';
+import { Segments } from '../parts/segments.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { RingTags, Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
@@ -192,19 +193,9 @@ interface RangeChoiceProps {
 }
 
 function RangeChoice({ range, onChange }: RangeChoiceProps) {
-  const id = useId();
   const names = Object.keys(timeRanges) as TimeRangeName[]; // an object with these keys only
-  return (
-    <fieldset data-segments>
-      <legend data-spoken>Time range</legend>
-      {names.map((name) => (
-        <span key={name}>
-          <input id={`${id}-${name}`} type="radio" name={id} checked={name === range} onChange={() => onChange(name)} />
-          <label for={`${id}-${name}`}>{timeRanges[name].label}</label>
-        </span>
-      ))}
-    </fieldset>
-  );
+  const choices = names.map((name) => ({ value: name, label: timeRanges[name].label }));
+  return <Segments legend="Time range" choices={choices} chosen={range} onChange={onChange} />;
 }
 
 function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readonly range: TimeRangeName }) {
