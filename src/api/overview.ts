@@ -62,6 +62,7 @@ const overview = z
           .exactOptional()
           .meta({ description: 'why not', examples: ['the disk is nearly full'] }),
         appliance: details.appliance,
+        label: details.label,
         lastVerifiedBackup: details.lastVerifiedBackup,
         shipping: details.shipping,
         activity: details.activity,

@@ -19,6 +19,7 @@ import {
   silentLogger,
 } from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
+import type { Label } from '../model/label.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../store/event-loop.ts';
@@ -199,6 +200,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
 
   get bodyLimit(): number {
     return this.#options.bodyLimit ?? defaultBodyLimit;
+  }
+
+  get label(): Label | undefined {
+    return this.#options.label;
   }
 
   /** Applies new settings: at once while it is open, and each time it is opened later. */

@@ -66,11 +66,12 @@ export const things: Readonly<Record<string, string>> = {
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  GetOverviewReadinessLabel: 'text:text colour?:word',
   GetOverviewReadinessLastVerifiedBackup: 'at:time ageSeconds:integer',
   GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
   GetOverviewReadinessActivity: 'faulty:count segments:text[]',
   GetOverviewReadiness: `
-    ready:boolean message?:text appliance?:appliance
+    ready:boolean message?:text appliance?:appliance label?:GetOverviewReadinessLabel
     lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null shipping?:GetOverviewReadinessShipping
     activity?:GetOverviewReadinessActivity`,
   GetOverviewUseCut: 'name:word since:count',

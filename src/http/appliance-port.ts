@@ -14,6 +14,7 @@ import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
+import type { Label } from '../model/label.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { RequestResult } from './respond.ts';
@@ -29,6 +30,8 @@ export interface AppliancePort {
   readonly bodyLimit: number;
   /** Limits of concurrent requests. Default: the usual ones. */
   readonly fairLimits?: FairLimits | undefined;
+  /** Shown to people before they log in, sealed or not. */
+  readonly label?: Label | undefined;
   readonly sealing: Sealing;
   /** Each request reads this once and keeps the result: the appliance may be sealed in the meantime. */
   readonly state: State;

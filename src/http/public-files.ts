@@ -4,6 +4,7 @@
 import { consolePages } from '../api/console-pages.ts';
 import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
+import type { Label } from '../model/label.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
@@ -22,7 +23,10 @@ export function consolePaths(appliance: AppliancePort): readonly ServedPath[] {
       const serve = async ({ store }: TenantHandle) => {
         const files = await appliance.consoleFiles();
         const hasUsers = await store.transaction(({ users }) => users.any());
-        return consolePage(200, pageHtml(title, { root: rootFrom(path), files }, hasUsers ? undefined : 'new'));
+        return consolePage(
+          200,
+          pageHtml(title, { root: rootFrom(path), files, label: appliance.label }, hasUsers ? undefined : 'new'),
+        );
       };
       return { method: 'GET', path, serve: inConsole(appliance, serve) };
     }),
@@ -65,7 +69,7 @@ function inConsole(appliance: AppliancePort, serve: (handle: TenantHandle) => Pr
   return (request, state) =>
     guarded(state, request, serve, async (error, outcome) => {
       if (!headerOf(request, 'accept')?.includes('text/html')) return outcome;
-      const place = { root: rootFrom(request.path), files: await appliance.consoleFiles() };
+      const place = { root: rootFrom(request.path), files: await appliance.consoleFiles(), label: appliance.label };
       const texts = errorTexts(error);
       const text =
         error.code === 'sealed'
@@ -129,6 +133,7 @@ interface PagePlace {
   /** The appliance's address as seen from the page, with a trailing slash. */
   readonly root: string;
   readonly files: ConsoleFiles;
+  readonly label: Label | undefined;
 }
 
 /** The script's start: `new` while there is no user yet, `sealed` while the API is out of reach. */
@@ -162,13 +167,19 @@ function textsHtml({ title, text }: Texts): string {
 <p>${escaped(text)}</p>`;
 }
 
-function html(title: string, { root, files }: PagePlace, script: string, main: string, state?: PageState): string {
+function html(
+  title: string,
+  { root, files, label }: PagePlace,
+  script: string,
+  main: string,
+  state?: PageState,
+): string {
   const href = (name: string): string => `${root}console/static/${name}`;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escaped(title)}</title>
+<title>${escaped(label ? `${title} – ${label.text}` : title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
@@ -176,7 +187,7 @@ function html(title: string, { root, files }: PagePlace, script: string, main: s
 <link rel="stylesheet" href="${href(files.style.name)}">
 ${script}</head>
 <body>
-<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a></header>
+<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a>${label ? labelHtml(label) : ''}</header>
 <main${state === undefined ? '' : ` data-state="${state}"`}>
 ${main}
 </main>
@@ -184,6 +195,11 @@ ${main}
 </body>
 </html>
 `;
+}
+
+/** The console's script takes it from here. */
+function labelHtml({ text, colour = 'grey' }: Label): string {
+  return ` <strong data-label="${colour}" title="${escaped(text)}">${escaped(text)}</strong>`;
 }
 
 function escaped(text: string): string {

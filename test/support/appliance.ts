@@ -18,6 +18,7 @@ import { defaultBodyLimit } from '../../src/http/body.ts';
 import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/fetch.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenant-directory.ts';
+import type { Label } from '../../src/model/label.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
@@ -40,6 +41,7 @@ export interface ApplianceOptions {
     readonly custody?: 'any' | 'client';
   }[];
   readonly bodyLimit?: number;
+  readonly label?: Label;
   readonly local?: Partial<LocalHandlers>;
   readonly backup?: OpenState['backup'];
   readonly ready?: () => Readiness;
@@ -182,6 +184,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   };
   const served = {
     fairLimits: options.fairLimits,
+    label: options.label,
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,
