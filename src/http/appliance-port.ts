@@ -15,7 +15,7 @@ import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
 import type { Label } from '../model/label.ts';
-import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
+import type { ConsoleFiles, DescriptionFiles, Guide } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { RequestResult } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenant-directory.ts';
@@ -43,6 +43,8 @@ export interface AppliancePort {
   consoleFiles(): Promise<ConsoleFiles>;
   /** The API description. */
   descriptionFiles(): Promise<DescriptionFiles>;
+  /** The documents for people. */
+  guides(): Promise<readonly Guide[]>;
 }
 
 /** Pino's interface, as far as it is used. */

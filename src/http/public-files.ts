@@ -8,7 +8,9 @@ import type { Label } from '../model/label.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
-import { type ApiRequest, headerOf } from './request.ts';
+import { escaped } from './escaping.ts';
+import { GuideBook } from './guides/guide-pages.ts';
+import { type ApiRequest, headerOf, queryOf } from './request.ts';
 import { type Outcome, type RequestResult, refused, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import { resolveTenant, type TenantHandle } from './tenant-directory.ts';
@@ -202,10 +204,6 @@ function labelHtml({ text, colour = 'grey' }: Label): string {
   return ` <strong data-label="${colour}" title="${escaped(text)}">${escaped(text)}</strong>`;
 }
 
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-}
-
 export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[] {
   const { description, docs } = publicEndpoints;
   const at = (
@@ -216,12 +214,25 @@ export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[
     const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
     return { method: 'GET', path, serve: (request, state) => guarded(state, request, serve) };
   };
+  const book = guideBook(appliance);
   return [
     at(description.path, 'document', {}),
     at(docs.path, 'page', pageHeaders),
     at(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
     at(`${docs.path}/script.js`, 'script', { 'Content-Type': 'text/javascript; charset=utf-8' }),
     at(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+    {
+      method: 'GET',
+      path: `${docs.path}/guides`,
+      serve: (request, state) =>
+        guarded(state, request, async () => guidePage((await book()).home(queryOf(request).q ?? ''))),
+    },
+    {
+      method: 'GET',
+      path: `${docs.path}/guides/{name}`,
+      serve: (request, state, { name = '' }) =>
+        guarded(state, request, async () => guidePage((await book()).guide(name))),
+    },
     {
       method: 'GET',
       path: `${docs.path}/{name}`,
@@ -232,6 +243,23 @@ export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[
         }),
     },
   ];
+}
+
+/** Made on demand; tried again if the guides could not be read. */
+function guideBook(appliance: AppliancePort): () => Promise<GuideBook> {
+  let made: Promise<GuideBook> | undefined;
+  return () => {
+    made ??= appliance.guides().then((guides) => new GuideBook(guides));
+    made.catch(() => {
+      made = undefined;
+    });
+    return made;
+  };
+}
+
+function guidePage(content: string | undefined): Outcome {
+  if (content === undefined) return refused(unknownPath);
+  return { status: 200, body: {}, content, headers: guideHeaders };
 }
 
 const pageHeaders: Readonly<Record<string, string>> = {
@@ -247,4 +275,17 @@ const pageHeaders: Readonly<Record<string, string>> = {
     "frame-ancestors 'none'",
   ].join('; '),
   'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+/** The guides have a form to search with, and no script. */
+const guideHeaders: Readonly<Record<string, string>> = {
+  ...pageHeaders,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
 };

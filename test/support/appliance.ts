@@ -19,7 +19,7 @@ import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/fetch.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenant-directory.ts';
 import type { Label } from '../../src/model/label.ts';
-import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../../src/model/program-files.ts';
+import type { ConsoleFile, ConsoleFiles, DescriptionFiles, Guide } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
@@ -48,6 +48,7 @@ export interface ApplianceOptions {
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
   readonly descriptionFiles?: () => Promise<DescriptionFiles>;
+  readonly guides?: () => Promise<readonly Guide[]>;
   readonly sealing?: Sealing;
   /** Passwords are hashed by a cheap stand-in unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
@@ -192,6 +193,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     requestTurn: yieldBeforeRequest,
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
+    guides: options.guides ?? (async () => []),
     descriptionFiles:
       options.descriptionFiles ??
       (async () => ({
