@@ -120,5 +120,6 @@ test('code, links and emphasis within text', () => {
     '<p><code>a*b*</code> <em>c</em> 2 * 3 * 4 <a href="to/x.md"><code>d</code></a> <strong>e</strong> f</p>',
   );
   assert.equal(html('a < b & "c"'), '<p>a &#60; b &#38; &#34;c&#34;</p>');
+  assert.equal(plainLine('| a | `b` |'), 'a; b');
   assert.equal(plainLine('- **a** `b` [c](d.md) *e*'), 'a b c e');
 });

@@ -12,7 +12,9 @@ export function markdownHtml(markdown: string, linkTo: LinkTo): string {
 
 /** One line without marks. */
 export function plainLine(line: string): string {
-  return line
+  const isRow = line.startsWith('|');
+  const cells = line.replace(/^\|\s*|\s*\|\s*$/g, '').replace(/\s*(?<!\\)\|\s*/g, '; ');
+  return (isRow ? cells : line)
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|`|^[#>\s]+|^\s*(?:[-*]|\d+\.) /g, '')
     .replace(/(?<![\w*])\*([^*\s][^*]*)\*/g, '$1')
