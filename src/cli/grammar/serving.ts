@@ -56,7 +56,7 @@ export const serving = {
     live({
       '--label': label(
         'TEXT',
-        'a name such as prod, at most 24 characters, shown in the console and before commands destroy; anybody can read it',
+        'a name such as prod, at most 24 characters, which the console and destructive commands show; anybody can read it',
       ),
       '--label-colour': oneOf('COLOUR', 'its colour: red, amber, green, blue or grey (default)', labelColours),
     }),
