@@ -61,6 +61,8 @@ const overview = z
           .string()
           .exactOptional()
           .meta({ description: 'why not', examples: ['the disk is nearly full'] }),
+        appliance: details.appliance,
+        label: details.label,
         lastVerifiedBackup: details.lastVerifiedBackup,
         shipping: details.shipping,
         activity: details.activity,
@@ -86,6 +88,11 @@ const overview = z
       )
       .exactOptional()
       .meta({ description: 'active API keys that end within 14 days or ended in the last 3; with `apikey.read`' }),
+    users: count.exactOptional().meta({ description: 'how many Users there are; with `user.read`', examples: [3] }),
+    secondFactor: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: 'whether the caller has a second factor; absent for API keys', examples: [true] }),
     backups: backups.exactOptional(),
     log: z
       .object({

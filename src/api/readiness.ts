@@ -1,5 +1,6 @@
 // Whether the appliance serves, with the reason where it does not.
 import { z } from 'zod';
+import { labelColours } from '../model/label.ts';
 
 /** Also part of the overview. */
 export const details = {
@@ -19,6 +20,16 @@ export const details = {
       description: 'grows with each restore from a backup, so that a copy that was set back is told apart',
       examples: [1],
     }),
+  label: z
+    .object({
+      text: z.string().meta({ description: 'at most 24 characters', examples: ['prod'] }),
+      colour: z
+        .enum(labelColours)
+        .exactOptional()
+        .meta({ description: 'grey, where absent', examples: ['red'] }),
+    })
+    .exactOptional()
+    .meta({ description: 'the name that `kms serve --label` gives the appliance, for people' }),
   lastVerifiedBackup: z
     .object({
       at: z

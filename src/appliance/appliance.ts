@@ -19,8 +19,9 @@ import {
   silentLogger,
 } from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
+import type { Label } from '../model/label.ts';
 import { systemWorld } from '../platform/environment.ts';
-import { consoleFiles, descriptionFiles } from '../platform/program-files.ts';
+import { consoleFiles, descriptionFiles, guides } from '../platform/program-files.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../store/event-loop.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { NotedMark } from '../store/tables/marks.ts';
@@ -48,6 +49,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
   readonly requestTurn = yieldBeforeRequest;
   readonly consoleFiles = consoleFiles();
   readonly descriptionFiles = descriptionFiles();
+  readonly guides = guides;
   #options: ApplianceOptions;
   readonly #serves: boolean;
   readonly #directory: HeldDirectory;
@@ -199,6 +201,10 @@ export class HeldAppliance implements AppliancePort, Sealing {
 
   get bodyLimit(): number {
     return this.#options.bodyLimit ?? defaultBodyLimit;
+  }
+
+  get label(): Label | undefined {
+    return this.#options.label;
   }
 
   /** Applies new settings: at once while it is open, and each time it is opened later. */

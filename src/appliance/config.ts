@@ -8,6 +8,7 @@ import type { KeySources } from '../custody/key-sources.ts';
 import type { CertificateFiles } from '../doctor/keys.ts';
 import type { Logger, Sealing } from '../http/appliance-port.ts';
 import type { Kem } from '../model/kems.ts';
+import type { Label } from '../model/label.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { SpaceSettings } from '../platform/space-guard.ts';
 import type { StoreSource } from '../platform/store-url.ts';
@@ -32,6 +33,8 @@ export interface LiveConfig {
   readonly retention?: RetentionSettings | undefined;
   /** Certificate files that it is served with, for doctor. */
   readonly certificates?: CertificateFiles | undefined;
+  /** Its label, for people. */
+  readonly label?: Label | undefined;
   /** Networks of addresses that may use Tang. Default: the usual ones. */
   readonly tangAllow?: readonly string[] | undefined;
 }

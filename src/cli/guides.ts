@@ -1,4 +1,5 @@
 // The guides as plain text: Markdown without its marks, in lines of a given width, and a search through its sections.
+import { searchSections, sectionsOf } from '../model/guide-sections.ts';
 import type { Guide } from '../model/program-files.ts';
 import { width } from './text.ts';
 
@@ -97,14 +98,10 @@ interface Found {
 /** Sections that have all the words, those with all in the heading first. */
 export function searchGuides(guides: readonly Guide[], words: readonly string[]): readonly Found[] {
   const wanted = words.map((word) => word.toLowerCase());
-  const hasAll = (text: string): boolean => wanted.every((word) => text.toLowerCase().includes(word));
-  const found = guides.flatMap((guide) =>
-    guide.text.split(/^(?=#+ )/m).flatMap((section): Found[] => {
-      if (!hasAll(section)) return [];
-      const [heading = '', ...lines] = plainText(section, 72);
-      const best = lines.find(hasAll) ?? lines.find((line) => wanted.some((word) => line.toLowerCase().includes(word)));
-      return [{ guide, heading, line: (best ?? '').trim() }];
-    }),
-  );
-  return [...found.filter(({ heading }) => hasAll(heading)), ...found.filter(({ heading }) => !hasAll(heading))];
+  const has = (line: string) => (word: string) => line.toLowerCase().includes(word);
+  return searchSections(guides.flatMap(sectionsOf), words).map(({ guide, text }) => {
+    const [heading = '', ...lines] = plainText(text, 72);
+    const best = lines.find((line) => wanted.every(has(line))) ?? lines.find((line) => wanted.some(has(line)));
+    return { guide, heading, line: (best ?? '').trim() };
+  });
 }

@@ -52,7 +52,8 @@ export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
 
 /** Reads and checks the part that a standby has in common with it. */
 export async function standbyConfig(cli: ServingCli): Promise<ServeConfig> {
-  const { tangAllow, metricsRings, ...values } = valuesOf(cli, serving);
+  const { tangAllow, metricsRings, label, labelColour, ...values } = valuesOf(cli, serving);
+  if (label === undefined) cli.refuseWithout('--label', ['--label-colour']);
   if (values.tangListen === undefined) cli.refuseWithout('--tang-listen', ['--tang-allow']);
   return given({
     ...values,
@@ -64,6 +65,7 @@ export async function standbyConfig(cli: ServingCli): Promise<ServeConfig> {
     streaming: await streamingSettings(cli),
     retention: retentionSettings(cli),
     metrics: { rings: metricsRings },
+    label: label === undefined ? undefined : { text: label, ...(labelColour && { colour: labelColour }) },
   });
 }
 

@@ -66,12 +66,14 @@ export const things: Readonly<Record<string, string>> = {
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  GetOverviewReadinessLabel: 'text:text colour?:word',
   GetOverviewReadinessLastVerifiedBackup: 'at:time ageSeconds:integer',
   GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
   GetOverviewReadinessActivity: 'faulty:count segments:text[]',
   GetOverviewReadiness: `
-    ready:boolean message?:text lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null
-    shipping?:GetOverviewReadinessShipping activity?:GetOverviewReadinessActivity`,
+    ready:boolean message?:text appliance?:appliance label?:GetOverviewReadinessLabel
+    lastVerifiedBackup?:GetOverviewReadinessLastVerifiedBackup|null shipping?:GetOverviewReadinessShipping
+    activity?:GetOverviewReadinessActivity`,
   GetOverviewUseCut: 'name:word since:count',
   GetOverviewUse: `
     from:count bucket:count encrypts:count[] decrypts:count[] denials:count[] cut:GetOverviewUseCut[]
@@ -216,7 +218,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     address?:text reporter?:caller`,
   getOverview: `
     readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
-    backups?:Backups log?:GetOverviewLog`,
+    users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] transitRings?:TransitRingName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

@@ -10,6 +10,7 @@ const ulid = '[0-9a-hjkmnp-tv-z]{26}';
 
 /** Patterns by kind of text, as the shapes name them; an id's kind is its prefix, such as `ring_`. */
 export const textKinds: Readonly<Record<string, RegExp>> = {
+  appliance: /^[0-9a-f]{32}$/,
   base32: /^[A-Z2-7]+$/,
   base64: /^[A-Za-z0-9+/]+={0,2}$/,
   /** Empty if the console's browser keeps the token. */

@@ -1,7 +1,7 @@
 // AboutPage tells about this service, the user who is logged in and their permissions, and links to further reading.
 import { version } from '../version.ts';
 import { FlagList } from './flags/flag-list.tsx';
-import { baseUrl } from './navigation.ts';
+import { baseUrl, guidesUrl } from './navigation.ts';
 import type { PageProps } from './page.ts';
 import { PageHeader } from './parts/page.tsx';
 import { Facts } from './parts/values.tsx';
@@ -16,6 +16,7 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
           facts={[
             ['Version', version],
             ['Address', <code key="address">{baseUrl}</code>],
+            ['For people', <Elsewhere key="guides" href={guidesUrl} text="Guides" />],
             [
               'For programs',
               <span key="docs">
@@ -58,7 +59,7 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
   );
 }
 
-/** A link that opens in a new tab, because leaving the console ends the session. */
+/** A link that opens in a new tab, so that the console stays open. */
 function Elsewhere({ href, text }: { readonly href: string; readonly text: string }) {
   return (
     <a href={href} target="_blank" rel="noopener">

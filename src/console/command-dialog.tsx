@@ -5,7 +5,7 @@ import { disableKey, KeyUse } from './apikeys/disable-key.tsx';
 import { fileErrorText, isStopped } from './error-text.ts';
 import { destinationFor } from './files/saving.ts';
 import { RingUse } from './keyrings/ring-use.tsx';
-import { hrefTo } from './navigation.ts';
+import { guidesUrl, hrefTo } from './navigation.ts';
 import type { Command } from './palette-actions.ts';
 import { Confirm } from './parts/dialog.tsx';
 import { toast } from './parts/messages.tsx';
@@ -29,6 +29,8 @@ export function CommandDialog(props: CommandDialogProps) {
       return <Seal {...props} />;
     case 'backup':
       return <AtOnce run={() => backUp(props.stream)} onClose={props.onClose} />;
+    case 'guides':
+      return <AtOnce run={() => void window.open(guidesUrl, '_blank', 'noopener')} onClose={props.onClose} />;
     case 'theme': {
       const { theme } = props.command;
       const change = (): void => {

@@ -9,6 +9,9 @@ const prefix = window.location.pathname.replace(/\/console(?:\/.*)?$/, '');
 /** The appliance's base URL: everything before the console's path. */
 export const baseUrl = window.location.origin + prefix;
 
+/** The guides, which are outside the console. */
+export const guidesUrl = `${baseUrl}/docs/guides`;
+
 /** For the `href` of a link, and for `navigate`: `hrefTo('keyring', { name: 'payroll' })`. */
 export function hrefTo(page: ConsolePageName, params?: Values, query?: Values): string {
   return prefix + pathTo(page, params, query);

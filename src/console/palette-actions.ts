@@ -10,6 +10,7 @@ export type Command =
   | { readonly do: 'disable'; readonly id: string; readonly name: string }
   | { readonly do: 'backup' }
   | { readonly do: 'seal' }
+  | { readonly do: 'guides' }
   | { readonly do: 'theme'; readonly theme: Theme };
 
 export interface PaletteAction {
@@ -37,6 +38,7 @@ export function generalActions(may: Flags): PaletteAction[] {
     ...(may.allows('system.seal')
       ? [{ kind: 'Action', name: 'Seal the service…', also: '', command: { do: 'seal' } } as const]
       : []),
+    { kind: 'Action', name: 'Read the guides', also: 'help documentation manual', command: { do: 'guides' } },
     ...themeActions,
   ];
 }

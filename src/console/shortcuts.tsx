@@ -1,5 +1,6 @@
 // Shortcuts listens for the keys that work on every page: / goes to the search box, ? lists the keys.
 import { useLayoutEffect } from 'hono/jsx/dom';
+import { guidesUrl } from './navigation.ts';
 import { Dialog } from './parts/dialog.tsx';
 import { useState } from './parts/state.ts';
 import { Facts } from './parts/values.tsx';
@@ -26,6 +27,13 @@ export function Shortcuts() {
   return (
     <Dialog title="Keyboard shortcuts" onClose={close}>
       <Facts facts={keys.map(([key, does]) => [key, does] as const)} />
+      <p>
+        The{' '}
+        <a href={guidesUrl} target="_blank" rel="noopener">
+          guides<span data-spoken> (in a new tab)</span>
+        </a>{' '}
+        explain the rest.
+      </p>
       <p data-actions>
         <button type="button" data-kind="quiet" onClick={close}>
           Close

@@ -8,7 +8,7 @@ import type { Caller } from './context.ts';
 import { looksAt, type Reader } from './pages.ts';
 import { useOverTime } from './use-counts.ts';
 
-type StoredParts = Pick<Overview, 'use' | 'keyrings' | 'apikeys'>;
+type StoredParts = Pick<Overview, 'use' | 'keyrings' | 'apikeys' | 'users' | 'secondFactor'>;
 
 /** Rings looked at. */
 const mostRings = 40;
@@ -19,13 +19,21 @@ const endsSoon = 14 * day;
 const endedLately = 3 * day;
 
 /** Each part is present if the caller's flags allow it. */
-export function storedOverview(reader: Reader, { id, flags }: Caller, range: TimeRangeName): Promise<StoredParts> {
+export function storedOverview(
+  reader: Reader,
+  { kind, id, flags }: Caller,
+  range: TimeRangeName,
+): Promise<StoredParts> {
   const { store, world } = reader;
   const now = world.now();
   return whileUnchanged(store, ['overview', range, bucketNow(now), id, flags.names], async () => ({
     ...(flags.allows('activity.read') && { use: await useOverTime(store, range, now) }),
     ...(flags.allows('keyring.list') && { keyrings: await ringsNearRotation(store, flags) }),
     ...(flags.allows('apikey.read') && { apikeys: await endingKeys(store, now) }),
+    ...(await store.transaction(({ users, secondFactors }) => ({
+      ...(flags.allows('user.read') && { users: users.count() }),
+      ...(kind === 'user' && { secondFactor: secondFactors.has(id) }),
+    }))),
   }));
 }
 

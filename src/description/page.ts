@@ -97,7 +97,7 @@ async function pageHtml({ document, groups, name, title }: Page, main: Html): Pr
 <p id="count" role="status"></p>
 <ul id="found"></ul>
 </search>
-<p class="links"><a href="${root}console">Console</a> <a href="${root}openapi.json">OpenAPI 3.1</a> <a class="narrow" href="#contents">Contents</a></p>
+<p class="links"><a href="${root}console">Console</a> <a href="${root}docs/guides">Guides</a> <a href="${root}openapi.json">OpenAPI 3.1</a> <a class="narrow" href="#contents">Contents</a></p>
 </header>
 <nav id="contents" aria-label="Contents">
 <ul>

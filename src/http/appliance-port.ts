@@ -14,7 +14,8 @@ import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
 import type { KmsError } from '../errors.ts';
-import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
+import type { Label } from '../model/label.ts';
+import type { ConsoleFiles, DescriptionFiles, Guide } from '../model/program-files.ts';
 import type { FairLimits } from './fair-queue.ts';
 import type { RequestResult } from './respond.ts';
 import type { TenantDirectory, TenantHandle } from './tenant-directory.ts';
@@ -29,6 +30,8 @@ export interface AppliancePort {
   readonly bodyLimit: number;
   /** Limits of concurrent requests. Default: the usual ones. */
   readonly fairLimits?: FairLimits | undefined;
+  /** Shown to people before they log in, sealed or not. */
+  readonly label?: Label | undefined;
   readonly sealing: Sealing;
   /** Each request reads this once and keeps the result: the appliance may be sealed in the meantime. */
   readonly state: State;
@@ -40,6 +43,8 @@ export interface AppliancePort {
   consoleFiles(): Promise<ConsoleFiles>;
   /** The API description. */
   descriptionFiles(): Promise<DescriptionFiles>;
+  /** The documents for people. */
+  guides(): Promise<readonly Guide[]>;
 }
 
 /** Pino's interface, as far as it is used. */

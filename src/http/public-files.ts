@@ -4,10 +4,13 @@
 import { consolePages } from '../api/console-pages.ts';
 import { publicEndpoints } from '../api/system.ts';
 import { KmsError } from '../errors.ts';
+import type { Label } from '../model/label.ts';
 import type { ConsoleFiles, DescriptionFiles } from '../model/program-files.ts';
 import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
-import { type ApiRequest, headerOf } from './request.ts';
+import { escaped } from './escaping.ts';
+import { GuideBook } from './guides/guide-pages.ts';
+import { type ApiRequest, headerOf, queryOf } from './request.ts';
 import { type Outcome, type RequestResult, refused, unknownPath } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import { resolveTenant, type TenantHandle } from './tenant-directory.ts';
@@ -22,7 +25,10 @@ export function consolePaths(appliance: AppliancePort): readonly ServedPath[] {
       const serve = async ({ store }: TenantHandle) => {
         const files = await appliance.consoleFiles();
         const hasUsers = await store.transaction(({ users }) => users.any());
-        return consolePage(200, pageHtml(title, { root: rootFrom(path), files }, hasUsers ? undefined : 'new'));
+        return consolePage(
+          200,
+          pageHtml(title, { root: rootFrom(path), files, label: appliance.label }, hasUsers ? undefined : 'new'),
+        );
       };
       return { method: 'GET', path, serve: inConsole(appliance, serve) };
     }),
@@ -65,7 +71,7 @@ function inConsole(appliance: AppliancePort, serve: (handle: TenantHandle) => Pr
   return (request, state) =>
     guarded(state, request, serve, async (error, outcome) => {
       if (!headerOf(request, 'accept')?.includes('text/html')) return outcome;
-      const place = { root: rootFrom(request.path), files: await appliance.consoleFiles() };
+      const place = { root: rootFrom(request.path), files: await appliance.consoleFiles(), label: appliance.label };
       const texts = errorTexts(error);
       const text =
         error.code === 'sealed'
@@ -129,6 +135,7 @@ interface PagePlace {
   /** The appliance's address as seen from the page, with a trailing slash. */
   readonly root: string;
   readonly files: ConsoleFiles;
+  readonly label: Label | undefined;
 }
 
 /** The script's start: `new` while there is no user yet, `sealed` while the API is out of reach. */
@@ -162,13 +169,19 @@ function textsHtml({ title, text }: Texts): string {
 <p>${escaped(text)}</p>`;
 }
 
-function html(title: string, { root, files }: PagePlace, script: string, main: string, state?: PageState): string {
+function html(
+  title: string,
+  { root, files, label }: PagePlace,
+  script: string,
+  main: string,
+  state?: PageState,
+): string {
   const href = (name: string): string => `${root}console/static/${name}`;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<title>${escaped(title)}</title>
+<title>${escaped(label ? `${title} – ${label.text}` : title)}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="robots" content="noindex">
@@ -176,7 +189,7 @@ function html(title: string, { root, files }: PagePlace, script: string, main: s
 <link rel="stylesheet" href="${href(files.style.name)}">
 ${script}</head>
 <body>
-<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a></header>
+<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a>${label ? labelHtml(label) : ''}</header>
 <main${state === undefined ? '' : ` data-state="${state}"`}>
 ${main}
 </main>
@@ -186,8 +199,9 @@ ${main}
 `;
 }
 
-function escaped(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+/** The console's script takes it from here. */
+function labelHtml({ text, colour = 'grey' }: Label): string {
+  return ` <strong data-label="${colour}" title="${escaped(text)}">${escaped(text)}</strong>`;
 }
 
 export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[] {
@@ -200,12 +214,25 @@ export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[
     const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
     return { method: 'GET', path, serve: (request, state) => guarded(state, request, serve) };
   };
+  const book = guideBook(appliance);
   return [
     at(description.path, 'document', {}),
     at(docs.path, 'page', pageHeaders),
     at(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
     at(`${docs.path}/script.js`, 'script', { 'Content-Type': 'text/javascript; charset=utf-8' }),
     at(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+    {
+      method: 'GET',
+      path: `${docs.path}/guides`,
+      serve: (request, state) =>
+        guarded(state, request, async () => guidePage((await book()).home(queryOf(request).q ?? ''))),
+    },
+    {
+      method: 'GET',
+      path: `${docs.path}/guides/{name}`,
+      serve: (request, state, { name = '' }) =>
+        guarded(state, request, async () => guidePage((await book()).guide(name))),
+    },
     {
       method: 'GET',
       path: `${docs.path}/{name}`,
@@ -216,6 +243,23 @@ export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[
         }),
     },
   ];
+}
+
+/** Made on demand; tried again if the guides could not be read. */
+function guideBook(appliance: AppliancePort): () => Promise<GuideBook> {
+  let made: Promise<GuideBook> | undefined;
+  return () => {
+    made ??= appliance.guides().then((guides) => new GuideBook(guides));
+    made.catch(() => {
+      made = undefined;
+    });
+    return made;
+  };
+}
+
+function guidePage(content: string | undefined): Outcome {
+  if (content === undefined) return refused(unknownPath);
+  return { status: 200, body: {}, content, headers: guideHeaders };
 }
 
 const pageHeaders: Readonly<Record<string, string>> = {
@@ -231,4 +275,17 @@ const pageHeaders: Readonly<Record<string, string>> = {
     "frame-ancestors 'none'",
   ].join('; '),
   'Cross-Origin-Opener-Policy': 'same-origin',
+};
+
+/** The guides have a form to search with, and no script. */
+const guideHeaders: Readonly<Record<string, string>> = {
+  ...pageHeaders,
+  'Content-Security-Policy': [
+    "default-src 'none'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "base-uri 'none'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+  ].join('; '),
 };

@@ -84,8 +84,8 @@ export class Reloader {
     this.#tls = tls;
     if (certificate) this.#present(certificate);
     tang.tangClients = tangClients;
-    const { bodyLimit, people, copies, streaming, retention, tangAllow } = config;
-    const ofAppliance = { bodyLimit, people, copies, streaming, retention, tangAllow, certificates: tls };
+    const { bodyLimit, people, copies, streaming, retention, tangAllow, label } = config;
+    const ofAppliance = { bodyLimit, people, copies, streaming, retention, tangAllow, label, certificates: tls };
     let failure: unknown;
     await reconfigure(ofAppliance).catch((error: unknown) => {
       failure = error;

@@ -124,6 +124,7 @@ test('an answer without a required field, or with one more, is not as described'
       'progress',
       'appliance',
       'epoch',
+      'label',
       'lastVerifiedBackup',
       'shipping',
       'disk',

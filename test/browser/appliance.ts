@@ -7,6 +7,7 @@ import { after } from 'node:test';
 import type { Initialised } from '../../src/appliance/init.ts';
 import type { PeopleSettings } from '../../src/appliance/mail.ts';
 import type { Lifetimes } from '../../src/core/links.ts';
+import type { Label } from '../../src/model/label.ts';
 import { serve } from '../../src/server/serve.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -39,8 +40,13 @@ export async function servedAppliance(
   {
     backsUp = false,
     tang = false,
+    label,
     ...more
-  }: Pick<PeopleSettings, 'mail'> & { readonly backsUp?: boolean; readonly tang?: boolean } = {},
+  }: Pick<PeopleSettings, 'mail'> & {
+    readonly backsUp?: boolean;
+    readonly tang?: boolean;
+    readonly label?: Label;
+  } = {},
 ): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
@@ -49,6 +55,7 @@ export async function servedAppliance(
     listen: '127.0.0.1:0',
     tangListen: tang ? '127.0.0.1:0' : undefined,
     logLevel: 'silent',
+    label,
     people: { lifetimes, ...more },
     copies: { scheduled: backsUp ? { to: join(dir, 'backups'), schedule: '0 3 * * *', keep: 7 } : undefined },
     onInitialised: (first) => {

@@ -91,3 +91,17 @@ test('the question says at which appliance', async () => {
   assert.ok((await asked('--server', d.url)).startsWith(`At ${d.url}, ${rest}`));
   assert.ok((await asked()).startsWith(`T${rest.slice(1)}`));
 });
+
+test('the question says on which appliance, by its label, which takes no record', async () => {
+  await using d = await servedDesk({ label: { text: 'prod €', colour: 'red' } });
+  const asked = async (...args: string[]): Promise<string> => (await d.kms(args, { tty, stdin: typed('n\n') })).stderr;
+  const seen = d.appliance.activity;
+  const before = (await seen()).length;
+  const rest = 'this deletes the asset a for good: headers that carry it will no longer verify. Go on? [y/N] ';
+  const not = 'kms: not confirmed; nothing was done\n';
+  assert.equal(await asked('asset', 'delete', 'a'), `On prod €, ${rest}${not}`);
+  const args = ['asset', 'delete', 'a', '--server', d.url];
+  assert.equal(await asked(...args), `On prod €, at ${d.url}, ${rest}${not}`);
+  assert.equal((await seen()).length, before, 'nothing is recorded');
+  assert.match(await asked('profile', 'remove', 'x'), /^This removes the profile x /);
+});

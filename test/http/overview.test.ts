@@ -33,7 +33,7 @@ test('sections are there as far as the flags go', async () => {
   ).body;
   const { status, body } = await asked(a, a.root.key, overview);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body), ['readiness', 'use', 'keyrings', 'apikeys', 'backups', 'log']);
+  assert.deepEqual(Object.keys(body), ['readiness', 'use', 'keyrings', 'apikeys', 'users', 'backups', 'log']);
   const sum = (counts: number[]): number => counts.reduce((one, other) => one + other, 0);
   const { encrypts, decrypts, denials, deniedLastHour, cut } = body.use;
   assert.deepEqual(

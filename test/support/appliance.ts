@@ -18,7 +18,8 @@ import { defaultBodyLimit } from '../../src/http/body.ts';
 import type { FairLimits } from '../../src/http/fair-queue.ts';
 import type { RequestEnv } from '../../src/http/fetch.ts';
 import type { TenantDirectory, TenantHandle } from '../../src/http/tenant-directory.ts';
-import type { ConsoleFile, ConsoleFiles, DescriptionFiles } from '../../src/model/program-files.ts';
+import type { Label } from '../../src/model/label.ts';
+import type { ConsoleFile, ConsoleFiles, DescriptionFiles, Guide } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
 import type { ActivityRecord } from '../../src/store/port.ts';
@@ -40,12 +41,14 @@ export interface ApplianceOptions {
     readonly custody?: 'any' | 'client';
   }[];
   readonly bodyLimit?: number;
+  readonly label?: Label;
   readonly local?: Partial<LocalHandlers>;
   readonly backup?: OpenState['backup'];
   readonly ready?: () => Readiness;
   readonly sealed?: () => boolean;
   readonly consoleFiles?: () => Promise<ConsoleFiles>;
   readonly descriptionFiles?: () => Promise<DescriptionFiles>;
+  readonly guides?: () => Promise<readonly Guide[]>;
   readonly sealing?: Sealing;
   /** Passwords are hashed by a cheap stand-in unless a hasher is given. */
   readonly people?: Partial<PeopleOptions>;
@@ -182,6 +185,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
   };
   const served = {
     fairLimits: options.fairLimits,
+    label: options.label,
     world,
     logger: { debug: line, info: line, warn: line, error: line },
     bodyLimit: options.bodyLimit ?? defaultBodyLimit,
@@ -189,6 +193,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     requestTurn: yieldBeforeRequest,
     sealing: options.sealing ?? neverSealed,
     consoleFiles: options.consoleFiles ?? (async () => ({ script: emptyFile, style: emptyFile, icon: emptyFile })),
+    guides: options.guides ?? (async () => []),
     descriptionFiles:
       options.descriptionFiles ??
       (async () => ({

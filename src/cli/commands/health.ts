@@ -110,6 +110,7 @@ async function showHealth(cli: Cli, connection: Connection): Promise<void> {
   const behind = shipping && (shipping.ageSeconds === null ? 'nothing yet' : `${ageOf(shipping.ageSeconds)} old`);
   await printThing(cli, { sealed: false, ...ready }, [
     ['server', connection.baseUrl],
+    ['label', ready.label?.text],
     ['sealed', 'no'],
     ['status', ready.status],
     ['appliance', ready.appliance],

@@ -73,7 +73,7 @@ async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>
 
 export async function removeCustodian(cli: CliOf<typeof master.removeCustodian>): Promise<void> {
   const id = cli.get('<ID>');
-  await confirm(cli, `ends the custodian ${id}: it can no longer open the appliance`, { here: true });
+  await confirm(cli, `ends the custodian ${id}: it can no longer open the appliance`, { of: 'this machine' });
   await withLocal(cli, async ({ ask }) => {
     await printMaster(cli, await ask('removeCustodian', { params: { id } }));
     await say(

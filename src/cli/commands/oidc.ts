@@ -36,7 +36,7 @@ export async function show(cli: CliOf<typeof oidc.show>): Promise<void> {
 export async function remove(cli: CliOf<typeof oidc.remove>): Promise<void> {
   const name = cli.get('[NAME]');
   const whose = name === undefined ? '' : ` of the tenant ${name}`;
-  await confirm(cli, `removes the login with an identity provider${whose}`, { here: true });
+  await confirm(cli, `removes the login with an identity provider${whose}`, { of: 'this machine' });
   await ofTenant(cli, async ({ ask }) => {
     const removed = await ask('removeOidc');
     if (cli.json) await printProvider(cli, removed);

@@ -95,7 +95,7 @@ export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
   const name = checkedProfileName(cli.get('<NAME>'));
-  await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { here: true });
+  await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { of: 'this user' });
   const removed = await shownProfile(cli, name, await readProfile(cli.io, name).catch(() => undefined));
   const wasDefault = await removeProfile(cli.io, name);
   if (cli.json) return printJson(cli, removed);

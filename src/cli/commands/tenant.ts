@@ -104,7 +104,7 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
   await confirm(
     cli,
     `deletes the tenant ${name}: nobody can use it or its keys until it is restored, and after 30 days it is erased`,
-    { name, here: true },
+    { name, of: 'this machine' },
   );
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask('deleteTenant', { params: { name } });

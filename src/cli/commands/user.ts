@@ -165,7 +165,7 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
 export async function resetSecondFactor(cli: CliOf<typeof user.resetSecondFactor>): Promise<void> {
   const username = cli.get('<USERNAME>');
   const deed = `removes all second factors of the user ${username} and ends their sessions: the password alone is enough`;
-  await confirm(cli, deed, { here: true });
+  await confirm(cli, deed, { of: 'this machine' });
   const body = { username, ...(cli.get('--by-email') ? { email: true } : {}) };
   await withLocal(cli, async ({ ask }) => {
     const reset = await ask('resetSecondFactor', { body });

@@ -5,6 +5,7 @@ import { KmsError } from '../../errors.ts';
 import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
+import { isLabel, longestLabel } from '../../model/label.ts';
 import { type Io, pathFrom } from '../io.ts';
 import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
 
@@ -200,6 +201,12 @@ export const directory = option(pathOf, 'directory');
 export const applianceId = option((given, place) => {
   if (/^[0-9a-f]{32}$/.test(given)) return given;
   throw wrong(place, `expected the id of an appliance, 32 hex digits, got "${given}"`);
+});
+
+/** The label of an appliance. */
+export const label = option((given, place) => {
+  if (isLabel(given)) return given;
+  throw wrong(place, `expected 1 to ${longestLabel} printable characters, got "${given}"`);
 });
 
 export const integer = option((given, place) => {

@@ -1,6 +1,7 @@
 // Every option of `kms serve`, declared once: its kind, default, help and heading, and whether a running server takes a
 // new value. Flags, environment and configuration file are all read by this declaration.
 import { kemNames } from '../../model/kems.ts';
+import { labelColours } from '../../model/label.ts';
 import {
   atLeast,
   blocks,
@@ -10,6 +11,7 @@ import {
   integer,
   type Kind,
   type Kinds,
+  label,
   list,
   live,
   oneOf,
@@ -48,6 +50,16 @@ export const serving = {
       },
       'replaced',
     ),
+  ),
+  ...group(
+    'Label',
+    live({
+      '--label': label(
+        'TEXT',
+        'a name such as prod, at most 24 characters, which the console and destructive commands show; anybody can read it',
+      ),
+      '--label-colour': oneOf('COLOUR', 'its colour: red, amber, green, blue or grey (default)', labelColours),
+    }),
   ),
   ...group('Keys', {
     '--crypto': usually(

@@ -1,9 +1,12 @@
 // NewApikeyPage creates an API key: its account, its permissions, and its secret, which is shown once.
+
+import { parseFlags } from '../../model/flags.ts';
+import { isRingName } from '../../model/names.ts';
 import { FieldProblems } from '../error-text.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
 import { useAccountUids, useRingNames } from '../known-names.ts';
-import { hrefTo, useHold } from '../navigation.ts';
+import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
 import { Field, JsonField } from '../parts/fields.tsx';
@@ -11,6 +14,8 @@ import { Form, type FormValues, objectIn } from '../parts/form.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useState } from '../parts/state.ts';
+import { apikeySnippets } from '../snippets/snippet-texts.ts';
+import { Snippets } from '../snippets/snippets.tsx';
 import { KeyFields, keyIn } from './key-fields.tsx';
 
 const isAccountId = /^acct_[0-9a-z]{26}$/;
@@ -18,6 +23,7 @@ const isAccountId = /^acct_[0-9a-z]{26}$/;
 interface Made {
   readonly keyid: string;
   readonly secret: string;
+  readonly flags: Readonly<Record<string, boolean>>;
 }
 
 export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
@@ -31,14 +37,15 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
     const props = objectIn(values, 'props');
     const [problem] = draftProblems(draft);
     if (problem !== undefined) throw new FieldProblems({ flags: problem }, `Flags: ${problem}`);
+    const flags = flagsOf(draft);
     const { key, keyid } = await api.createApiKey({
       accountId,
       ...(!isAccountId.test(accountId) && { uid: true }),
-      flags: flagsOf(draft),
+      flags,
       props,
       ...keyIn(values),
     });
-    setMade({ keyid, secret: key });
+    setMade({ keyid, secret: key, flags });
   };
 
   return (
@@ -49,6 +56,8 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
           key="secret"
           keyid={made.keyid}
           secret={made.secret}
+          flags={made.flags}
+          rings={[...draft.rings.filter(({ resource }) => resource === 'keyring').map(({ ring }) => ring), ...rings]}
           onDone={() => navigate(hrefTo('apikey', { id: made.keyid }), 'replace')}
         />
       ) : (
@@ -78,31 +87,36 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
   );
 }
 
-interface SecretStepProps {
-  readonly keyid: string;
-  readonly secret: string;
+interface SecretStepProps extends Made {
+  /** Keyrings that it may be for, those that its flags name first. */
+  readonly rings: readonly string[];
   readonly onDone: () => void;
 }
 
 /** Holds the page until the user confirms having saved the secret, which is never shown again. */
-function SecretStep({ keyid, secret, onDone }: SecretStepProps) {
+function SecretStep({ keyid, secret, flags, rings, onDone }: SecretStepProps) {
   const release = useHold();
+  const keyFile = `${keyid}.key`;
+  const { ring, snippets } = apikeySnippets({ baseUrl, keyFile }, parseFlags(flags), rings.filter(isRingName));
   return (
-    <section data-panel>
-      <h2>The key has been created</h2>
-      <p>
-        Its id is <code>{keyid}</code>. This is its secret, shown only once: the service keeps only a hash of it. Give
-        it only to the program that needs it.
-      </p>
-      <Secret label="Secret of the API key" value={secret} fileName={`${keyid}.key`} />
-      <Button
-        onClick={() => {
-          release();
-          onDone();
-        }}
-      >
-        I have it
-      </Button>
-    </section>
+    <>
+      <section data-panel>
+        <h2>The key has been created</h2>
+        <p>
+          Its id is <code>{keyid}</code>. This is its secret, shown only once: the service keeps only a hash of it. Give
+          it only to the program that needs it.
+        </p>
+        <Secret label="Secret of the API key" value={secret} fileName={keyFile} />
+        <Button
+          onClick={() => {
+            release();
+            onDone();
+          }}
+        >
+          I have it
+        </Button>
+      </section>
+      <Snippets snippets={snippets} keyFile={keyFile} {...(ring !== undefined && { privateKeyFile: `${ring}.key` })} />
+    </>
   );
 }

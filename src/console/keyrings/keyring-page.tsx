@@ -6,12 +6,14 @@ import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { FieldProblems } from '../error-text.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
-import { hrefTo } from '../navigation.ts';
+import { baseUrl, hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
 import { useAnswer, useList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
+import { keyringSnippets } from '../snippets/snippet-texts.ts';
+import { Snippets } from '../snippets/snippets.tsx';
 import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
@@ -67,6 +69,7 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
         <>
           <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
           <KeyringKeys {...{ api, ring }} />
+          <Snippets snippets={keyringSnippets({ baseUrl }, ring.name, 'both')} privateKeyFile={`${ring.name}.key`} />
           <KeyringUsers {...{ api, name }} />
           {isUpgrading && (
             <UpgradeKeyring

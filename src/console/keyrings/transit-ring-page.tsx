@@ -2,11 +2,14 @@
 // it.
 import type { TransitRing } from '../../api/transit.ts';
 import { isCipher } from '../../model/transit.ts';
+import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Check, Field } from '../parts/fields.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Facts, Time } from '../parts/values.tsx';
+import { transitSnippets } from '../snippets/snippet-texts.ts';
+import { Snippets } from '../snippets/snippets.tsx';
 import { AgeField, type FieldReader, RingPage, RingSettings, ringKinds, servesFor } from './ring-page.tsx';
 
 type Version = NonNullable<TransitRing['versions']>[number];
@@ -39,6 +42,7 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
             onSave={async (read) => answer.set(await api.configureTransitRing(inputIn(read, ring)))}
           />
           <Versions ring={ring} onRefresh={answer.reload} />
+          <Snippets snippets={transitSnippets({ baseUrl }, ring)} />
         </>
       )}
     />

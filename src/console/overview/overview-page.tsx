@@ -7,12 +7,15 @@ import { epochTimeOf } from '../../model/timestamp.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { PageHeader } from '../parts/page.tsx';
+import { Segments } from '../parts/segments.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { RingTags, Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
 import { type Concern, concernsOf } from './attention.ts';
 import { Chart } from './chart.tsx';
 import { numbersOf, type OverviewNumbers, type RingRotation, type Rotations, rotationsOf, shareOf } from './counts.ts';
+import { isUnused } from './first-steps.ts';
+import { FirstSteps } from './first-steps-list.tsx';
 import { type Readiness, readinessOf } from './health.ts';
 import { BackupTile, LogNumbers, SealTile, Tile, TileAnswer } from './tiles.tsx';
 
@@ -47,6 +50,7 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
   const found = answer.is === 'failed' ? undefined : (last.current ?? undefined);
   const shown = found ? { ...answer, is: 'ready' as const, value: found } : answer;
   const known = knownOf(found, at);
+  const isNew = found !== undefined && isUnused(found);
 
   return (
     <>
@@ -63,6 +67,7 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
           </button>
         }
       />
+      {found && <FirstSteps key="steps" found={found} session={session} />}
       <Attention concerns={concernsOf(known, at)} isWhole={Object.values(known).every((each) => each !== undefined)} />
       <div data-tiles>
         <Tile title="Use" isWide beside={<RangeChoice range={range} onChange={setRange} />}>
@@ -80,15 +85,17 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
           onLook={answer.reload}
           stream={found?.backups || !session.may.allows('system.metrics') ? stream : undefined}
         />
-        <Tile title="Keyrings near their rotation">
-          <TileAnswer
-            of={partOf(shown, ({ keyrings }) => keyrings && rotationsOf(keyrings), 'keyring.list')}
-            what="the keyrings"
-            show={(rotations) => <Found found={rotations} />}
-          />
-        </Tile>
-        {(found?.log || !session.may.allows('system.metrics')) && (
-          <Tile title="Log and snapshot">
+        {!isNew && (
+          <Tile key="rings" title="Keyrings near their rotation">
+            <TileAnswer
+              of={partOf(shown, ({ keyrings }) => keyrings && rotationsOf(keyrings), 'keyring.list')}
+              what="the keyrings"
+              show={(rotations) => <Found found={rotations} />}
+            />
+          </Tile>
+        )}
+        {showsLog(found, isNew, session.may.allows('system.metrics')) && (
+          <Tile key="log" title="Log and snapshot">
             <TileAnswer
               of={partOf(shown, ({ log }) => log, 'system.metrics')}
               what="the metrics"
@@ -102,6 +109,13 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
 }
 
 type Overview = AnswerTo<'getOverview'>;
+
+/** While nothing is stored, the log is worth a look only if it fails. */
+function showsLog(found: Overview | undefined, isNew: boolean, isAllowed: boolean): boolean {
+  const { log } = found ?? {};
+  if (isNew) return log !== undefined && (log.writesRefused || log.failures > 0);
+  return log !== undefined || !isAllowed;
+}
 
 function knownOf(found: Overview | undefined, at: number) {
   return {
@@ -179,34 +193,19 @@ interface RangeChoiceProps {
 }
 
 function RangeChoice({ range, onChange }: RangeChoiceProps) {
-  const id = useId();
   const names = Object.keys(timeRanges) as TimeRangeName[]; // an object with these keys only
-  return (
-    <fieldset data-segments>
-      <legend data-spoken>Time range</legend>
-      {names.map((name) => (
-        <span key={name}>
-          <input id={`${id}-${name}`} type="radio" name={id} checked={name === range} onChange={() => onChange(name)} />
-          <label for={`${id}-${name}`}>{timeRanges[name].label}</label>
-        </span>
-      ))}
-    </fieldset>
-  );
+  const choices = names.map((name) => ({ value: name, label: timeRanges[name].label }));
+  return <Segments legend="Time range" choices={choices} chosen={range} onChange={onChange} />;
 }
 
 function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readonly range: TimeRangeName }) {
   const { axis, series, cut } = numbers;
   const isEmpty = series.every(({ counts }) => counts.every((count) => count === 0));
   const title = `Encrypts, decrypts and denials, ${timeRanges[range].label.toLowerCase()}`;
+  if (isEmpty && cut.length === 0) return <p data-empty>Nothing was encrypted, decrypted or denied in this time.</p>;
   return (
     <>
-      {isEmpty ? (
-        <p key="empty" data-empty>
-          Nothing was encrypted, decrypted or denied in this time. A program needs a keyring and an API key to begin.
-        </p>
-      ) : (
-        <Chart key="chart" title={title} axis={axis} series={series} />
-      )}
+      <Chart key="chart" title={title} axis={axis} series={series} />
       {cut.map(({ name, since }) => (
         <p key={name} data-note data-tone="warn">
           {name}: only the newest are counted here, those since <Time at={since} />.

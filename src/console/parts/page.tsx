@@ -20,7 +20,7 @@ export function PageHeader({ title, windowTitle = title, back, lead, actions }: 
   // The shell scrolls: to the top, or on Back to where the page was left.
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
   useEffect(() => {
-    document.title = `${windowTitle} – Key management service`;
+    document.title = titleOf(windowTitle);
   }, [windowTitle]);
   return (
     <div data-header>
@@ -40,15 +40,32 @@ export function PageHeader({ title, windowTitle = title, back, lead, actions }: 
   );
 }
 
+/** The appliance's label, sent with the page. */
+const label = document.querySelector<HTMLElement>('header [data-label]');
+const labelText = label?.textContent ?? undefined;
+const labelColour = label?.dataset.label;
+
+/** The window's title, with the label early enough to be seen on a narrow tab. */
+export function titleOf(title: string): string {
+  return `${title} – ${labelText === undefined ? '' : `${labelText} – `}Key management service`;
+}
+
 const icon = document.querySelector<HTMLImageElement>('header img')?.src ?? '';
 
-/** The service's name with the icon from the page; links to the start page. */
+/** The service's name with the icon from the page, which links to the start page, and the appliance's label. */
 export function Brand() {
   return (
-    <a href={hrefTo('home')} data-brand>
-      <img src={icon} alt="" width="28" height="28" />
-      <span>Key management service</span>
-    </a>
+    <>
+      <a href={hrefTo('home')} data-brand>
+        <img src={icon} alt="" width="28" height="28" />
+        <span data-beside-label={labelText === undefined ? undefined : ''}>Key management service</span>
+      </a>
+      {labelText !== undefined && (
+        <strong data-label={labelColour} title={labelText}>
+          <bdi>{labelText}</bdi>
+        </strong>
+      )}
+    </>
   );
 }
 
@@ -65,7 +82,7 @@ export function MessagePage({ title, tone, isFirst = false, children }: PropsWit
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (isFirst) return;
-    document.title = title;
+    document.title = labelText === undefined ? title : `${title} – ${labelText}`;
     heading.current?.focus();
   }, []);
   return (

@@ -8,7 +8,7 @@ import { hrefTo } from '../navigation.ts';
 import { Field } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { ActionError } from '../parts/messages.tsx';
-import { MessagePage } from '../parts/page.tsx';
+import { MessagePage, titleOf } from '../parts/page.tsx';
 import { useAction, useState } from '../parts/state.ts';
 import { canUsePasskeys, usePasskey } from '../passkeys.ts';
 import { appliance, type Credential, signIn, withTimeout } from '../session.ts';
@@ -28,7 +28,7 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
   const [hasCode, setHasCode] = useState(false);
   const byPasskey = second?.passkeyOptions !== undefined && canUsePasskeys && !hasCode;
   useEffect(() => {
-    document.title = 'Log in – Key management service';
+    document.title = titleOf('Log in');
     document.querySelector<HTMLElement>('[name=username], [name=apikey]')?.focus();
   }, [withKey]);
   useEffect(() => {

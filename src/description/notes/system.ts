@@ -19,7 +19,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   getHealth: { description: ['For process supervisors: 200 while the process is alive, sealed or not.'], ...apart },
   getReadiness: {
     description: [
-      'For load balancers: 200 while the appliance is unsealed and can write, otherwise 503 with the reason. Both show the age of the newest backup, if known. `activity` is present only while files of an activity log are missing or changed; that affects only searches that need them.',
+      'For load balancers: 200 while the appliance is unsealed and can write, otherwise 503 with the reason. Both show the age of the newest backup, if known. `activity` is present only while files of an activity log are missing or changed; that affects only searches that need them. `label` is there, sealed or not, if the operator gave one.',
     ],
     errorExamples: { 503: { message: 'the appliance is sealed', sealed: true } },
     ...apart,

@@ -19,16 +19,18 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
     return open.backup();
   },
   getOverview: {
-    async prepare({ appliance: { world }, open, handle, query }, caller) {
+    async prepare({ appliance, open, handle, query }, caller) {
+      const { world } = appliance;
       const stored = await storedOverview({ store: handle.store, world }, caller, query.range ?? 'day');
       return (ctx) => {
         needSameFlags(ctx.caller, caller);
         const { ok, reason = 'not ready', details = {} } = open.readiness();
-        const { appliance: _, epoch: __, disk: ___, ...told } = details;
+        const { epoch: _, disk: __, ...told } = details;
+        const { label } = appliance;
         const isOperator = caller.kind === 'local' || refusalOutside(handle.tenant, 'system.metrics') === undefined;
         const seesAppliance = isOperator && caller.flags.allows('system.metrics');
         return {
-          readiness: { ready: ok, ...(!ok && { message: reason }), ...told },
+          readiness: { ready: ok, ...(!ok && { message: reason }), ...told, ...(label && { label }) },
           ...stored,
           ...(seesAppliance && { backups: open.backups(), log: open.logNumbers(handle) }),
         };
@@ -89,17 +91,18 @@ export function alwaysServed(appliance: AppliancePort): readonly ServedPath[] {
   });
   return [
     at(health, async () => answered({ status: 'ok' })),
-    at(readiness, async (state) => readinessOf(state)),
+    at(readiness, async (state) => readinessOf(appliance, state)),
     at(status, async () => answered(appliance.sealing.status())),
     at(unseal, (_state, request) => unsealStep(appliance, request)),
   ];
 }
 
-function readinessOf(state: State): Outcome {
-  if (state.sealed) return { status: 503, body: { message: 'the appliance is sealed', sealed: true } };
+function readinessOf({ label }: AppliancePort, state: State): Outcome {
+  const labelled = label ? { label } : {};
+  if (state.sealed) return { status: 503, body: { message: 'the appliance is sealed', sealed: true, ...labelled } };
   const { ok, reason, details } = state.readiness();
-  if (ok) return answered({ status: 'ready', ...details });
-  return { status: 503, body: { message: reason ?? 'not ready', ...details } };
+  if (ok) return answered({ status: 'ready', ...details, ...labelled });
+  return { status: 503, body: { message: reason ?? 'not ready', ...details, ...labelled } };
 }
 
 async function unsealStep({ sealing, bodyLimit }: AppliancePort, request: ApiRequest): Promise<Outcome> {

@@ -1,0 +1,292 @@
+// Snippets are short programs that use a ring of this appliance, for the command line, curl, the client library and
+// Python, with the real address and names in them. Credentials come from a file or from the environment, so that no
+// snippet has a secret in it.
+import type { Flags } from '../../model/flags.ts';
+import { isCipher, type TransitType } from '../../model/transit.ts';
+
+export interface Snippet {
+  readonly language: 'kms' | 'curl' | 'TypeScript' | 'Python' | 'hvac';
+  readonly code: string;
+}
+
+export interface SnippetPlace {
+  /** The appliance's address, without a trailing slash. */
+  readonly baseUrl: string;
+  /** File with the API key; without one it is in the variable `KMS_API_KEY`. */
+  readonly keyFile?: string;
+}
+
+/** The operations of a program on a keyring. */
+type KeyringUse = 'encrypt' | 'decrypt' | 'both';
+
+/** Programs for a keyring, whose private key is in a file named like it. */
+export function keyringSnippets(place: SnippetPlace, ring: string, use: KeyringUse): readonly Snippet[] {
+  const encrypts = use !== 'decrypt';
+  const decrypts = use !== 'encrypt';
+  const key = `${ring}.key`;
+  const kms = lines(
+    environment(place),
+    encrypts && `kms encrypt --ring ${ring} --private-key ${key} -o report.pdf.kms report.pdf`,
+    decrypts && `kms decrypt --private-key ${key} -o ${use === 'both' ? 'copy.pdf' : 'report.pdf'} report.pdf.kms`,
+  );
+  const typescript = lines(
+    "import { readFile, writeFile } from 'node:fs/promises';",
+    `import { ${['createClient', ...(decrypts ? ['decryptBytes'] : []), ...(encrypts ? ['encryptBytes'] : [])].join(
+      ', ',
+    )} } from '@kms-appliance/client';`,
+    '',
+    client(place),
+    `const privateKey = await readFile(${text(key)}, 'utf8');`,
+    '',
+    encrypts &&
+      `const made = await encryptBytes(await readFile('report.pdf'), { client, ring: ${text(ring)}, privateKey });`,
+    encrypts && "await writeFile('report.pdf.kms', made.bytes);",
+    decrypts && "const read = await decryptBytes(await readFile('report.pdf.kms'), { client, privateKey });",
+    decrypts && `await writeFile('${use === 'both' ? 'copy.pdf' : 'report.pdf'}', read.bytes);`,
+  );
+  const files: Snippet[] = [
+    { language: 'kms', code: kms },
+    { language: 'TypeScript', code: typescript },
+  ];
+  if (!encrypts) return files;
+  const curl = lines(
+    "# A key wrapped to the keyring's public key, and the header to put in front of the file",
+    `${post(place, `'${JSON.stringify({ ringname: ring })}'`, '/ks/encrypt')} > encrypt.json`,
+    decrypts && '# The same key again, by the header',
+    decrypts && `header=$(grep -o '"header":"[^"]*"' encrypt.json | cut -d '"' -f 4)`,
+    decrypts && post(place, '"{\\"header\\": \\"$header\\"}"', '/ks/decrypt'),
+  );
+  const python = lines(
+    ask(place, []),
+    '',
+    "# The key is wrapped to the keyring's public key; the header goes in front of the file.",
+    `made = ask("/ks/encrypt", {"ringname": ${JSON.stringify(ring)}})`,
+    'print(made["key"]["keyData"], made["header"])',
+    decrypts && '# The header gets the same key again.',
+    decrypts && 'again = ask("/ks/decrypt", {"header": made["header"]})',
+    decrypts && 'print(again["key"]["id"] == made["key"]["id"])',
+  );
+  const [kmsTab, ...rest] = files;
+  return [...(kmsTab ? [kmsTab] : []), { language: 'curl', code: curl }, ...rest, { language: 'Python', code: python }];
+}
+
+interface TransitRing {
+  readonly name: string;
+  readonly type: TransitType;
+  readonly derived: boolean;
+}
+
+/** Programs for a ring whose keys the appliance holds. */
+export function transitSnippets(place: SnippetPlace, ring: TransitRing): readonly Snippet[] {
+  return isCipher(ring.type) ? cipherSnippets(place, ring) : signingSnippets(place, ring);
+}
+
+/** "hello" and the context "invoices" in base64. */
+const hello = 'aGVsbG8=';
+const invoices = 'aW52b2ljZXM=';
+
+function cipherSnippets(place: SnippetPlace, { name, derived }: TransitRing): readonly Snippet[] {
+  const path = `/transit/rings/${name}`;
+  const context = derived ? { context: invoices } : {};
+  const option = derived ? ' --context invoices' : '';
+  const kms = lines(
+    environment(place),
+    `echo hello | kms transit encrypt ${name}${option} > message.vault`,
+    `kms transit decrypt ${name}${option} message.vault`,
+  );
+  const sent = JSON.stringify({ items: [{ plaintext: hello, ...context }] });
+  const curl = lines(
+    `message=$(${post(place, `'${sent}'`, `${path}/encrypt`)} | grep -o 'vault:v[^"]*')`,
+    post(
+      place,
+      `"{\\"items\\": [{\\"ciphertext\\": \\"$message\\"${derived ? `, \\"context\\": \\"${invoices}\\"` : ''}}]}"`,
+      `${path}/decrypt`,
+    ),
+  );
+  const more = derived ? ', context' : '';
+  const typescript = lines(
+    ...imports(place),
+    '',
+    client(place),
+    `const ringname = ${text(name)};`,
+    derived && "const context = Buffer.from('invoices').toString('base64');",
+    '',
+    "const plaintext = Buffer.from('hello').toString('base64');",
+    `const made = await client.transitEncrypt({ ringname, items: [{ plaintext${more} }] });`,
+    'const ciphertext = made.items[0]?.ciphertext;',
+    `const read = await client.transitDecrypt({ ringname, items: [{ ciphertext${more} }] });`,
+    "console.log(Buffer.from(read.items[0]?.plaintext ?? '', 'base64').toString());",
+  );
+  const also = derived ? ', "context": context' : '';
+  const python = lines(
+    ask(place, ['base64']),
+    '',
+    derived && 'context = base64.b64encode(b"invoices").decode()',
+    'plaintext = base64.b64encode(b"hello").decode()',
+    `made = ask("${path}/encrypt", {"items": [{"plaintext": plaintext${also}}]})`,
+    'ciphertext = made["items"][0]["ciphertext"]',
+    `read = ask("${path}/decrypt", {"items": [{"ciphertext": ciphertext${also}}]})`,
+    'print(base64.b64decode(read["items"][0]["plaintext"]))',
+  );
+  const given = derived ? ', context=context' : '';
+  const hvac = lines(
+    ...hvacClient(place),
+    derived && 'context = base64.b64encode(b"invoices").decode()',
+    'plaintext = base64.b64encode(b"hello").decode()',
+    `made = transit.encrypt_data(name=${JSON.stringify(name)}, plaintext=plaintext${given})`,
+    'ciphertext = made["data"]["ciphertext"]',
+    `read = transit.decrypt_data(name=${JSON.stringify(name)}, ciphertext=ciphertext${given})`,
+    'print(base64.b64decode(read["data"]["plaintext"]))',
+  );
+  return [
+    { language: 'kms', code: kms },
+    { language: 'curl', code: curl },
+    { language: 'TypeScript', code: typescript },
+    { language: 'Python', code: python },
+    { language: 'hvac', code: hvac },
+  ];
+}
+
+/** The command line has no command that signs. */
+function signingSnippets(place: SnippetPlace, { name }: TransitRing): readonly Snippet[] {
+  const path = `/transit/rings/${name}`;
+  const curl = lines(
+    `signature=$(${post(place, `'${JSON.stringify({ input: hello })}'`, `${path}/sign`)} | grep -o 'vault:v[^"]*')`,
+    post(place, `"{\\"input\\": \\"${hello}\\", \\"signature\\": \\"$signature\\"}"`, `${path}/verify`),
+  );
+  const typescript = lines(
+    ...imports(place),
+    '',
+    client(place),
+    `const ringname = ${text(name)};`,
+    '',
+    "const input = Buffer.from('hello').toString('base64');",
+    'const { signature } = await client.transitSign({ ringname, input });',
+    'const { valid } = await client.transitVerify({ ringname, input, signature });',
+    'console.log(signature, valid);',
+  );
+  const python = lines(
+    ask(place, ['base64']),
+    '',
+    'message = base64.b64encode(b"hello").decode()',
+    `signature = ask("${path}/sign", {"input": message})["signature"]`,
+    `print(ask("${path}/verify", {"input": message, "signature": signature}))`,
+  );
+  const hvac = lines(
+    ...hvacClient(place),
+    'message = base64.b64encode(b"hello").decode()',
+    `signature = transit.sign_data(name=${JSON.stringify(name)}, hash_input=message)["data"]["signature"]`,
+    `print(transit.verify_signed_data(name=${JSON.stringify(name)}, hash_input=message, signature=signature)["data"])`,
+  );
+  return [
+    { language: 'curl', code: curl },
+    { language: 'TypeScript', code: typescript },
+    { language: 'Python', code: python },
+    { language: 'hvac', code: hvac },
+  ];
+}
+
+/** Programs for a new API key: with the first of these rings that its flags admit, or without one. */
+export function apikeySnippets(
+  place: SnippetPlace,
+  may: Flags,
+  rings: readonly string[],
+): { readonly ring?: string; readonly snippets: readonly Snippet[] } {
+  for (const ring of rings) {
+    const encrypts = may.allows('keyring.encrypt', ring);
+    const decrypts = may.allows('keyring.decrypt', ring);
+    if (!encrypts && !decrypts) continue;
+    const use = encrypts && decrypts ? 'both' : encrypts ? 'encrypt' : 'decrypt';
+    return { ring, snippets: keyringSnippets(place, ring, use) };
+  }
+  return { snippets: anySnippets(place) };
+}
+
+/** Programs that any API key may run: they tell how the appliance is. */
+function anySnippets(place: SnippetPlace): readonly Snippet[] {
+  return [
+    { language: 'curl', code: `curl -s -H ${bearer(place)} \\\n  ${quoted(`${place.baseUrl}/system/overview`)}` },
+    {
+      language: 'TypeScript',
+      code: lines(...imports(place), '', client(place), 'console.log(await client.getOverview());'),
+    },
+    { language: 'Python', code: lines(ask(place, []), '', 'print(ask("/system/overview"))') },
+  ];
+}
+
+function lines(...all: readonly (string | false)[]): string {
+  return `${all.filter((line) => line !== false).join('\n')}\n`;
+}
+
+/** A word of the shell. */
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
+
+/** A text of TypeScript. */
+function text(value: string): string {
+  return /['\\\n]/.test(value) ? JSON.stringify(value) : `'${value}'`;
+}
+
+function environment({ baseUrl, keyFile }: SnippetPlace): string {
+  const file = keyFile === undefined ? '' : ` KMS_API_KEY_FILE=${quoted(keyFile)}`;
+  return `export KMS_SERVER=${quoted(baseUrl)}${file}`;
+}
+
+function bearer({ keyFile }: SnippetPlace): string {
+  return keyFile === undefined
+    ? '"Authorization: Bearer $KMS_API_KEY"'
+    : `"Authorization: Bearer $(cat ${quoted(keyFile)})"`;
+}
+
+function post(place: SnippetPlace, body: string, path: string): string {
+  return `curl -s -H ${bearer(place)} \\
+  -H 'Content-Type: application/json' \\
+  -d ${body} \\
+  ${quoted(place.baseUrl + path)}`;
+}
+
+function imports({ keyFile }: SnippetPlace): readonly string[] {
+  return [
+    ...(keyFile === undefined ? [] : ["import { readFile } from 'node:fs/promises';"]),
+    "import { createClient } from '@kms-appliance/client';",
+  ];
+}
+
+function client({ baseUrl, keyFile }: SnippetPlace): string {
+  const make = (key: string): string => `const client = createClient({ baseUrl: ${text(baseUrl)}, ${key} });`;
+  if (keyFile === undefined) return make('apiKey: process.env.KMS_API_KEY');
+  return `const apiKey = (await readFile(${text(keyFile)}, 'utf8')).trim();\n${make('apiKey')}`;
+}
+
+function apiKeyInPython({ keyFile }: SnippetPlace): string {
+  return keyFile === undefined ? 'os.environ["KMS_API_KEY"]' : `open(${JSON.stringify(keyFile)}).read().strip()`;
+}
+
+/** A function of Python that sends a request; without a body it is a GET. */
+function ask(place: SnippetPlace, modules: readonly string[]): string {
+  const imported = [...modules, 'json', ...(place.keyFile === undefined ? ['os'] : [])].sort().join(', ');
+  return `import ${imported}
+from urllib.request import Request, urlopen
+
+api_key = ${apiKeyInPython(place)}
+
+def ask(path, body=None):
+    headers = {"Authorization": f"Bearer {api_key}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    with urlopen(Request(${JSON.stringify(place.baseUrl)} + path, data, headers)) as answer:
+        return json.load(answer)`;
+}
+
+/** `VAULT_ADDR` is a listener of its own, whose address the console does not know. */
+function hvacClient(place: SnippetPlace): readonly string[] {
+  return [
+    'import base64, os',
+    'import hvac',
+    '',
+    '# VAULT_ADDR: the address given to kms serve --transit-listen',
+    `vault = hvac.Client(url=os.environ["VAULT_ADDR"], token=${apiKeyInPython(place)})`,
+    'transit = vault.secrets.transit',
+    '',
+  ];
+}

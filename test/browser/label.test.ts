@@ -1,0 +1,28 @@
+// The label of an appliance in the console: on the page to log in, in the header of every page, and in the title.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { servedAppliance } from './appliance.ts';
+import { goTo, password, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
+
+const text = `prod ${'W'.repeat(19)}`;
+
+for (const colour of ['red', 'amber', 'green', 'blue', undefined] as const) {
+  test(`a label is seen on every page: ${colour ?? 'no colour'}`, async () => {
+    const appliance = await servedAppliance({}, { label: { text, ...(colour && { colour }) } });
+    await appliance.addUser('ada', password, { flags: { '*': true } });
+    const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
+    const label = page.locator('header strong');
+    assert.equal(await label.textContent(), text);
+    assert.equal(await label.getAttribute('data-label'), colour ?? 'grey');
+    await page.waitForFunction((title) => document.title === title, `About – ${text} – Key management service`);
+    await looksRight(page, `label-${colour ?? 'grey'}`);
+    await goTo(page, '/console/keyrings');
+    await page.waitForFunction((title) => document.title === title, `Keyrings – ${text} – Key management service`);
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.getByRole('heading', { name: 'Log in', level: 1 }).waitFor();
+    assert.equal(await label.textContent(), text);
+    await looksRight(page, 'label-login');
+    assert.deepEqual(troubles, []);
+  });
+}
