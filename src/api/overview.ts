@@ -54,6 +54,7 @@ const nearRotation = z
 
 const overview = z
   .object({
+    tenant: z.string().meta({ description: 'name of the tenant', examples: ['default'] }),
     readiness: z
       .object({
         ready: z.boolean().meta({ description: 'it serves', examples: [true] }),

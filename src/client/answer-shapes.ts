@@ -217,7 +217,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
   getOverview: `
-    readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
+    tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
     users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] transitRings?:TransitRingName[] apikeys?:ApiKeyName[] users?:UserName[]

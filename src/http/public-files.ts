@@ -189,7 +189,7 @@ function html(
 <link rel="stylesheet" href="${href(files.style.name)}">
 ${script}</head>
 <body>
-<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28">Key management service</a>${label ? labelHtml(label) : ''}</header>
+<header><a href="${root}console"><img src="${href(files.icon.name)}" alt="" width="28" height="28"><span>kms</span></a>${label ? labelHtml(label) : ''}</header>
 <main${state === undefined ? '' : ` data-state="${state}"`}>
 ${main}
 </main>

@@ -79,7 +79,7 @@ export async function servedAppliance(
     const headers = { 'content-type': 'application/json' };
     const request = new Request(`http://kms.local${path}`, { method, headers, body: JSON.stringify(body) });
     const answer = await appliance.fetchLocal(request);
-    assert.equal(answer.status, 200);
+    assert.equal(answer.status, 200, await answer.clone().text());
     return answer.json();
   };
   const invite: ServedAppliance['invite'] = async (username, more) => {

@@ -15,10 +15,10 @@ for (const colour of ['red', 'amber', 'green', 'blue', undefined] as const) {
     const label = page.locator('header strong');
     assert.equal(await label.textContent(), text);
     assert.equal(await label.getAttribute('data-label'), colour ?? 'grey');
-    await page.waitForFunction((title) => document.title === title, `About – ${text} – Key management service`);
+    await page.waitForFunction((title) => document.title === title, `About – ${text} – kms`);
     await looksRight(page, `label-${colour ?? 'grey'}`);
     await goTo(page, '/console/keyrings');
-    await page.waitForFunction((title) => document.title === title, `Keyrings – ${text} – Key management service`);
+    await page.waitForFunction((title) => document.title === title, `Keyrings – ${text} – kms`);
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('heading', { name: 'Log in', level: 1 }).waitFor();
     assert.equal(await label.textContent(), text);
@@ -26,3 +26,18 @@ for (const colour of ['red', 'amber', 'green', 'blue', undefined] as const) {
     assert.deepEqual(troubles, []);
   });
 }
+
+test('a tenant of another name than the first is seen once its overview was', async () => {
+  const tenant = 'customers-of-the-north';
+  const appliance = await servedAppliance();
+  const hosts = ['127.0.0.1'];
+  const { apiKey } = await appliance.local('POST', '/local/tenants', { name: tenant, hosts });
+  const person = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'L', flags: { '*': true } };
+  const { body } = await appliance.call('POST', '/auth/users', person, apiKey.key);
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console', {}, body.password);
+  await page.locator('header [data-tenant]').getByText(tenant).waitFor();
+  await looksRight(page, 'tenant');
+  await goTo(page, '/console/keyrings');
+  await page.waitForFunction((title) => document.title === title, `Keyrings – ${tenant} – kms`);
+  assert.deepEqual(troubles, []);
+});

@@ -9,6 +9,7 @@ type Overview = Parameters<typeof firstSteps>[0];
 const all = parseFlags({ '*': true });
 const backups = { configured: null, running: false, lastVerified: null, lastFailure: null };
 const fresh: Overview = {
+  tenant: 'default',
   readiness: { ready: true, appliance: 'b0cb9df0c232d99d18e7a861bcc6403f' },
   keyrings: { rings: [], more: false },
   users: 1,

@@ -145,6 +145,6 @@ test('the palette offers what its user may do, once its verb is typed', () => {
   assert.deepEqual([of('rotate', 'keyring.other.rotate'), of('disable', 'apikey.read')], [[], []]);
   const general = (flags: Record<string, boolean>) =>
     generalActions(parseFlags(flags)).map(({ command }) => command.do);
-  assert.deepEqual(general({}), ['theme', 'theme', 'theme']);
-  assert.deepEqual(general({ 'system.backup': true }), ['backup', 'theme', 'theme', 'theme']);
+  assert.deepEqual(general({}), ['guides', 'theme', 'theme', 'theme']);
+  assert.deepEqual(general({ 'system.backup': true }), ['backup', 'guides', 'theme', 'theme', 'theme']);
 });

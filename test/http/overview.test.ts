@@ -33,7 +33,7 @@ test('sections are there as far as the flags go', async () => {
   ).body;
   const { status, body } = await asked(a, a.root.key, overview);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body), ['readiness', 'use', 'keyrings', 'apikeys', 'users', 'backups', 'log']);
+  assert.deepEqual(Object.keys(body), ['tenant', 'readiness', 'use', 'keyrings', 'apikeys', 'users', 'backups', 'log']);
   const sum = (counts: number[]): number => counts.reduce((one, other) => one + other, 0);
   const { encrypts, decrypts, denials, deniedLastHour, cut } = body.use;
   assert.deepEqual(
@@ -46,7 +46,7 @@ test('sections are there as far as the flags go', async () => {
   await a.call('POST', '/ks/encrypt', { ringname: 'payroll' });
   const again = (await asked(a, a.root.key, overview)).body;
   assert.deepEqual([sum(again.use.encrypts), again.keyrings.rings[0].encrypts], [4, 4], 'only what is new is added');
-  assert.deepEqual(Object.keys((await asked(a, weak.key, overview)).body), ['readiness']);
+  assert.deepEqual(Object.keys((await asked(a, weak.key, overview)).body), ['tenant', 'readiness']);
   const lister = await a.keyWith('keyring.list');
   assert.deepEqual((await asked(a, lister.key, overview)).body.keyrings, { rings: [], more: false });
   assert.equal((await asked(a, a.root.key, '/system/overview?range=year')).status, 400);
@@ -113,7 +113,7 @@ test('a revoked credential is refused at its next poll, and fewer flags show les
   assert.equal((await asked(a, viewer.key, overview, tag)).status, 304);
   await a.call('PUT', '/auth/apikeyid', { apikeyid: viewer.keyid, op: 'replace', flags: { 'keyring.list': true } });
   const less = await asked(a, viewer.key, overview, tag);
-  assert.deepEqual([less.status, Object.keys(less.body)], [200, ['readiness', 'keyrings']]);
+  assert.deepEqual([less.status, Object.keys(less.body)], [200, ['tenant', 'readiness', 'keyrings']]);
   await a.call('PUT', '/auth/apikeyid', { apikeyid: viewer.keyid, op: 'merge', active: false });
   for (const held of [tag, less.tag]) {
     const refused = await asked(a, viewer.key, overview, held);

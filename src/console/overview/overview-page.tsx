@@ -6,7 +6,7 @@ import { type TimeRangeName, timeRanges } from '../../model/time-ranges.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { PageHeader } from '../parts/page.tsx';
+import { PageHeader, tellTenant } from '../parts/page.tsx';
 import { Segments } from '../parts/segments.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { RingTags, Time } from '../parts/values.tsx';
@@ -31,6 +31,7 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
     async (signal) => {
       const found = await (isVisited.current ? polls : api).getOverview({ range }, { signal });
       isVisited.current = true;
+      tellTenant(found.tenant);
       setAt(Date.now());
       return found;
     },

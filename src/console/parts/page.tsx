@@ -3,6 +3,7 @@
 // continues from there.
 import { type Child, type PropsWithChildren, useEffect, useRef } from 'hono/jsx/dom';
 import { hrefTo } from '../navigation.ts';
+import { useState } from './state.ts';
 
 interface PageHeaderProps {
   readonly title: string;
@@ -47,19 +48,46 @@ const labelColour = label?.dataset.label;
 
 /** The window's title, with the label early enough to be seen on a narrow tab. */
 export function titleOf(title: string): string {
-  return `${title} – ${labelText === undefined ? '' : `${labelText} – `}Key management service`;
+  return [title, labelText, shownTenant(), 'kms'].filter((part) => part !== undefined).join(' – ');
 }
 
 const icon = document.querySelector<HTMLImageElement>('header img')?.src ?? '';
 
-/** The service's name with the icon from the page, which links to the start page, and the appliance's label. */
+/** The name of the tenant is kept for the next visit: each has an address of its own. */
+const tenantKept = 'kms-tenant';
+const tenantTold = 'kms:tenant';
+
+/** Undefined for the tenant that every appliance has: it may be the only one. */
+function shownTenant(): string | undefined {
+  const name = localStorage.getItem(tenantKept) ?? undefined;
+  return name === 'default' ? undefined : name;
+}
+
+export function tellTenant(name: string): void {
+  if (localStorage.getItem(tenantKept) === name) return;
+  localStorage.setItem(tenantKept, name);
+  globalThis.dispatchEvent(new Event(tenantTold));
+}
+
+/** The name with the icon from the page, which links to the start page, the tenant, and the appliance's label. */
 export function Brand() {
+  const [tenant, setTenant] = useState(shownTenant());
+  useEffect(() => {
+    const show = () => setTenant(shownTenant());
+    globalThis.addEventListener(tenantTold, show);
+    return () => globalThis.removeEventListener(tenantTold, show);
+  }, []);
   return (
     <>
       <a href={hrefTo('home')} data-brand>
         <img src={icon} alt="" width="28" height="28" />
-        <span data-beside-label={labelText === undefined ? undefined : ''}>Key management service</span>
+        <span>kms</span>
       </a>
+      {tenant !== undefined && (
+        <span data-tenant title={`tenant ${tenant}`}>
+          <bdi>{tenant}</bdi>
+        </span>
+      )}
       {labelText !== undefined && (
         <strong data-label={labelColour} title={labelText}>
           <bdi>{labelText}</bdi>

@@ -30,6 +30,7 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
         const isOperator = caller.kind === 'local' || refusalOutside(handle.tenant, 'system.metrics') === undefined;
         const seesAppliance = isOperator && caller.flags.allows('system.metrics');
         return {
+          tenant: handle.tenant.name,
           readiness: { ready: ok, ...(!ok && { message: reason }), ...told, ...(label && { label }) },
           ...stored,
           ...(seesAppliance && { backups: open.backups(), log: open.logNumbers(handle) }),
