@@ -42,7 +42,7 @@ async function start(): Promise<Running> {
   const { apiKey } = JSON.parse(run('kms init --data ./kms-data --json'));
   const main = join(paths.root, 'src', 'main.ts');
   const args = ['--import', `data:text/javascript,${encodeURIComponent(clock)}`, main, 'serve', '--data', './kms-data'];
-  const server = spawn(process.execPath, [...args, '--listen', '127.0.0.1:0'], { cwd: project, env });
+  const server = spawn(process.execPath, [...args, '--listen', '127.0.0.1:0', '--backup-to', './backups'], { cwd: project, env });
   let url = '';
   for await (const line of createInterface(server.stderr)) {
     url = /listening on (\S+)/.exec(line)?.[1] ?? '';
@@ -129,6 +129,7 @@ async function fill({ url, rootKey, nextHour }: Running): Promise<void> {
     if (hour % 8 === 5) await refused('/ks/encrypt', { ringname: 'contracts' }, nightly.key);
     if (hour < hours) nextHour();
   }
+  await ask('/system/backups', {});
 }
 
 async function overview({ url }: Running): Promise<void> {
@@ -148,6 +149,8 @@ async function overview({ url }: Running): Promise<void> {
   // The browser keeps the session.
   await page.goto(`${url}/console`);
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.getByRole('button', { name: 'Hide this list' }).click();
+  await page.getByText('Verified', { exact: false }).first().waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(pictures, 'overview.png') });
   await browser.close();
