@@ -96,7 +96,10 @@ export class Follower {
 
   /** A reason for a person to look at what is shipped, although it is followed. */
   get doubt(): string | undefined {
-    return this.#doubts.length > 0 ? this.#doubts.join('; ') : undefined;
+    // A copy that is followed is as long as what is shipped.
+    const followed = this.#reading ? { ...this.#reading.directory, name: '' } : this.#known.copied?.directory;
+    const doubts = [...this.#doubts, ...this.#known.damagedBeside(followed)];
+    return doubts.length > 0 ? doubts.join('; ') : undefined;
   }
 
   /** Segments that the copy of the proven state lacks, in words; everything else in it opens. */

@@ -2,7 +2,7 @@
 // nothing: with the key only a life counts whose first line verifies, and nothing after that line is read before. A
 // directory that is no life costs its first line, once, and what fails there never stops the life that is followed.
 import { equalBytes } from '../crypto/bytes.ts';
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
@@ -92,7 +92,6 @@ export class JournalReader {
     let failed: unknown;
     for (const directory of directories) {
       const files = this.#deps.source(directory.name);
-      if (!(await files.exists(sealFile)) || !(await files.exists(journalFile))) continue;
       const found = followed.has(directory.name)
         ? await this.#find(directory, files, await goesOn(known, directory, files))
         : await this.#findNew(directory, files, left, followed.size === 0);
@@ -114,7 +113,7 @@ export class JournalReader {
     isOnly: boolean,
   ): Promise<Found | string | KmsError | undefined> {
     const { uptime } = this.#deps;
-    const stamp = await stampOf(files);
+    const stamp = await stampOf(files).catch(() => undefined);
     const seen = this.#leftOut.get(directory.name);
     if (stamp !== undefined && seen?.stamp === stamp && uptime() < seen.until) return seen.why;
     const meter = metered(files, left);
@@ -123,11 +122,11 @@ export class JournalReader {
     try {
       found = await this.#find(directory, files, undefined, { files: meter.files, proof });
     } catch (error) {
-      if (meter.isSpent()) return new KmsError('unavailable', 'enough was read for one look');
-      // Passing over a life that the keys prove would lose what it answered.
-      if (!(error instanceof KmsError) || proof.isProven || (isOnly && error.code === 'unavailable')) throw error;
-      if (error.code !== 'corrupt') return error;
-      found = error;
+      const unread = meter.isSpent() ? new KmsError('unavailable', 'it was not looked at yet') : error;
+      // Passing over a life that the keys prove, or that may be one, would lose what it answered.
+      if (!(unread instanceof KmsError) || proof.isProven || (isOnly && unread.code === 'unavailable')) throw unread;
+      if (unread.code !== 'corrupt') return unread;
+      found = unread;
     }
     if (stamp !== undefined && (typeof found === 'string' || found instanceof KmsError)) {
       this.#leftOut.set(directory.name, { stamp, until: uptime() + retryPause, why: found });
@@ -146,8 +145,10 @@ export class JournalReader {
     trying: { readonly files: LifeFiles; readonly proof?: { isProven: boolean } } = { files },
   ): Promise<Found | string | undefined> {
     const { name, epoch } = directory;
+    const lack = await lackOf(files);
+    if (lack !== undefined) return lack === 'nothing' ? undefined : lack;
     const start = before ? undefined : await firstLine(trying.files, name);
-    if (!before && !start) return undefined;
+    if (!before && !start) return 'its journal has no whole line';
     if (start && !frontOf(start)) return 'its journal is none that kms writes';
     let why = 'none of its journal verifies with the key';
     for (const sealBytes of await this.#seals(files)) {
@@ -186,6 +187,21 @@ export class JournalReader {
     if (await files.exists(nextSealFile)) seals.push(await files.read(nextSealFile, longestSeal));
     const opened = this.#deps.opened();
     return seals.sort((a, b) => Number(sealDigest(b) === opened) - Number(sealDigest(a) === opened));
+  }
+}
+
+/** Undefined if there are a journal and a seal; `nothing` for a fence alone, which nobody ships. */
+export async function lackOf(files: Pick<Files, 'exists' | 'list'>): Promise<string | undefined> {
+  try {
+    const [hasSeal, hasJournal] = [await files.exists(sealFile), await files.exists(journalFile)];
+    if (hasSeal && hasJournal) return undefined;
+    if (hasJournal) return 'it has a journal and no seal';
+    if (hasSeal || (await files.exists(nextSealFile))) return 'it has a seal and no journal';
+    return (await files.list(systemDir)).length > 0 ? 'it has files of a store, no journal and no seal' : 'nothing';
+  } catch (error) {
+    const code = systemCode(error) ?? (error instanceof KmsError ? systemCode(error.cause) : undefined);
+    if (code === 'ENOTDIR' || code === 'ELOOP') return 'it is no directory';
+    throw error;
   }
 }
 

@@ -36,6 +36,8 @@ interface Recalled extends ShippedState {
   readonly seal: Uint8Array;
   readonly journal: Uint8Array;
   readonly isCurrent: boolean;
+  /** Whether more lines follow, which do not verify. */
+  readonly isShortened: boolean;
 }
 
 /** The last point, with all stores of the earlier ones in it. */
@@ -49,6 +51,8 @@ export function merged(points: readonly Point[]): Point | undefined {
 export function transactionsIn({ point }: ShippedState): number {
   return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
 }
+
+const lineFeed = 0x0a;
 
 /** The keys of a seal; undefined without the master key. Throws for a wrong one. */
 type OpenSeal = (seal: Uint8Array, name: string) => Promise<Seal | undefined>;
@@ -69,8 +73,10 @@ async function recalledState(files: Files, directory: ShippedDirectory, open: Op
       const point = merged(read.points);
       if (!point || (best && point.at <= best.point.at)) continue;
       if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;
+      const torn = bytes.indexOf(lineFeed, read.bytes);
+      const isShortened = torn >= 0 && bytes.indexOf(lineFeed, torn + 1) >= 0;
       const isCurrent = each === journalFile && sealName === sealFile && read.bytes === bytes.length;
-      best = { directory, point, seal, journal: bytes.slice(0, read.bytes), isCurrent };
+      best = { directory, point, seal, journal: bytes.slice(0, read.bytes), isCurrent, isShortened };
       // Without the key no other version is any better.
       if (!opened) return { ...best, isCurrent: true };
     }
@@ -100,6 +106,8 @@ export class KnownStates {
   copied: ShippedState | undefined;
   /** The last state of the copy that was proven to open. */
   proven: ShippedState | undefined;
+  /** Copies of which the key verifies nothing, or not all. */
+  #damaged: readonly ShippedDirectory[] = [];
 
   constructor(deps: KnownDeps, { proven, reach }: Noted) {
     this.#deps = deps;
@@ -165,19 +173,29 @@ export class KnownStates {
    */
   async recall(open: OpenSeal): Promise<void> {
     const { copies, copy } = this.#deps;
+    const damaged: ShippedDirectory[] = [];
+    this.#damaged = damaged;
     for (const directory of await copies()) {
       const files = copy(directory.name);
       const found = await recalledState(files, directory, open).catch(() => undefined);
+      if (!found || found.isShortened) damaged.push(directory);
       if (!found) continue;
       const hasKey = (await open(found.seal, directory.name)) !== undefined;
       // Without the key a life counts for no more than one that was proven.
       if (!hasKey && this.proven && this.proven.directory.name !== directory.name) continue;
       if (this.copied && isOlder(found, this.copied)) return;
-      if (!found.isCurrent) await putBack(files, found.seal, found.journal);
+      if (!found.isCurrent && !found.isShortened) await putBack(files, found.seal, found.journal);
       if (hasKey) await this.noteReach(reachOf(found));
       if (!this.copied || isOlder(this.copied, found)) this.copied = { directory, point: found.point };
       return;
     }
+  }
+
+  /** A doubt about copies that are as late as what is followed, or later, and cannot be read to their end. */
+  damagedBeside(followed: ShippedDirectory | undefined): readonly string[] {
+    return this.#damaged
+      .filter(({ name, epoch }) => !followed || epoch > followed.epoch || name === followed.name)
+      .map(({ name }) => `the copy of ${name} does not verify to its end: what it had may be newer`);
   }
 
   /** A doubt about the copies of other lives, which all stay without the key. */

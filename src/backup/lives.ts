@@ -95,7 +95,8 @@ async function endOf(
   began: number,
   keys: LifeKeys | undefined,
 ): Promise<number | undefined> {
-  const last = await lastLine(files, name);
+  // A journal without lines that an appliance writes is none.
+  const last = await lastLine(files, name).catch(unlessCorrupt);
   const said = last && frontOf(last)?.at;
   if (!keys) return (await fenceSaid(files)) === undefined ? said : undefined;
   // Verifying a whole journal each second would be much for a warning; a takeover and a restore do it.
@@ -106,6 +107,11 @@ async function endOf(
     const { points } = await beginningOf(await journalBytes(files, journalFile), new PointChain(name, own));
     return points.at(-1)?.at;
   });
+}
+
+function unlessCorrupt(error: unknown): undefined {
+  if (error instanceof KmsError && error.code === 'corrupt') return undefined;
+  throw error;
 }
 
 /** Whether there is a fence that verifies. */
@@ -190,7 +196,8 @@ export async function laterLives(
   for (const directory of looked) {
     const { name } = directory;
     const files = source(name);
-    if (!(await files.exists(journalFile))) continue;
+    // A file of that name is no directory.
+    if (!(await files.exists(journalFile).catch(() => false))) continue;
     const isProven = await unprovenLives.isProven(files, name, own, left);
     if (isProven === undefined) {
       unproven ??= directory;

@@ -9,6 +9,7 @@ import { listedFiles } from '../platform/file-ports.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
+import { lackOf } from './followed-journal.ts';
 import { pieces } from './format.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
@@ -44,8 +45,10 @@ export async function shippedSource(
   for (const directory of directories) {
     const { name } = directory;
     const files = lives.beneath(name);
+    const lack = await lackOf(files);
     // Nothing has arrived there yet, at most a fence.
-    if (!(await files.exists(sealFile))) continue;
+    if (lack === 'nothing') continue;
+    if (lack !== undefined) throw unread(path, root, name, lack, directories.length);
     const opened = (bytes: Uint8Array) => unseal(bytes, `the seal in ${join(root, name)}`, keys);
     const found = await files.read(sealFile, longestSeal);
     let unsealed = await opened(found);
@@ -55,6 +58,10 @@ export async function shippedSource(
     if (!equalBytes(seal, found)) {
       unsealed.seal.wipe();
       unsealed = await opened(seal);
+    }
+    if (points.length === 0) {
+      unsealed.seal.wipe();
+      throw unread(path, root, name, 'no line of its journal verifies', directories.length);
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) {
@@ -77,6 +84,16 @@ export async function shippedSource(
   });
 }
 
+/** The error for a life that may be later than all that can be read. */
+function unread(path: string, root: string, name: string, why: string, lives: number): KmsError {
+  const isNamed = lives < 2;
+  return new KmsError('refused', `${path}: ${name}: ${why}; nothing was restored`, {
+    hint: isNamed
+      ? 'restore from a backup, or from another copy of what was shipped'
+      : `it may be the latest life, damaged, or somebody else's: name the life that is meant, as ${root}/LIFE`,
+  });
+}
+
 /** The seal in a life's directory, by the same sources of the key; none that asks. */
 export async function openBeside(
   lives: ForeignFiles,
@@ -95,12 +112,17 @@ export function rootOf(path: string): string {
 /** The lives meant by `path`, the highest epoch first. */
 export async function findDirectories(
   path: string,
-  lives: Pick<ForeignFiles, 'names'>,
+  lives: Pick<ForeignFiles, 'names'> & Partial<Pick<ForeignFiles, 'beneath'>>,
 ): Promise<readonly ShippedDirectory[]> {
   const own = parseShippedDirectory(basename(path));
   if (own) return [own];
-  const found = livesNamed(await lives.names('.'));
-  const appliances = new Set(found.map(({ appliance }) => appliance));
+  let found = livesNamed(await lives.names('.'));
+  const appliancesIn = (): ReadonlySet<string> => new Set(found.map(({ appliance }) => appliance));
+  if (appliancesIn().size > 1 && found.length <= mostLives) {
+    const isHeld = await Promise.all(found.map(({ name }) => hasArrived(lives, name)));
+    found = found.filter((_, at) => isHeld[at]);
+  }
+  const appliances = appliancesIn();
   if (appliances.size > 1) {
     throw new KmsError('refused', `${path} holds what several appliances shipped: ${[...appliances].join(', ')}`, {
       hint: 'name one of the directories in it',
@@ -119,6 +141,13 @@ export async function findDirectories(
       hint: 'find out who made them, and move them away; or name the right one of them',
     },
   );
+}
+
+/** Whether anything lies in a directory that is named like a life; a file or a link of that name is none. */
+async function hasArrived(lives: Partial<Pick<ForeignFiles, 'beneath'>>, name: string): Promise<boolean> {
+  const files = lives.beneath?.(name);
+  const lack = files && (await lackOf(files));
+  return lack !== 'nothing' && lack !== 'it is no directory';
 }
 
 export async function pointsOf(files: Files, directory: string, seal: Seal): Promise<readonly Point[]> {

@@ -5,7 +5,7 @@
 import type { TakenOverAnswer } from '../api/local/copies.ts';
 import type { World } from '../core/context.ts';
 import { KmsError, systemError } from '../errors.ts';
-import { systemDir } from '../platform/data-dir.ts';
+import { sealFile, systemDir } from '../platform/data-dir.ts';
 import { latestEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
@@ -256,6 +256,8 @@ async function othersOf(deps: StopDeps, { name: own, appliance }: ShippedDirecto
     const files = deps.source(life.name);
     if (life.name === own || life.appliance !== appliance || (await isEmptyLife(files))) continue;
     const isProven = await isProvenLife(files, life.name, keysOf(deps));
+    // No appliance ships without a seal.
+    if (!isProven && !(await files.exists(sealFile))) continue;
     others.push({ ...life, isProven });
   }
   return all && others;
@@ -275,10 +277,9 @@ async function fenceOff(
   const epoch = Math.max(at, ...lives.map((life) => life.epoch + 1));
   needEpoch(epoch);
   const raised = await raiseFence(fenced, { by: id, host, at, epoch }, pause);
-  let areOthersTold = others !== undefined;
-  for (const { name } of (others ?? []).filter((life) => life.epoch < raised.epoch)) {
-    areOthersTold = (await fenceOther(deps, name, raised)) && areOthersTold;
-  }
+  const beside = (others ?? []).filter((life) => life.epoch < raised.epoch);
+  const told = await Promise.all(beside.map(({ name }) => fenceOther(deps, name, raised)));
+  const areOthersTold = others !== undefined && !told.includes(false);
   for (let waited = 0; ; waited += shortPause) {
     const journal = await stoppedWith(fenced, raised);
     if (journal !== undefined || waited >= wait) return { raised, journal, areOthersTold };

@@ -56,6 +56,14 @@ const beginnings = [
   ['drop', 'index'],
 ];
 
+/** Parameters by number, which may name one value several times. */
+const mostNumbered = 8;
+
+/** A literal of some characters: rows have it without the log having it. */
+function isShortDefault(word: string): boolean {
+  return /^(?:'.{0,16}'|-?\d{1,16}|null)$/.test(word);
+}
+
 /** Tables that SQLite makes by itself. */
 const ofSqlite = /^(?:sqlite|pragma|json)_/;
 
@@ -81,6 +89,9 @@ export function isLoggable(text: string): boolean {
   const words = (text.match(tokens) ?? []).filter((token) => !/^(?:\s|--)/.test(token)).map((t) => t.toLowerCase());
   const start = beginnings.find((beginning) => beginning.every((word, at) => words[at] === word));
   if (words.length > mostParts && start?.[1] !== 'table') return false;
+  // A value of the log that a row has many times, or that is in the schema and in no log.
+  if (words.filter((word) => /^\?\d/.test(word)).length > mostNumbered) return false;
+  if (words.some((word, at) => word === 'default' && !isShortDefault(words[at + 1] ?? ''))) return false;
   return start !== undefined && words.every((word, at) => at < start.length || isPlain(words, word, at));
 }
 
