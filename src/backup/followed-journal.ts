@@ -2,12 +2,12 @@
 // nothing: with the key only a life counts whose first line verifies, and nothing after that line is read before. A
 // directory that is no life costs its first line, once, and what fails there never stops the life that is followed.
 import { equalBytes } from '../crypto/bytes.ts';
-import { KmsError, systemCode } from '../errors.ts';
+import { KmsError } from '../errors.ts';
 import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { merged } from './known-state.ts';
-import { firstLine, isFirst, type LifeFiles, metered, mostOfLook } from './lives.ts';
+import { firstLine, isFirst, lackOf, type LifeFiles, metered, mostOfLook } from './lives.ts';
 import {
   frontOf,
   isFarAhead,
@@ -187,21 +187,6 @@ export class JournalReader {
     if (await files.exists(nextSealFile)) seals.push(await files.read(nextSealFile, longestSeal));
     const opened = this.#deps.opened();
     return seals.sort((a, b) => Number(sealDigest(b) === opened) - Number(sealDigest(a) === opened));
-  }
-}
-
-/** Undefined if there are a journal and a seal; `nothing` for a fence alone, which nobody ships. */
-export async function lackOf(files: Pick<Files, 'exists' | 'list'>): Promise<string | undefined> {
-  try {
-    const [hasSeal, hasJournal] = [await files.exists(sealFile), await files.exists(journalFile)];
-    if (hasSeal && hasJournal) return undefined;
-    if (hasJournal) return 'it has a journal and no seal';
-    if (hasSeal || (await files.exists(nextSealFile))) return 'it has a seal and no journal';
-    return (await files.list(systemDir)).length > 0 ? 'it has files of a store, no journal and no seal' : 'nothing';
-  } catch (error) {
-    const code = systemCode(error) ?? (error instanceof KmsError ? systemCode(error.cause) : undefined);
-    if (code === 'ENOTDIR' || code === 'ELOOP') return 'it is no directory';
-    throw error;
   }
 }
 

@@ -3,7 +3,7 @@
 // restored backup is tried out, a person has to decide which goes on. Others may write there, so the name of a
 // directory proves nothing: with the keys only lives count whose journal verifies. Without them, names, times and
 // fences are taken as they are read, and lead to no more than a warning.
-import { KmsError } from '../errors.ts';
+import { KmsError, systemCode } from '../errors.ts';
 import { sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
@@ -13,6 +13,7 @@ import {
   frontOf,
   journalFile,
   livesNamed,
+  nextSealFile,
   PointChain,
   type PointKeys,
   type ShippedDirectory,
@@ -69,6 +70,22 @@ export async function isEmptyLife(files: Files): Promise<boolean> {
   return !(await files.exists(journalFile)) && !(await files.exists(sealFile));
 }
 
+/** Undefined if there are a journal and a seal; `nothing` for a fence alone, which is not shipped. */
+export async function lackOf(files: Pick<Files, 'exists' | 'list'>): Promise<string | undefined> {
+  try {
+    const [hasSeal, hasJournal] = [await files.exists(sealFile), await files.exists(journalFile)];
+    if (hasSeal && hasJournal) return undefined;
+    if (hasJournal) return 'it has a journal and no seal';
+    if (hasSeal || (await files.exists(nextSealFile))) return 'it has a seal and no journal';
+    return (await files.list(systemDir)).length > 0 ? 'it has files of a store, no journal and no seal' : 'nothing';
+  } catch (error) {
+    const code = systemCode(error) ?? (error instanceof KmsError ? systemCode(error.cause) : undefined);
+    if (code === 'ENOTDIR' || code === 'ELOOP') return 'it is no directory';
+    if (code === 'EACCES' || code === 'EPERM') return 'it may not be read';
+    throw error;
+  }
+}
+
 /** The unfenced life earlier than `of` that shipped last, if it still shipped after `of` had begun to. */
 export async function lifeBeside(
   source: SourceOf,
@@ -96,7 +113,7 @@ async function endOf(
   keys: LifeKeys | undefined,
 ): Promise<number | undefined> {
   // A journal without lines that an appliance writes is none.
-  const last = await lastLine(files, name).catch(unlessCorrupt);
+  const last = await lastLine(files, name).catch(unlessForeign);
   const said = last && frontOf(last)?.at;
   if (!keys) return (await fenceSaid(files)) === undefined ? said : undefined;
   // Verifying a whole journal each second would be much for a warning; a takeover and a restore do it.
@@ -109,8 +126,10 @@ async function endOf(
   });
 }
 
-function unlessCorrupt(error: unknown): undefined {
-  if (error instanceof KmsError && error.code === 'corrupt') return undefined;
+/** For what somebody else may have put there: a file of another kind, a link, or a directory that is closed. */
+export function unlessForeign(error: unknown): undefined {
+  if (error instanceof KmsError && (error.code === 'corrupt' || error.code === 'refused')) return undefined;
+  if (['ENOTDIR', 'ELOOP', 'EACCES', 'EPERM'].includes(systemCode(error) ?? '')) return undefined;
   throw error;
 }
 
@@ -197,7 +216,7 @@ export async function laterLives(
     const { name } = directory;
     const files = source(name);
     // A file of that name is no directory.
-    if (!(await files.exists(journalFile).catch(() => false))) continue;
+    if (!(await files.exists(journalFile).catch(unlessForeign))) continue;
     const isProven = await unprovenLives.isProven(files, name, own, left);
     if (isProven === undefined) {
       unproven ??= directory;

@@ -9,9 +9,8 @@ import { listedFiles } from '../platform/file-ports.ts';
 import { type ForeignFiles, foreignFiles } from '../platform/foreign-files.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
-import { lackOf } from './followed-journal.ts';
 import { pieces } from './format.ts';
-import { lifeBeside, parted } from './lives.ts';
+import { lackOf, lifeBeside, parted } from './lives.ts';
 import { type ExpectedStore, type Proof, proveStores } from './prove.ts';
 import type { RestoredFile, RestoreSource } from './restore-source.ts';
 import {

@@ -12,7 +12,7 @@ import type { Files } from '../store/files.ts';
 import { type Fence, type Fenced, raiseFence, readFence, stoppedWith, takenBy } from './fence.ts';
 import type { Follower, Proven } from './follow.ts';
 import type { ShippedState } from './known-state.ts';
-import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted } from './lives.ts';
+import { isEmptyLife, isProvenLife, type LifeKeys, lifeBeside, parted, unlessForeign } from './lives.ts';
 import { restoreInto } from './restore.ts';
 import type { RestoreSource } from './restore-source.ts';
 import { type ShippedDirectory, shippedSeal } from './ship-journal.ts';
@@ -254,7 +254,8 @@ async function othersOf(deps: StopDeps, { name: own, appliance }: ShippedDirecto
   const others: OtherLife[] = [];
   for (const life of all ?? []) {
     const files = deps.source(life.name);
-    if (life.name === own || life.appliance !== appliance || (await isEmptyLife(files))) continue;
+    if (life.name === own || life.appliance !== appliance) continue;
+    if ((await isEmptyLife(files).catch(unlessForeign)) !== false) continue;
     const isProven = await isProvenLife(files, life.name, keysOf(deps));
     // No appliance ships without a seal.
     if (!isProven && !(await files.exists(sealFile))) continue;

@@ -3,10 +3,9 @@
 // no look at others and no function that makes a value longer, takes no more than a walk over that table. Those that
 // need more are listed: a text stays here as long as a log may hold it, and a new one needs a step of migrations.ts, so
 // that earlier programs refuse the log in words.
+import { tenantSchema } from './tables/tenant-schema.ts';
 
 const listed: ReadonlySet<string> = new Set([
-  `CREATE INDEX api_keys_holding_all ON api_keys (expires_at) WHERE json_extract(flags, '$."*"') = 1 AND active = 1`,
-  `CREATE INDEX users_holding_all ON users (seq) WHERE json_extract(flags, '$."*"') = 1 AND password_hash IS NOT NULL`,
   'DELETE FROM api_key_rings WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? ' +
     'AND seq <= ?)',
   'DELETE FROM api_key_uses WHERE apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? ' +
@@ -35,6 +34,9 @@ const listed: ReadonlySet<string> = new Set([
     'excluded.used_at, used_by = excluded.used_by',
 ]);
 
+/** The texts of the first migration: columns that refer to others have indexes there. */
+const schema: ReadonlySet<string> = new Set(tenantSchema);
+
 /** Characters; the longest of a migration has some 900. */
 const longest = 16_384;
 /** Strings, words and marks of a statement that is run for rows. One text may be run again by a few bytes of a log. */
@@ -58,6 +60,10 @@ const beginnings = [
 
 /** Parameters by number, which may name one value several times. */
 const mostNumbered = 8;
+
+const mostParameters = 256;
+/** Characters of a text in a statement, with its quotes. */
+const longestLiteral = 66;
 
 /** A literal of some characters: rows have it without the log having it. */
 function isShortDefault(word: string): boolean {
@@ -85,12 +91,16 @@ const namesTable = new Set(['into', 'table', 'references', 'on']);
 /** Whether a log may hold the statement. */
 export function isLoggable(text: string): boolean {
   if (text.length > longest) return false;
-  if (/^PRAGMA user_version = [0-9]{1,9}$/.test(text) || listed.has(text.replace(/\s+/g, ' '))) return true;
+  if (/^PRAGMA user_version = [0-9]{1,9}$/.test(text) || schema.has(text)) return true;
+  if (listed.has(text.replace(/\s+/g, ' '))) return true;
   const words = (text.match(tokens) ?? []).filter((token) => !/^(?:\s|--)/.test(token)).map((t) => t.toLowerCase());
   const start = beginnings.find((beginning) => beginning.every((word, at) => words[at] === word));
   if (words.length > mostParts && start?.[1] !== 'table') return false;
   // A value of the log that a row has many times, or that is in the schema and in no log.
   if (words.filter((word) => /^\?\d/.test(word)).length > mostNumbered) return false;
+  // A text may be run again by a few bytes of a log, and each has room for its parameters.
+  if (words.some((word) => word.length > longestLiteral && word.startsWith("'"))) return false;
+  if (words.some((word) => Number(word.slice(1)) > mostParameters && word.startsWith('?'))) return false;
   if (words.some((word, at) => word === 'default' && !isShortDefault(words[at + 1] ?? ''))) return false;
   return start !== undefined && words.every((word, at) => at < start.length || isPlain(words, word, at));
 }
@@ -98,6 +108,8 @@ export function isLoggable(text: string): boolean {
 function isPlain(words: readonly string[], word: string, at: number): boolean {
   if (!/^\w/.test(word)) return /^['?]/.test(word) ? word.length > 1 || word === '?' : marks.has(word);
   if (refused.has(word) || ofSqlite.test(word)) return false;
+  // A column that refers to another table is looked through for each row that goes there.
+  if (word === 'references' && words[at - 1] !== 'unique') return false;
   const next = words[at + 1];
   // `x IN (…)`, and no table.
   if (word === 'in') return next === '(';

@@ -146,17 +146,23 @@ async function beside(files: ForeignFiles, file: string, executable: Uint8Array)
   return { executable, manifest: await near(manifestName), signature: await near(signatureName) };
 }
 
+/** Bytes of all that is in a tarball: it is unpacked in memory, before its signature is known. */
+const mostUnpacked = 256 * 1024 * 1024;
+/** A release has some ten. */
+const mostMembers = 64;
+
 async function inTarball(file: string, bytes: Uint8Array): Promise<Parts> {
   const broken = (why: string): KmsError =>
     new KmsError('refused', `${file}: ${why}`, { hint: 'get the tarball again: it is damaged, or a different one' });
   let tar: Uint8Array;
   try {
-    tar = await promisify(gunzip)(bytes, { maxOutputLength: most });
+    tar = await promisify(gunzip)(bytes, { maxOutputLength: mostUnpacked });
   } catch (cause) {
     throw broken(`cannot be unpacked: ${reasonOf(cause)}`);
   }
   const found = new Map<string, Uint8Array>();
-  for (let at = 0; ; ) {
+  for (let at = 0, members = 0; ; members++) {
+    if (members > mostMembers) throw broken('has more in it than a release');
     const head = tar.subarray(at, at + 512);
     if (head.length < 512) throw broken('ends in the middle');
     if (head.every((byte) => byte === 0)) break;

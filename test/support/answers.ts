@@ -6,6 +6,7 @@ import { answerShapes, things } from '../../src/client/answer-shapes.ts';
 const ulid = '01jz4b8m6q3v9x2c5d7f8g9h0k';
 
 const samples: Readonly<Record<string, unknown>> = {
+  appliance: 'b0cb9df0c232d99d18e7a861bcc6403f',
   base32: 'MFRGG',
   base64: 'AAAA',
   base64url: 'AAAA',
