@@ -339,8 +339,9 @@ export class Follower {
   /** Removes data that only earlier states need. */
   async #prune({ directory, point, faulty }: Proven): Promise<void> {
     if (!this.#known.isNewest({ directory, point })) return;
-    // The copy of an earlier life may have a segment that this one lacks.
-    if (faulty.length === 0) await this.#deps.dropOthers(directory.name);
+    // The copy of an earlier life may have a segment that this one lacks, and that of a later one may be mended.
+    if (faulty.length === 0 && this.#known.damagedBeside({ ...directory, name: '' }).length === 0)
+      await this.#deps.dropOthers(directory.name);
     await prune(this.#deps.copy(directory.name), point);
   }
 }

@@ -7,7 +7,7 @@ import { longestSeal, sealFile, systemDir } from '../platform/data-dir.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Files } from '../store/files.ts';
 import { merged } from './known-state.ts';
-import { firstLine, isFirst, lackOf, type LifeFiles, metered, mostOfLook } from './lives.ts';
+import { firstLine, isFirst, type LifeFiles, lackOf, metered, mostOfLook } from './lives.ts';
 import {
   frontOf,
   isFarAhead,

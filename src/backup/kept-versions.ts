@@ -53,11 +53,11 @@ export async function keptVersions(copy: Files, of: Kind): Promise<readonly stri
   return [...there, ...(await keptNames(copy, of)).map(({ name }) => name)];
 }
 
-/** Makes these the current seal and journal again, which the key proved. */
-export async function putBack(copy: Files, seal: Uint8Array, journal: Uint8Array): Promise<void> {
+/** Makes this seal the current one again, and the journal if there is one: the key proved them. */
+export async function putBack(copy: Files, seal: Uint8Array, journal: Uint8Array | undefined): Promise<void> {
   await copy.replace(sealFile, seal);
   if (await copy.exists(nextSealFile)) await copy.remove(nextSealFile);
-  await copy.replace(journalFile, journal);
+  if (journal) await copy.replace(journalFile, journal);
 }
 
 /** Removes them all, once a state is proven. */

@@ -71,10 +71,11 @@ async function recalledState(files: Files, directory: ShippedDirectory, open: Op
       const bytes = await journalBytes(files, each);
       const read = await beginningOf(bytes, new PointChain(name, opened?.keysFor(systemDir)));
       const point = merged(read.points);
-      if (!point || (best && point.at <= best.point.at)) continue;
-      if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;
       const torn = bytes.indexOf(lineFeed, read.bytes);
       const isShortened = torn >= 0 && bytes.indexOf(lineFeed, torn + 1) >= 0;
+      const isBetter = point && (!best || point.at > best.point.at || (point.at === best.point.at && best.isShortened));
+      if (!isBetter) continue;
+      if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;
       const isCurrent = each === journalFile && sealName === sealFile && read.bytes === bytes.length;
       best = { directory, point, seal, journal: bytes.slice(0, read.bytes), isCurrent, isShortened };
       // Without the key no other version is any better.
@@ -184,7 +185,8 @@ export class KnownStates {
       // Without the key a life counts for no more than one that was proven.
       if (!hasKey && this.proven && this.proven.directory.name !== directory.name) continue;
       if (this.copied && isOlder(found, this.copied)) return;
-      if (!found.isCurrent && !found.isShortened) await putBack(files, found.seal, found.journal);
+      // A journal that was cut short may be mended.
+      if (!found.isCurrent) await putBack(files, found.seal, found.isShortened ? undefined : found.journal);
       if (hasKey) await this.noteReach(reachOf(found));
       if (!this.copied || isOlder(this.copied, found)) this.copied = { directory, point: found.point };
       return;

@@ -2,7 +2,17 @@
 // lives, with copied seals and forged journals. Without the key a standby loses nothing by them; with it they count for
 // nothing: not for the number of the next life, nor for what is said of other lives.
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { initAppliance } from '../../src/appliance/init.ts';
@@ -105,6 +115,14 @@ async function takenOver({ at, data, standby, keyFile }: Scene, how = unfenced):
   return keyringsOf(at, data);
 }
 
+/** The same where a copy does not verify, which could be forged, or damaged and newer: a person has to accept that. */
+async function takenAsOlder(place: Scene): Promise<readonly string[]> {
+  const following = await place.standby(place.keyFile);
+  await assert.rejects(following.takeOver(unfenced), { code: 'corrupt', message: /does not verify to its end/ });
+  await following.close();
+  return takenOver(place, { ...unfenced, acceptOlder: true });
+}
+
 async function keyringsOf(at: StreamedAppliance, data: string): Promise<readonly string[]> {
   const second = join(at.dir, 'first-aside');
   await at.close();
@@ -143,7 +161,19 @@ test('directories that are named like later lives do not number the next one, an
   assert.equal(copies.status().shipping?.laterEpoch, undefined);
   await at.close();
   rmSync(join(shipped, `${appliance}-${farAhead - 2}`), { recursive: true });
-  const restored = await restoreAppliance({ from: shipped, data: join(at.dir, 'restored'), keys: { keyFile, env } });
+  // A life that cannot be read may be the latest life, damaged: a person names the one that is meant.
+  const target = join(at.dir, 'restored');
+  await assert.rejects(restoreAppliance({ from: shipped, data: target, keys: { keyFile, env } }), {
+    code: 'refused',
+    message: new RegExp(`${appliance}-\\d+: no line of its journal verifies; nothing was restored`),
+  });
+  const last = Math.max(
+    ...readdirSync(shipped)
+      .map((each) => parseShippedDirectory(each)?.epoch ?? 0)
+      .filter((each) => each <= Date.now()),
+  );
+  const from = join(shipped, `${appliance}-${last}`);
+  const restored = await restoreAppliance({ from, data: target, keys: { keyFile, env } });
   assert.ok(restored.epoch.number > taken.epoch && restored.epoch.number <= Date.now());
 });
 
@@ -172,7 +202,7 @@ test('without the key no forged life takes the place of the copy of another', as
   await place.follow(/nobody proved it: the copy of .*-1 is kept until the key tells which is right/);
   assert.deepEqual(readdirSync(copy, { recursive: true }).map(String).sort(), before);
   rmSync(place.shipped, { recursive: true });
-  assert.deepEqual(await takenOver(place), ['one', 'two']);
+  assert.deepEqual(await takenAsOlder(place), ['one', 'two']);
 });
 
 /** The places of all stores in the shipped journal, the latest of each. */
@@ -213,7 +243,67 @@ test('without the key no forged journal of the same life costs what an earlier o
     await place.follow(isContinued ? undefined : /the journal there does not go on from what had arrived by /);
   }
   rmSync(place.shipped, { recursive: true });
-  assert.deepEqual(await takenOver(place), ['one', 'two']);
+  // The lines after the good ones may have been good, too.
+  assert.deepEqual(await takenAsOlder(place), ['one', 'two']);
+});
+
+const damages: Readonly<Record<string, (life: string) => void>> = {
+  'a journal cut in its first line': (life) => truncateSync(join(life, 'points.kms'), 200),
+  'an empty journal': (life) => truncateSync(join(life, 'points.kms'), 0),
+  'no journal': (life) => rmSync(join(life, 'points.kms')),
+  'no seal': (life) => rmSync(join(life, 'kms.seal')),
+  'a seal that was never taken over': (life) => renameSync(join(life, 'kms.seal'), join(life, 'kms.seal.next')),
+  'a changed byte in its first line': (life) => {
+    const bytes = readFileSync(join(life, 'points.kms'));
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    writeFileSync(join(life, 'points.kms'), bytes);
+  },
+  'a file in its place': (life) => {
+    rmSync(life, { recursive: true });
+    writeFileSync(life, '');
+  },
+};
+
+test('a later life that cannot be read is never passed over in silence', async () => {
+  const place = await scene();
+  const { at, shipped, life, appliance, keyFile } = place;
+  await at.close();
+  const later = join(shipped, `${appliance}-${Date.now()}`);
+  for (const [what, damage] of Object.entries(damages)) {
+    cpSync(life, later, { recursive: true });
+    damage(later);
+    const data = join(at.dir, 'restored');
+    await assert.rejects(restoreAppliance({ from: shipped, data, keys: { keyFile, env } }), { code: 'refused' }, what);
+    const following = await place.standby(keyFile);
+    await assert.rejects(following.takeOver(unfenced), { code: 'corrupt' }, what);
+    assert.equal(following.status().copied?.transactions, following.status().proven?.transactions, what);
+    await following.close();
+    rmSync(later, { recursive: true });
+  }
+  assert.deepEqual(await takenOver(place), ['one']);
+});
+
+test('with the key a damaged copy of a later life is not given up for an earlier one', async () => {
+  const place = await scene();
+  const { at, shipped, data, appliance, keyFile } = place;
+  await at.close();
+  await place.follow(undefined);
+  const from = join(at.dir, 'later');
+  const restored = await restoreAppliance({ from: shipped, data: from, keys: { keyFile, env } });
+  renameSync(at.data, `${at.data}.aside`);
+  cpSync(from, at.data, { recursive: true });
+  await at.open(undefined, { copies: { shipping: { to: shipped, every: 20, window: 1e9 } } });
+  await place.make('two');
+  await until('it ships', () => at.appliance.copies.status().shipping?.arrivedAt);
+  await at.close();
+  await place.follow(/nobody proved it/);
+  rmSync(shipped, { recursive: true });
+  const copy = join(data, 'standby', `${appliance}-${restored.epoch.number}`, 'points.kms');
+  truncateSync(copy, 200);
+  const following = await place.standby(keyFile);
+  await assert.rejects(following.takeOver(unfenced), { code: 'corrupt', message: /does not verify to its end/ });
+  await following.close();
+  assert.ok(existsSync(copy));
 });
 
 test('without the key a log that arrived is not replaced by another', async () => {
