@@ -42,10 +42,7 @@ async function start(): Promise<Running> {
   const { apiKey } = JSON.parse(run('kms init --data ./kms-data --json'));
   const main = join(paths.root, 'src', 'main.ts');
   const args = ['--import', `data:text/javascript,${encodeURIComponent(clock)}`, main, 'serve', '--data', './kms-data'];
-  const server = spawn(process.execPath, [...args, '--listen', '127.0.0.1:0', '--backup-to', './backups'], {
-    cwd: project,
-    env,
-  });
+  const server = spawn(process.execPath, [...args, '--listen', '127.0.0.1:0', '--backup-to', './backups'], { cwd: project, env });
   let url = '';
   for await (const line of createInterface(server.stderr)) {
     url = /listening on (\S+)/.exec(line)?.[1] ?? '';

@@ -112,7 +112,7 @@ function parse(text: string): Map<string, number> {
   const value = jsonOf(text);
   const found = isJsonObject(value) && value.version === version ? value.places : undefined;
   if (!isJsonObject(found)) {
-    throw new KmsError('refused', 'the file of streamed positions is from a newer version of kms', {
+    throw new KmsError('refused', 'the streamed positions are from a newer version of kms', {
       hint: 'use that version',
     });
   }

@@ -117,7 +117,7 @@ export function storeClosed(): KmsError {
 }
 
 export function notServing(reason: string, cause?: unknown): KmsError {
-  return new KmsError('unavailable', `the store is unavailable: ${reason}`, {
+  return new KmsError('unavailable', `cannot serve requests: ${reason}`, {
     hint: (cause instanceof HistoryLost && cause.hint) || 'it resumes by itself once the cause is gone',
     retryAfter: 1,
     ...(cause === undefined ? {} : { cause }),
