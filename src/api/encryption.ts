@@ -73,7 +73,7 @@ const encryptBody = z.object({
     .exactOptional()
     .meta({
       description:
-        "`true`: for whoever encrypts without the KeyRing's private key; the answer has `share` and `publicKey`, and no `keyData`",
+        "`true`: for callers that encrypt without the KeyRing's private key; the answer has `share` and `publicKey`, and no `keyData`",
       examples: [true],
     }),
 });

@@ -24,7 +24,7 @@ export type Access =
       readonly kind: 'public';
       /** After too many failures, an origin has to wait before a byte of the body is read. */
       readonly backoff?: true;
-      /** Its name in the activity log, if it is recorded: under the id of the user whose name or link it came with. */
+      /** Its action in the activity log, if it is recorded; the actor is the user whose name or link came with it. */
       readonly recorded?: string;
     }
   /** Any known credential; `action` names it in the activity log, `backoff` as above. */

@@ -257,7 +257,7 @@ const rotateAfter = ringAge(
 
 const offlineDecrypt = z.boolean().meta({
   description:
-    'whether clients also seal the share of `recipient` to the KeyRing: then whoever has the private key opens the file without asking here, and without a record',
+    'whether clients also seal the share of `recipient` to the KeyRing: then anybody with the private key opens the file without asking here, and without a record',
   examples: [false],
 });
 

@@ -106,5 +106,5 @@ export const notReady = z.object({
       ok: z.boolean().meta({ description: 'the last look at what is shipped went well' }),
     })
     .exactOptional()
-    .meta({ description: 'only of a standby, which serves nobody until it takes over' }),
+    .meta({ description: 'only of a standby, which serves no client until it takes over' }),
 });

@@ -41,7 +41,7 @@ export const tangEndpoints = [
   }),
   endpoint('rotateTangPair', {
     tag,
-    summary: 'Make a new key pair and advertise it; those before it still recover',
+    summary: 'Make a new key pair and advertise it; what was bound to earlier ones can still be recovered',
     access: { kind: 'flag', action: 'tang.rotate' },
     answer: z.object({ pair }),
   }),

@@ -103,7 +103,7 @@ export const algorithm = z.enum(['aes256']).meta({ description: 'what the keys a
 /** Custody of a ring whose keys are wrapped to its public key. */
 export const clientCustody = z
   .enum(['client'])
-  .meta({ description: "who can use the ring's keys: whoever holds its private key, and not the appliance" });
+  .meta({ description: "who can use the ring's keys: those who hold its private key, and not the appliance" });
 
 type FreeForm = Record<string, unknown>;
 

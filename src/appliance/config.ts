@@ -35,7 +35,7 @@ export interface LiveConfig {
   readonly certificates?: CertificateFiles | undefined;
   /** Its label, for people. */
   readonly label?: Label | undefined;
-  /** Networks of addresses that may use Tang. Default: the usual ones. */
+  /** Networks that may use Tang. Default: loopback, private and link-local networks. */
   readonly tangAllow?: readonly string[] | undefined;
 }
 

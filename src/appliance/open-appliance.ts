@@ -58,7 +58,7 @@ export async function openUnsealed(options: ApplianceOptions, opened: OpenedSeal
   }
 }
 
-/** The open state: what the app and the process around it may ask of the data and the services. */
+/** An unsealed appliance, as the app and the process around it use it. */
 function unsealed(data: OpenData, services: Services, { directory, world, sealing }: Holder, ends: Ends): Unsealed {
   const { node } = directory;
   const { seal, space, metrics, system, tenants, admin, baseUrl } = data;

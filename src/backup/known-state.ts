@@ -149,7 +149,7 @@ export class KnownStates {
     if (!this.#reach || this.isNewest(state)) return;
     const [here, there] = [state.point.at, this.#reach.at].map((at) => new Date(at).toISOString());
     throw new KmsError('refused', `the newest state that opens is of ${here}, and one of ${there} had been shipped`, {
-      hint: 'nobody took over; find the newer one, or take the older one with --accept-older',
+      hint: 'this standby did not take over; find the newer one, or take the older one with --accept-older',
     });
   }
 

@@ -80,7 +80,7 @@ export function needWhole({ lacks: [first, ...others] }: Proof, what: string): v
   });
 }
 
-/** A proof that lacks records, in the words of a standby; undefined if it lacks none. */
+/** A standby's message about segments that a proof found missing or changed; undefined if there are none. */
 export function lackOf({ lacks: [first, ...others] }: Proof): string | undefined {
   if (first === undefined) return undefined;
   const more = others.length > 0 ? `, and ${others.length} more are missing or changed` : '';

@@ -84,7 +84,7 @@ export async function findSource(
   try {
     if ((await stat(path)).isDirectory()) return await shippedSource(path, { ...keys, data }, to);
     if (to !== undefined) {
-      throw new KmsError('usage', '--to goes with a directory that was shipped to; a backup holds one point in time', {
+      throw new KmsError('usage', '--to goes with a shipped directory; a backup holds one point in time', {
         hint: 'leave --to out, or give the directory of `kms serve --ship-to`',
       });
     }

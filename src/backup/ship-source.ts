@@ -93,7 +93,7 @@ function unread(path: string, root: string, name: string, why: string, lives: nu
   });
 }
 
-/** The seal in a life's directory, by the same sources of the key; none that asks. */
+/** Opens the seal in a life's directory with the same sources of the key, but never prompts. */
 export async function openBeside(
   lives: ForeignFiles,
   name: string,

@@ -12,7 +12,7 @@ import { epochTimeOf } from '../model/timestamp.ts';
 import { version } from '../version.ts';
 import type { Standby } from './standby.ts';
 
-const message = 'this is a standby: it serves nobody until it takes over';
+const message = 'this is a standby: it serves no client until it takes over';
 
 /** Default time in milliseconds that the former primary gets to stop. */
 const usualWait = 10_000;

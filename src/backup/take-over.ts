@@ -197,8 +197,8 @@ function needNoDoubt({ doubt }: Follower): void {
   if (doubt === undefined) return;
   throw new KmsError('corrupt', doubt, {
     hint:
-      'nobody took over; name the life that is meant, with --from, as a standby that runs cannot; or --accept-older ' +
-      'takes the latest that verifies',
+      'this standby did not take over; end it if it is running, and name the life that you mean with --from; or take ' +
+      'the latest that verifies with --accept-older',
   });
 }
 
@@ -311,9 +311,13 @@ async function fenceOther(deps: StopDeps, name: string, fence: Fence): Promise<b
 /** Throws `refused` for an epoch that no directory's name can have, before any other life is stopped for it. */
 function needEpoch(epoch: number): void {
   if (epoch <= latestEpoch) return;
-  throw new KmsError('refused', `the next epoch would be ${epoch}, expected at most ${latestEpoch}; nobody took over`, {
-    hint: 'set this clock right; if the appliance itself is in such an epoch, restore a backup from before it',
-  });
+  throw new KmsError(
+    'refused',
+    `the next epoch would be ${epoch}, expected at most ${latestEpoch}; this standby did not take over`,
+    {
+      hint: 'set this clock right; if the appliance itself is in such an epoch, restore a backup from before it',
+    },
+  );
 }
 
 function sealOf({ seal }: Follower): Seal {
@@ -330,9 +334,13 @@ export async function isFencedBy(deps: Fencing & Pick<TakeOverDeps, 'id'>, state
 
 async function needOwnFence(fenced: Fenced, { by }: Fence): Promise<void> {
   if ((await readFence(fenced))?.by === by) return;
-  throw new KmsError('refused', 'the fence that was raised is gone or another stands in its place; nobody took over', {
-    hint: 'find out whether another standby took over; if none did, run this again',
-  });
+  throw new KmsError(
+    'refused',
+    'the fence that was raised is gone or another stands in its place; this standby did not take over',
+    {
+      hint: 'find out whether another standby took over; if none did, run this again',
+    },
+  );
 }
 
 /** Adds to an error that the fence already stands. */
@@ -340,7 +348,7 @@ function stopped(error: unknown): never {
   if (!(error instanceof KmsError)) throw error;
   throw new KmsError(
     error.code,
-    `${error.message}; the fence stands, so the other no longer serves, but nobody took over`,
+    `${error.message}; the fence stands, so the other no longer serves, but this standby did not take over`,
     {
       hint: 'run this again, with --accept-older if what came last is damaged',
       cause: error,
@@ -349,17 +357,21 @@ function stopped(error: unknown): never {
 }
 
 function anotherLife(directory: string): KmsError {
-  return new KmsError('refused', `another life of the appliance has begun to ship to ${directory}; nobody took over`, {
-    hint: 'find out which of them serves; this standby follows the newer one now',
-  });
+  return new KmsError(
+    'refused',
+    `another life of the appliance has begun to ship to ${directory}; this standby did not take over`,
+    {
+      hint: 'find out which of them serves; this standby follows the newer one now',
+    },
+  );
 }
 
 function unreached(error: unknown): unknown {
   if (!(error instanceof KmsError)) return error;
   return new KmsError(error.code, `${error.message}`, {
     hint:
-      'nobody took over; if what came last is damaged, --accept-older takes the last state that was proven; if the ' +
-      'shipped directory is lost, --unfenced takes what is here without telling the other: stop that one first, for good',
+      'this standby did not take over; if what came last is damaged, --accept-older takes the last proven state; if ' +
+      'the shipped directory is lost, --unfenced takes what is here without telling the other: stop that one first, for good',
     cause: error,
   });
 }

@@ -69,11 +69,11 @@ export async function write(stream: OutputStream, text: string | Uint8Array): Pr
   }
 }
 
-/** Throws `refused` if stdout was closed, for commands whose only result is there. */
+/** Throws `refused` if stdout is closed; for commands that write their whole result to it. */
 export function mustReachStdout({ isStdoutClosed }: Io): void {
   if (!isStdoutClosed) return;
   throw new KmsError('refused', 'cannot write to stdout: it is closed, or /dev/null opened for reading too', {
-    hint: 'name a file with -o FILE where there is that option, or send it somewhere with >',
+    hint: 'name a file with -o FILE where there is that option, or redirect the output with >',
   });
 }
 

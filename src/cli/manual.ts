@@ -68,7 +68,7 @@ const variables: readonly (readonly [name: string, meaning: string])[] = [
 
 const files: readonly (readonly [path: string, what: string])[] = [
   ['./kms-data', 'The data directory, unless --data names another.'],
-  ['./kms-data/kms.sock', 'The socket of the running server. Whoever can open it is the administrator.'],
+  ['./kms-data/kms.sock', 'The socket of the running server. Anybody who can open it is the administrator.'],
   ['./kms-data.master.key', 'The master key, if a key file holds it. Without it nobody can open the data again.'],
   ['~/.config/kms/rings/', 'Private keys of keyrings, each in its own file, under the id of its appliance.'],
   ['~/.config/kms/asym/', 'Private keys of asym keyrings, likewise.'],
@@ -129,7 +129,7 @@ function filled(plain: string): string {
     .replace(/\n\./g, '\n\\&.');
 }
 
-/** Escapes text for roff; a line never begins like a request. */
+/** Escapes text for roff, so that no line is taken for a request. */
 function text(plain: string): string {
   const escaped = plain.replace(/[\\\-'`^~"]/g, (character) => escapes[character] ?? character);
   return escaped.startsWith('.') ? `\\&${escaped}` : escaped;

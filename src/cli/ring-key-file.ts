@@ -286,7 +286,7 @@ async function remember(path: string, publicKey: string): Promise<boolean> {
 }
 
 /**
- * Uses OpenSSL for key agreement if it passes known-answer tests: a tenth of the cost of a decrypt
+ * Uses OpenSSL for key agreement if it passes known-answer tests. This saves a tenth of the cost of a decrypt
  * (docs/performance.md).
  */
 export async function prepareRingCrypto(): Promise<void> {

@@ -88,7 +88,7 @@ function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
         io,
         visible(
           `WARNING: the appliance ${seen.appliance} was set back: it is at transaction ${seen.sequence} of epoch ${seen.epoch}, ` +
-            `${howItWas(seen, remembered)}; deleted keys and revoked credentials may be alive again; ask whoever runs it ` +
+            `${howItWas(seen, remembered)}; deleted keys and revoked credentials may be alive again; ask its operator ` +
             '(a `kms restore` would have begun a new epoch); ' +
             `if that was a trial restore, remove ${join(dir ?? '', nameOf(remembered))}`,
         ),

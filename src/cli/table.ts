@@ -1,4 +1,4 @@
-// Tables for people. On a terminal they fit its width, with ids and times in short; elsewhere nothing is cut, so that
+// Tables for people. On a terminal they fit its width, with ids and times shortened; elsewhere nothing is cut, so that
 // `grep` and `less` see everything.
 import { inShort, type ShortTimes, shorten, visible, width } from './text.ts';
 
@@ -11,7 +11,7 @@ export interface Column<T> {
   readonly spare?: true;
   /** A name that commands accept: not cut on a terminal of the usual width. */
   readonly name?: true;
-  /** Ids that no command needs, or times: never cut, but shown in short on a terminal. */
+  /** Ids that no command needs, or times: never cut, but shortened on a terminal. */
   readonly short?: true;
   /** Whether a row's cell is red where there are colours. */
   readonly isRed?: (row: T) => boolean;
@@ -21,7 +21,7 @@ export interface TableStyle {
   /** Width to fit; undefined for unlimited. */
   readonly columns: number | undefined;
   readonly colour: boolean;
-  /** How times are shown in short; undefined to show ids and times whole. */
+  /** How times are shortened; undefined to show ids and times whole. */
   readonly short?: ShortTimes | undefined;
   /** Called when the number of columns for which there is no room changes. */
   readonly onHidden?: (count: number) => void;

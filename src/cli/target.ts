@@ -35,7 +35,7 @@ export async function remoteOf(cli: Cli): Promise<Remote | undefined> {
   return chosen && profileNamed(cli, chosen.profile);
 }
 
-/** The target for people to read: the address, and the profile it is from. */
+/** The target as shown to people: its address, and the profile that the address is from. */
 export async function remoteAddress(cli: Cli): Promise<string | undefined> {
   const chosen = await chosenRemote(cli);
   if (chosen === undefined || chosen.server !== undefined) return chosen?.server;

@@ -1,4 +1,4 @@
-// Text for people: escaped for terminals if it comes from elsewhere, cut to width, and ids and times in short.
+// Text for people: escaped for terminals if it comes from elsewhere, cut to width, with ids and times shortened.
 import { parseTimestamp } from '../model/timestamp.ts';
 
 /**
@@ -62,7 +62,7 @@ export function shorten(text: string, cells: number): string {
   return `${short}…`;
 }
 
-/** How times are shown in short: their age or distance as of `now` in epoch milliseconds, or the time of day. */
+/** How times are shortened: to their age or distance as of `now` in epoch milliseconds, or the time of day. */
 export type ShortTimes = { readonly now: number } | 'clock';
 
 const idForm = /\b([a-z]{2,12}_)[0-9a-hjkmnp-tv-z]{20}([0-9a-hjkmnp-tv-z]{6})\b/g;

@@ -81,8 +81,8 @@ export interface FileStream<Answer> extends Through {
 
 /**
  * Encrypts bytes to a kms file. Fails with any error of `client.encrypt`, with `invalid` for the private key of another
- * ring, and with `refused` if the appliance has another public key for a ring than the one given; a malformed private
- * key throws at once.
+ * ring, and with `refused` if the public key given for a ring is not the one that the appliance has; a malformed
+ * private key throws at once.
  */
 export function encryptStream(options: EncryptStreamOptions): FileStream<EncryptAnswer> {
   const { client, ring, asset, random, keepKeys = true, publicKey } = options;

@@ -56,7 +56,7 @@ export function isLater(a: SeenState, b: SeenState): boolean {
   return a.epoch > b.epoch || (a.epoch === b.epoch && a.sequence > b.sequence && !isFork(a, b));
 }
 
-/** Whether the two, of one epoch, are from different histories, in either order. */
+/** Whether two states of one epoch belong to different histories, whichever is given first. */
 function isSplit(a: SeenState, b: SeenState): boolean {
   return a.epoch === b.epoch && isFork(a, b);
 }

@@ -229,7 +229,7 @@ export async function readNode(files: Pick<Files, 'exists' | 'read'>): Promise<N
   } catch {
     // Not JSON.
   }
-  throw new KmsError('corrupt', `${nodeFile}: is not what a node writes`, {
+  throw new KmsError('corrupt', `${nodeFile}: expected the ids of a node and its appliance, found something else`, {
     hint: 'name a new directory with --data: nothing in this one is needed elsewhere',
   });
 }

@@ -87,7 +87,7 @@ export function* mayTouchAll(
 function mayTouchFlags(caller: Caller, flagsText: string): void {
   const missing = caller.flags.lacks(flagsOfText(flagsText));
   if (missing === undefined) return;
-  throw new KmsError('forbidden', `the permission flag ${missing} is missing, which the target has`);
+  throw new KmsError('forbidden', `the target has the permission flag ${missing}, which the caller lacks`);
 }
 
 /**

@@ -222,6 +222,6 @@ function checkedFlag(flag: unknown, allowRoot: boolean): string {
   if (allowRoot || (lower !== '*' && !lower.startsWith('system.'))) return lower;
   throw invalidField(
     'claimFlags',
-    `${lower} lets whoever controls the provider do everything here: add --allow-root if that is meant`,
+    `${lower} lets anybody who controls the provider do everything here: add --allow-root if that is meant`,
   );
 }

@@ -136,7 +136,7 @@ interface Kept {
 const mostKept = 200;
 const kept = new WeakMap<Store, Map<string, Kept>>();
 
-/** The value that was made for this key, as long as the store has not changed since; otherwise a new one. */
+/** The value kept for this key if the store has not changed since; otherwise a new one. */
 function whileUnchanged<T>(store: Store, about: readonly unknown[], make: () => Promise<T>): Promise<T> {
   const ofStore = kept.get(store) ?? new Map<string, Kept>();
   kept.set(store, ofStore);

@@ -207,7 +207,7 @@ function makeVersion(ctx: Context, ring: TransitRing, version: number): TransitK
   bytes.fill(0);
   tx.transit.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
   const key = tx.transit.key(ring.id, version);
-  if (!key) throw new KmsError('internal', 'a new version is not there');
+  if (!key) throw new KmsError('internal', 'expected the new version in the database, found none');
   return key;
 }
 

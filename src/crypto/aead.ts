@@ -108,7 +108,7 @@ export function webCrypto(): SubtleCrypto {
   throw new KmsError('unavailable', 'expected Web Crypto, but this page has none', { hint: 'open it over HTTPS' });
 }
 
-/** Casts for Web Crypto, whose types exclude shared memory (it refuses that at run time too); our types do not say. */
+/** Casts for Web Crypto, which takes no shared memory: its types say so, and it checks. Our types leave it open. */
 export function unshared(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return bytes as Uint8Array<ArrayBuffer>;
 }

@@ -100,7 +100,7 @@ export function openKeyHashAt(keys: SealingKeys, bytes: Uint8Array, at: number):
   return { reference: { ringId, keyId: idFromBytes('key', readContent, sealedStart + 16) }, mac };
 }
 
-/** Whether the 12 bytes at that offset authenticate a header of this hash without an asset. */
+/** Whether the 12 bytes at that offset are the rest of the MAC of a header with this hash and no asset. */
 export function headerMacFits({ reference, mac }: OpenedHash, bytes: Uint8Array, at: number): boolean {
   return equalParts(mac, tagLength, bytes, at, 32 - tagLength) && reference !== undefined;
 }

@@ -38,7 +38,7 @@ function expandSeed(seed: Uint8Array): Expanded {
   return { mlKemSeed: bytes.subarray(0, 64), x25519Key: bytes.subarray(64), wipe: () => void bytes.fill(0) };
 }
 
-/** The public key, 1216 bytes, of a 32-byte seed. */
+/** The 1216-byte public key of a 32-byte seed. */
 export function xWingPublicKey(seed: Uint8Array): Uint8Array {
   const { mlKemSeed, x25519Key, wipe } = expandSeed(seed);
   try {

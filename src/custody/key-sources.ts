@@ -282,7 +282,7 @@ const most = 64 * 1024;
 function commandOf({ params }: Slot): SecretCommand {
   const { command, args } = params;
   if (typeof command !== 'string' || !Array.isArray(args)) {
-    throw new KmsError('corrupt', 'the seal file names no command for its custodian of the kind exec');
+    throw new KmsError('corrupt', 'the seal file names no command for its exec custodian');
   }
   return { command, args };
 }

@@ -172,7 +172,7 @@ Keys of rings with custody "server" (transit rings) are among what it opens, and
 wherever that is; by tenant there were, on that day: ${there.length > 0 ? there.join(', ') : 'none'}.
 What rings with custody "client" encrypted needs their private keys, too, which are not in the appliance.
 
-Whoever has this sheet and a backup or the data can read all that the appliance keeps. Print it, keep it in a safe,
+Anybody who has this sheet and a backup or the data can read all that the appliance keeps. Print it, keep it in a safe,
 apart from the backups. When it is lost or seen, make another with "kms recovery-kit", and end this one with:
 
     kms master remove-custodian ${id}

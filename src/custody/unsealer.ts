@@ -88,8 +88,8 @@ export class Unsealer {
     const splits = this.#slots.filter(({ kind }) => kind === 'shares');
     const slot = splits.find(({ params }) => params.set === share.set);
     if (!slot || thresholdOf(slot) !== share.threshold) {
-      // The set's id is named only locally: with it, a caller could forge a share of the set, which would discard all
-      // shares given.
+      // Only a local caller is told the set's id: a remote one could forge a share with it, and one forged share
+      // discards all that were given.
       const sets = isLocal ? `the set ${splits.map(({ params }) => params.set).join(' or ')}` : 'another set';
       const needs = splits.length === 0 ? 'no shares open it' : `needs one of ${sets}, got one of ${share.set}`;
       throw new KmsError('refused', `that share does not belong to this appliance: ${needs}`);

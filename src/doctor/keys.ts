@@ -51,7 +51,7 @@ async function examineKeyFile(place: string, data: string, slots: readonly Slot[
     await examineKey(place, slots, find);
   }
   if (place.startsWith(`${resolve(data)}${sep}`)) {
-    const message = 'it lies in the data directory: whoever copies the data has the key with it';
+    const message = 'it lies in the data directory: anybody who copies the data has the key with it';
     find('warning', 'key-inside-data', place, message, 'move it elsewhere, and name it with --key-file');
   } else if (info.dev === (await stat(data)).dev) {
     const message = 'it is on the same file system as the data: a copy of the disk has both';

@@ -78,7 +78,7 @@ async function examineSwap(host: Host, find: Find): Promise<void> {
   }
 }
 
-/** Whether the swap is in memory, or on an encrypting device. */
+/** Whether the swap is in memory or on an encrypted device. */
 async function isKeptSecret(host: Host, device: string): Promise<boolean> {
   const name = basename(device);
   if (name.startsWith('zram')) return true;

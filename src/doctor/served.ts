@@ -115,7 +115,7 @@ function examineShipping(copies: Copies, findings: Findings): void {
     findings.add('error', 'shipping-later-life', shipping.to, shipping.error, advice);
     return;
   }
-  const advice = 'see that the directory can be written to; it goes on by itself';
+  const advice = 'check that the directory can be written to; shipping then resumes by itself';
   findings.add('warning', 'shipping-fails', shipping.to, shipping.error, advice);
 }
 
@@ -124,7 +124,7 @@ const longestLag = 300;
 
 function examineStreaming(streaming: Pick<Streaming, 'status'>, findings: Findings): void {
   const advice =
-    'see that the receiver is there and takes records; it goes on by itself, and nothing is lost meanwhile';
+    'check that the receiver runs and accepts records; streaming then resumes by itself, and nothing is lost meanwhile';
   for (const { to, lagRecords, lagSeconds, error } of streaming.status()) {
     if (error === undefined && lagSeconds <= longestLag) continue;
     const behind = `${lagRecords} records of activity have not arrived, the oldest for ${lagSeconds} seconds`;
@@ -138,7 +138,7 @@ const oldTangPair = 90;
 async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
   const open = tangAllow.find((block) => block.endsWith('/0'));
   if (open !== undefined) {
-    const message = `--tang-allow ${open}: whoever has a copy of a disk can unlock it from anywhere`;
+    const message = `--tang-allow ${open}: anybody with a copy of a disk can unlock it from anywhere`;
     add('warning', 'tang-open', '--tang-listen', message, 'allow only the networks that the machines are in');
   }
   const since = now() - oldTangPair * 86_400_000;

@@ -42,7 +42,7 @@ export async function examineStandby(data: string, status: StandbyStatus | undef
 
 function examineRunning(from: string, { behind, shipped, proven, hasKey, problem }: StandbyStatus, find: Find): void {
   if (problem !== undefined) {
-    find('warning', 'standby-not-following', from, problem, 'what it has is kept; it goes on by itself once it can');
+    find('warning', 'standby-not-following', from, problem, 'it keeps what it has, and resumes by itself once it can');
   }
   if (behind && behind.seconds > late.behind) {
     const message = `the standby is ${behind.seconds} seconds and ${behind.transactions} transactions behind what is shipped`;
@@ -103,6 +103,6 @@ async function examineFence({ from, followed, own }: Followed, find: Find): Prom
     return;
   }
   const message = `the fence before the appliance that it follows says that ${said.host ?? 'another one'} took over`;
-  const advice = 'have this one follow what that ships; if nobody took over, find out who raised it';
+  const advice = 'have this one follow what that ships; if no standby took over, find out who raised it';
   find('warning', 'standby-fenced', subject, message, advice);
 }

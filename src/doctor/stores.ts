@@ -35,7 +35,7 @@ interface StoresToExamine {
 const minute = 60_000;
 const day = 24 * 60 * minute;
 const oldBackup = 7 * day;
-const restore = 'keep a copy of the data directory, look for the fault in the disk, and restore from a backup';
+const restore = 'keep a copy of the data directory, check the disk for faults, and restore from a backup';
 
 /** Tenants, the note of the last verified backup, and the log position of each tenant's store. */
 const query = (schema: number): string =>

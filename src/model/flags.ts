@@ -22,7 +22,7 @@ export const flagTable: readonly FlagEntry[] = [
   { flag: 'keyring.<ringname>.encrypt', grants: 'encrypt with the keyring, and make and update Assets that way' },
   { flag: 'keyring.<ringname>.decrypt', grants: 'decrypt what the keyring encrypted' },
   { flag: 'keyring.<ringname>.rotate', grants: 'give the keyring a new active key' },
-  { flag: 'keyring.<ringname>.config', grants: "change the keyring's config, and wrap its keys anew" },
+  { flag: 'keyring.<ringname>.config', grants: "change the keyring's config, and wrap its keys again" },
   { flag: 'keyring.<ringname>.delete', grants: 'delete the keyring, and restore it' },
   { flag: 'asym.create', grants: 'make asym keyrings' },
   { flag: 'asym.<ringname>.read', grants: "read the asym keyring's keys" },

@@ -256,7 +256,7 @@ export function ofNode(data: string): KmsError {
 }
 
 export function isStandby(data: string): KmsError {
-  return new KmsError('refused', `${data}: is the directory of a standby, which serves nobody yet`, {
+  return new KmsError('refused', `${data}: is the directory of a standby, which serves no client yet`, {
     hint: 'let it follow with `kms standby --from DIR --data NEWDIR`, or take over with `kms standby promote`',
   });
 }

@@ -95,7 +95,7 @@ export function lockDirectory(
       try {
         if (!onlyLooks && isInPlace()) rmSync(pidPath, { force: true });
       } catch {
-        // On a read-only disk the id stays; the lock ends all the same.
+        // A read-only disk keeps the file with the process id; the lock is released anyway.
       } finally {
         database.close();
       }

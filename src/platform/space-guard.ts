@@ -173,7 +173,7 @@ export class SpaceGuard {
   }
 
   #refuse(reason: string): void {
-    const hint = 'free space on it; writing goes on by itself then';
+    const hint = 'free space on it; writing then resumes by itself';
     if (!this.#refusal)
       this.#onEvent({ level: 'error', message: `${reason}: writes are refused, reading goes on; ${hint}` });
     this.#refusal = new KmsError('unavailable', reason, { hint, retryAfter: 1 });

@@ -182,7 +182,7 @@ function portOf(text: string | undefined): number {
 /** Connections within this machine are in clear unless TLS is requested. */
 function placesOf(hosts: ParsedUrl['hosts'], mode: string | undefined): readonly PostgresHost[] {
   if (mode !== undefined && mode !== 'verify-full' && mode !== 'disable') {
-    throw new KmsError('refused', `${option}: with that sslmode whoever answers would be taken for the database`, {
+    throw new KmsError('refused', `${option}: with that sslmode anybody who answers would be taken for the database`, {
       hint: 'use sslmode=verify-full, which is the default for another machine; name its authority with sslrootcert=FILE',
     });
   }

@@ -102,7 +102,7 @@ export function parseShare(text: string): Share {
   const [, set = '', threshold, index, code = ''] = shareShape.exec(text.toLowerCase().replace(/\s/g, '')) ?? [];
   if (code === '') {
     throw new KmsError('invalid', `expected a share, a text that starts with ${shareFormat}-, got something else`, {
-      hint: 'type the share as it was given out, with its head',
+      hint: 'type the whole share as it was given out, with its prefix',
     });
   }
   const head = { set, threshold: Number(threshold), index: Number(index) };

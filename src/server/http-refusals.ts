@@ -9,7 +9,7 @@ import { readAuthority } from '../model/hosts.ts';
 export interface Dialect {
   /** The methods that its paths accept. */
   readonly methods: string;
-  /** Whether it accepts LIST, which Node's parser does not know: it stands for GET with `list=true`. */
+  /** Whether it accepts LIST, which means GET with `list=true`; Node's parser does not know that method. */
   readonly lists?: boolean;
   /** Makes the error body. */
   problem(message: string): object;

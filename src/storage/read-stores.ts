@@ -19,7 +19,7 @@ import type { Tenants } from './served-tenants.ts';
 import { readSystemStore, readTenantStore, type StoreWorld, type SystemStore } from './stores.ts';
 import { returnPlaces } from './streamed-positions.ts';
 
-/** A store with less than was noted of it. */
+/** A store that is behind its noted position. */
 interface OlderStore {
   /** `system`, or the tenant's directory. */
   readonly dir: string;
@@ -177,7 +177,7 @@ const lostByDatabase =
   'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
   'again; find the newer one, or restore a backup';
 
-/** Throws `conflict` if the store of a returning tenant has less than was noted of it. */
+/** Throws `conflict` if the store of a returning tenant is behind its noted position. */
 export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: string }, marks: Noted): void {
   const noted = marks.get(dir);
   const what = noted && olderThanNoted({ ...store.mark, log: store.log }, [noted]);

@@ -112,8 +112,8 @@ function parse(text: string): Map<string, number> {
   const value = jsonOf(text);
   const found = isJsonObject(value) && value.version === version ? value.places : undefined;
   if (!isJsonObject(found)) {
-    throw new KmsError('refused', 'a newer program noted how far activity was streamed', {
-      hint: 'use that program',
+    throw new KmsError('refused', 'the streamed positions are from a newer version of kms', {
+      hint: 'use that version',
     });
   }
   return new Map(Object.entries(found).flatMap(([id, seq]): [string, number][] => (isCount(seq) ? [[id, seq]] : [])));

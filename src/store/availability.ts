@@ -117,8 +117,8 @@ export function storeClosed(): KmsError {
 }
 
 export function notServing(reason: string, cause?: unknown): KmsError {
-  return new KmsError('unavailable', `the store does not serve: ${reason}`, {
-    hint: (cause instanceof HistoryLost && cause.hint) || 'it goes on by itself once the cause is gone',
+  return new KmsError('unavailable', `cannot serve requests: ${reason}`, {
+    hint: (cause instanceof HistoryLost && cause.hint) || 'it resumes by itself once the cause is gone',
     retryAfter: 1,
     ...(cause === undefined ? {} : { cause }),
   });

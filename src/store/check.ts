@@ -141,5 +141,5 @@ async function lastRecord(activity: ActivityLog): Promise<number | undefined> {
 }
 
 function damaged(message: string): KmsError {
-  return new KmsError('corrupt', message, { hint: 'look for the fault in the disk, and take another backup' });
+  return new KmsError('corrupt', message, { hint: 'check the disk for faults, and take another backup' });
 }

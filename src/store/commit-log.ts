@@ -18,9 +18,9 @@ export interface Commit {
 }
 
 interface CommitLogEvents {
-  /** After each group. */
+  /** Called after each group. */
   onDurable(commit: Commit): void;
-  /** Once, at the failure itself; `takenBack` resolves when all waiting callers have been rejected. */
+  /** Called once, at the failure itself; `takenBack` resolves when all waiting callers have been rejected. */
   onFailure(cause: unknown, takenBack: Promise<void>): void;
 }
 

@@ -23,7 +23,7 @@ export interface Written {
   /** The parameters of each statement, in the same order. */
   readonly params: readonly (readonly SqlValue[])[];
   readonly records: readonly ActivityInput[];
-  /** The counts, one entry for each time. */
+  /** One entry each time something is counted. */
   readonly counts: readonly Count[];
 }
 
@@ -377,7 +377,7 @@ export class Session<T extends object> {
     throw error;
   }
 
-  /** Begins the transaction, and every open savepoint, that SQLite does not know yet. */
+  /** Tells SQLite about the transaction and the open savepoints that it has not begun yet. */
   #begin(): void {
     for (; this.#begun <= this.#depth; this.#begun++) {
       this.#state.control(this.#begun === 0 ? 'BEGIN' : `SAVEPOINT s${this.#begun}`);

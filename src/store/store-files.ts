@@ -122,6 +122,6 @@ export function keyOf(keys: StoreKeys, label: StoreKeyLabel, epoch: number, name
 
 export function corrupt(name: string, offset: number, what: string): KmsError {
   return new KmsError('corrupt', `${name} at offset ${offset}: ${what}`, {
-    hint: 'nothing was changed; keep a copy of the data directory, look for the fault in the disk, and restore from a backup',
+    hint: 'nothing was changed; keep a copy of the data directory, check the disk for faults, and restore from a backup',
   });
 }

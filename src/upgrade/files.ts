@@ -82,9 +82,13 @@ export async function underOwnOrders(data: string, journal: Journal): Promise<Jo
   const orders = me === 0 ? await readOrders(ordersOf(journal.executable)) : undefined;
   if (orders?.token === journal.token) return { ...journal, ...orders };
   const path = inDir(data, upgradeJournal);
-  throw new KmsError('refused', `${path}: this user began no such upgrade, and ${data} belongs to another`, {
-    hint: `let its owner run \`kms upgrade --resume\`; if nobody began an upgrade, find out who wrote it, and remove it`,
-  });
+  throw new KmsError(
+    'refused',
+    `${path}: not from an upgrade that this user began, and ${data} belongs to another user`,
+    {
+      hint: `let the owner of the directory run \`kms upgrade --resume\`; if there was no upgrade, find out who wrote this file, and remove it`,
+    },
+  );
 }
 
 async function readOrders(path: string): Promise<Orders | undefined> {

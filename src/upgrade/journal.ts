@@ -23,7 +23,7 @@ export const steps = {
   stopping: { holds: true, back: false, does: 'stops the server' },
   copying: { holds: true, back: false, does: 'copies the data aside, in the data directory' },
   swapping: { holds: true, back: false, does: 'replaces the executable in use with the new one' },
-  trying: { holds: true, back: false, does: 'starts the new version, which serves nobody, and checks it' },
+  trying: { holds: true, back: false, does: 'starts the new version, which serves no client yet, and checks it' },
   passed: { holds: false, back: false, does: 'lets clients in, and throws the copy away' },
   'ending-trial': { holds: true, back: true, does: 'stops the new version' },
   clearing: { holds: true, back: true, does: 'removes what the new version made of the data' },
@@ -111,7 +111,7 @@ function isJournal(value: unknown): value is Journal {
 export const upgradeHeader = 'kms-upgrade';
 
 const underWay = (step: Step): KmsError =>
-  new KmsError('unavailable', `an upgrade is under way (${step}): nobody is served until it is done`, {
+  new KmsError('unavailable', `an upgrade is under way (${step}): no client is served until it is done`, {
     hint: 'wait a moment; `kms upgrade --status` says how far it is, and `kms upgrade --resume` finishes one that was cut off',
     retryAfter: 2,
   });

@@ -171,7 +171,7 @@ async function inTarball(file: string, bytes: Uint8Array): Promise<Parts> {
     if (size === undefined || checksum(head) !== octal(head.subarray(148, 156))) throw broken('is not a tarball');
     if (content.length < size) throw broken('ends in the middle');
     at += 512 + Math.ceil(size / 512) * 512;
-    // By name in the one top directory, and only regular files: a link or a device is skipped.
+    // Only regular files in the top directory count, by name; links and devices are skipped.
     const [, name] = /^[^/]+\/([^/]+)$/.exec(text(head.subarray(0, 100))) ?? [];
     const isFile = head[156] === 0x30 || head[156] === 0;
     if (name === undefined || !isFile || ![executableName, manifestName, signatureName].includes(name)) continue;

@@ -242,7 +242,7 @@ class Run {
       return await this.#goBack(reason);
     } catch (error) {
       if (!(error instanceof KmsError)) throw error;
-      const then = 'nobody is served until `kms upgrade --resume` has put back what was before';
+      const then = 'no client is served until `kms upgrade --resume` has put back what was before';
       throw new KmsError(error.code, error.message, {
         hint: error.hint?.includes('--resume') ? error.hint : [error.hint, then].filter(Boolean).join('; '),
         cause: error,

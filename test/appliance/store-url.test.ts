@@ -71,8 +71,8 @@ test('what is wrong with an address is said, and nothing of it repeated', async 
     ['postgres://u@h/d?sslcert=x', 'usage', /belong together/],
     ['postgres://u@h/d?sslmode=disable', 'refused', /in clear/],
     ['postgres://u@localhost,h/d?sslmode=disable', 'refused', /to h in clear/],
-    ['postgres://u@h/d?sslmode=require', 'refused', /whoever answers/],
-    ['postgres://u@localhost/d?sslmode=prefer', 'refused', /whoever answers/],
+    ['postgres://u@h/d?sslmode=require', 'refused', /anybody who answers/],
+    ['postgres://u@localhost/d?sslmode=prefer', 'refused', /anybody who answers/],
     [`postgres://u:${secret}@h/d`, 'usage', /list of processes/],
     [`postgres://u@h/d?password=${secret}`, 'usage', /list of processes/],
   ];

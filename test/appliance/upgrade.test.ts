@@ -276,7 +276,7 @@ test('root upgrades the service of another user: what is there stays that userâ€
       cut.used.length = 0;
       await assert.rejects(resume({ ...noted, ...lie }, cut.data, ports), {
         code: 'refused',
-        message: /kms\.upgrade: this user began no such upgrade, and .* belongs to another/,
+        message: /kms\.upgrade: not from an upgrade that this user began, and .* belongs to another user/,
       });
       assert.deepEqual(cut.used, []);
       rmSync(join(cut.data, 'kms.upgrade-orders'));
@@ -323,7 +323,7 @@ test('a disk that is full at the last note: clients were let in, or it goes back
     const ending = upgrade({ ...input, data, executable: join(dir, 'kms'), release }, ports);
     if (outcome) assert.equal((await ending).outcome, outcome);
     else {
-      await assert.rejects(ending, { hint: /^free some space; nobody is served until `kms upgrade --resume`/ });
+      await assert.rejects(ending, { hint: /^free some space; no client is served until `kms upgrade --resume`/ });
       const journal = await readJournal(data);
       assert.ok(journal);
       assert.equal((await resume(journal, data, { ...ports, reached: () => {} })).outcome, 'returned');

@@ -129,7 +129,7 @@ test('a switch-over loses nothing, and never do both serve', async () => {
     return ok && behind?.transactions === 0 && provenAt === shippedAt;
   });
   const { message, standby } = await ready();
-  assert.equal(message, 'this is a standby: it serves nobody until it takes over');
+  assert.equal(message, 'this is a standby: it serves no client until it takes over');
   assert.equal(standby.epoch, 1);
   assert.ok(!JSON.stringify(standby).includes(p.shipped), 'no paths for everybody');
   assert.equal((await p.ask(second, '/healthz')).status, 200);
@@ -467,7 +467,7 @@ test('directories that are none of a standby, or none to follow', async () => {
     });
   }
   await standing.close();
-  const refused = { code: 'refused', message: /is the directory of a standby, which serves nobody yet$/ };
+  const refused = { code: 'refused', message: /is the directory of a standby, which serves no client yet$/ };
   await assert.rejects(serve({ data: p.second, listen: '127.0.0.1:0', logLevel: 'silent' }), refused);
   await assert.rejects(initAppliance({ data: p.second, env }), refused);
   await assert.rejects(openAppliance({ data: p.second, sources: { env } }), refused);

@@ -240,7 +240,7 @@ test('wrong usage', async () => {
   await using place = await made();
   await place.kms('backup create b');
   for (const [line, message] of [
-    ['restore b --data new --to 2026-01-01', /--to goes with a directory that was shipped to/],
+    ['restore b --data new --to 2026-01-01', /--to goes with a shipped directory/],
     ['restore b --data new --to soon', /--to: expected milliseconds/],
     ['backup create', /missing required argument/],
     ['serve --ship-every 5s', /--ship-every goes with --ship-to/],

@@ -140,7 +140,7 @@ if (!postgres) {
     assert.equal(moved.code, 0, moved.stderr);
     assert.match(moved.stdout, /STORE +TRANSACTIONS +ROWS +ACTIVITIES +CHAIN HEAD/);
     assert.match(moved.stderr, /warning: the appliance did not say that it stopped/);
-    assert.match(moved.stderr, /nobody was served for [0-9.]+ s/);
+    assert.match(moved.stderr, /no client was served for [0-9.]+ s/);
     assert.deepEqual([...(await rings(d, '--data n', { ...env, KMS_STORE: url }))], ['first']);
   });
 

@@ -226,7 +226,7 @@ test("a file from before somebody else's upgrade makes no further pair, whatever
       assert.deepEqual([refused.code, refused.stdout], [1, ''], line);
       assert.match(
         refused.stderr,
-        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from whoever upgraded it \(fingerprint of the pair: [0-9a-f ]+\); if nobody who may do so did, --public-key FILE gives it one/,
+        /^kms: the keyring r was upgraded already, to a pair that is not in .*\/?mine\.pem: nothing was changed; get the file with both private keys from the person who upgraded it \(fingerprint of the pair: [0-9a-f ]+\); if nobody who may do so did, --public-key FILE gives it one/,
       );
       assert.ok(refused.stderr.includes(`: ${fingerprint})`));
     }
@@ -314,7 +314,7 @@ test('two that upgrade a keyring at once, each with a file: one wins, and the ot
     assert.deepEqual([won.code, lost.code, lost.stdout], [0, 1, '']);
     assert.ok(
       lost.stderr.endsWith(
-        `kms: somebody else gave the keyring ${ring} another pair at the same time: yours is not used; ${d.path(`${lost.who}.pem`)} is kept, with a hybrid key that nothing is wrapped to; get the file with the present pair from whoever did\n`,
+        `kms: somebody else gave the keyring ${ring} another pair at the same time: yours is not used; ${d.path(`${lost.who}.pem`)} is kept, with a hybrid key that nothing is wrapped to; get the file with the present pair from that person\n`,
       ),
       lost.stderr,
     );

@@ -60,7 +60,7 @@ test('what --status says', async () => {
   writeFileSync(d.path('kms-data', 'kms.upgrade'), JSON.stringify(journal), { mode: 0o600 });
   const { code, stdout } = await d.kms('upgrade --status');
   assert.equal(code, 0);
-  assert.match(stdout, /^step +trying: starts the new version, which serves nobody, and checks it$/m);
+  assert.match(stdout, /^step +trying: starts the new version, which serves no client yet, and checks it$/m);
   assert.match(stdout, /^clients +are not served$/m);
   const shown = await d.json<Record<string, unknown>>('upgrade --status --json');
   assert.deepEqual([shown.upgrading, shown.step, shown.token], [true, 'trying', undefined]);

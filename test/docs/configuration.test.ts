@@ -17,7 +17,7 @@ function tables(): string {
   return [...groups]
     .map(([heading, rows]) => {
       const lines = rows.map(([name, { kind }]) => rowOf(name, kind));
-      return `### ${heading}\n| name | value | default | SIGHUP | what |\n|---|---|---|---|---|\n${lines.join('\n')}\n`;
+      return `### ${heading}\n| name | value | default | SIGHUP | meaning |\n|---|---|---|---|---|\n${lines.join('\n')}\n`;
     })
     .join('\n');
 }

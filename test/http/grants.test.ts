@@ -225,7 +225,7 @@ for (const [name, operation] of Object.entries(operations)) {
       const answer = await a.call(method, path, body, { key });
       assert.equal(answer.status, expected, answer.text);
       if (expected === 200) return;
-      assert.equal(answer.body.message, 'the permission flag asset.delete is missing, which the target has');
+      assert.equal(answer.body.message, 'the target has the permission flag asset.delete, which the caller lacks');
       assert.equal(await stateOf(a), before);
       if (touched.secret && operation.self && !name.includes('disabled key along')) {
         const still = await a.call('POST', '/ks/keyrings', { name: 'x' }, { key: touched.secret });

@@ -65,7 +65,7 @@ test('held, then free', async () => {
 
   const refused = await fetch(`${serving.url}/readyz`);
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '2']);
-  assert.match((await refused.json()).message, /nobody is served until it is done/);
+  assert.match((await refused.json()).message, /no client is served until it is done/);
   for (const each of [
     '/ks/keyrings',
     '/console',

@@ -35,7 +35,7 @@ export const masterEndpoints = [
   }),
   endpoint('addCustodian', {
     changes: false,
-    summary: 'Add a custodian, whose secret stays with whoever made it',
+    summary: 'Add a custodian, whose secret stays with its maker',
     ...ofAppliance,
     body: z.object({
       kind: custodianKind,

@@ -212,7 +212,7 @@ async function showShipped(cli: MoveCli, moved: Awaited<ReturnType<typeof shippe
   if (cli.json) return printJson(cli, moved);
   const { seconds, isComplete, from, to } = moved;
   await showMoved(cli, moved);
-  if (seconds !== undefined) await say(cli.io, `nobody was served for ${seconds} s`);
+  if (seconds !== undefined) await say(cli.io, `no client was served for ${seconds} s`);
   if (!isComplete) {
     await say(cli.io, 'warning: the appliance did not say that it stopped: what it answered last may be missing');
   }

@@ -89,7 +89,7 @@ async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
   const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem } = status.standby;
   const distance = behind && `${behind.transactions} transactions, ${ageOf(behind.seconds)}`;
   await printThing(cli, status, [
-    ['standby', 'yes: it serves nobody until `kms standby promote`'],
+    ['standby', 'yes: it serves no client until `kms standby promote`'],
     ['version', status.version],
     ['follows', from],
     ['appliance', appliance ?? 'nothing arrived yet'],

@@ -201,7 +201,7 @@ function notOurs({ cli, ring }: Upgrade, found: Found, isMade: boolean): KmsErro
     'refused',
     `the keyring ${name} was upgraded already, to a pair that is not in ${path}${inOther(found)}: nothing was changed`,
     {
-      hint: `get the file with both private keys from whoever upgraded it (fingerprint of the pair: ${fingerprintOf(publicKey)}); if nobody who may do so did, ${isMade ? `${back}, or ${own}` : own}`,
+      hint: `get the file with both private keys from the person who upgraded it (fingerprint of the pair: ${fingerprintOf(publicKey)}); if nobody who may do so did, ${isMade ? `${back}, or ${own}` : own}`,
     },
   );
 }
@@ -281,7 +281,7 @@ function anotherWasFirst({ name }: KeyRing, file: RingKeyFile | undefined): KmsE
   return new KmsError(
     'refused',
     `somebody else gave the keyring ${name} another pair at the same time: yours is not used`,
-    { hint: `${kept}get the file with the present pair from whoever did` },
+    { hint: `${kept}get the file with the present pair from that person` },
   );
 }
 
@@ -331,7 +331,7 @@ async function rewrap(cli: UpgradeCli, client: Client, ring: KeyRing, privateKey
     throw new KmsError(
       'refused',
       `${left} keys of ${ring.name} have been rewrapped too often to be rewrapped again: they are as they were`,
-      { hint: 'whoever uses them needs the file with the private keys from before too' },
+      { hint: 'anybody who uses them needs the file with the private keys from before too' },
     );
   }
   const others = full > 0 ? `; ${full} others cannot be rewrapped any more` : '';

@@ -303,7 +303,7 @@ async function asked<T>(
   const response = await socketFetch(data)(request);
   const answer = await boundedJson(response, longestAnswer, localUrl);
   if (response.status !== 200 || answer === undefined) {
-    throw new KmsError('refused', `${method} ${path} is answered ${response.status}: ${JSON.stringify(answer)}`);
+    throw new KmsError('refused', `${method} ${path} was answered with ${response.status}: ${JSON.stringify(answer)}`);
   }
   // Cast: callers compare the fields that they use.
   return answer as T;

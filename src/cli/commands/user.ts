@@ -157,7 +157,7 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
       ['reset link', link.resetUrl],
       ['works until', link.expiresAt],
     ]);
-    const advice = 'the link works once and lets in whoever has it: hand it to that person alone';
+    const advice = 'the link works once and lets in anybody who has it: hand it to that person alone';
     await sayOfLink(cli, link.resetUrl, advice);
   });
 }
@@ -185,7 +185,7 @@ export async function setUpLink(cli: CliOf<typeof user.setUpLink>): Promise<void
       ['set-up link', link.url],
       ['works until', link.expiresAt],
     ]);
-    const advice = 'the link works once, and whoever opens it first may do everything: open it in a browser soon';
+    const advice = 'the link works once, and the first person to open it may do everything: open it in a browser soon';
     await sayOfLink(cli, link.url, advice);
   });
 }

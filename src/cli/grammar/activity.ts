@@ -60,7 +60,7 @@ export const activity = {
   }),
   head: command(
     'head',
-    'print the last record with its hash, signed; keep it elsewhere, to detect later changes up to this record',
+    'print the last record with its hash, signed; a copy kept elsewhere reveals later changes up to this record',
     [
       'kms activity head',
       'kms activity head --json > head.json',

@@ -23,7 +23,7 @@ export const backup = {
 export const copies = {
   restore: command(
     'restore',
-    'restore an appliance into a new data directory or a database, from a backup or a directory that was shipped to',
+    'restore an appliance from a backup or a shipped directory, into a new data directory or a database',
     [
       'kms restore kms.kms-backup --data ./kms-restored',
       'kms restore /mnt/shipped --data ./kms-restored --to 2026-01-02T03:04:05Z',
@@ -32,7 +32,7 @@ export const copies = {
       '<FROM>': argument('file'),
       '--to': time(
         'TIME',
-        'for a directory that was shipped to: the state at this time, in UTC unless it has a zone, or so long ago, such as 2h (default: the newest)',
+        'for a shipped directory: the state at this time, in UTC unless it has a zone, or this long ago, such as 2h (default: the newest)',
       ),
     },
   ),

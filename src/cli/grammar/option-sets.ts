@@ -36,7 +36,7 @@ export const globals = {
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
   '--expect-appliance': applianceId(
     'ID',
-    'refuse any appliance but the one with this id, be it in the data, a backup, a shipped copy or at the address',
+    'refuse any appliance with another id, whether in the data, a backup, a shipped copy or at the address',
   ),
   '--json': toggle('print one JSON document instead of tables and sentences'),
   '--wide': toggle('tables with every column, whole ids and exact times, however narrow the terminal'),

@@ -66,7 +66,7 @@ export const serving = {
       'node',
       oneOf(
         'node|noble',
-        'what does signatures, hashes and ciphers: Node itself, tested at each start (node), or noble alone',
+        'where signatures, hashes and ciphers come from: Node itself, tested at each start (node), or noble alone',
         ['node', 'noble'],
       ),
     ),
@@ -187,7 +187,7 @@ export const serve = {
     '--host': list('NAME', 'when initialising: answer requests for this host only'),
     '--accept-older': list(
       'TENANT',
-      'accept, this once, files of a tenant (or of `system`) that are older than they were',
+      'accept, this once, that the files of a tenant (or of `system`) are older than before',
       'tenant',
     ),
     '--take-back': toggle('serve, this once, although a standby took over: what was written there since is not here'),

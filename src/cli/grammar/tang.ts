@@ -7,7 +7,9 @@ export const tang = {
     'kms tang list',
   ]),
   show: command('show', 'print the thumbprint of the pair that is advertised, for `thp` of clevis', ['kms tang show']),
-  rotate: command('rotate', 'make a new pair and advertise it; those before it still recover', ['kms tang rotate']),
+  rotate: command('rotate', 'make a new pair and advertise it; what was bound to earlier ones can still be recovered', [
+    'kms tang rotate',
+  ]),
   remove: command(
     'delete',
     'delete a pair that is no longer advertised, for good',

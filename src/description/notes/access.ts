@@ -13,7 +13,7 @@ const noAddress = {
   message: 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24',
 };
 const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted' };
-const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
+const stronger = { message: 'the target has the permission flag keyring.payroll.encrypt, which the caller lacks' };
 const lastHolder = {
   message:
     'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',

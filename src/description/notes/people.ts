@@ -9,7 +9,7 @@ import type { Note } from '../prose.ts';
 
 const noUser = { message: 'there is no such user' };
 const cannotGrant = { message: 'the permission flag keyring.payroll.encrypt is missing, so it cannot be granted' };
-const stronger = { message: 'the permission flag keyring.payroll.encrypt is missing, which the target has' };
+const stronger = { message: 'the target has the permission flag keyring.payroll.encrypt, which the caller lacks' };
 const lastHolder = {
   message:
     'no active API key without an end or a limit to addresses and no user who can log in would hold * any more: give it to another first, or use kms on the appliance itself',

@@ -1,5 +1,5 @@
-// Reads segment files part by part, through a byte-bounded cache, or whole as links of the chain. Everything it returns
-// has been verified; a part that does not verify, or a missing file, is a fault that names the file.
+// Reads segment files: their parts, through a cache bounded in bytes, or whole files as links of the chain. All that it
+// returns has been verified. A part that does not verify is a fault that names the file, and so is a missing file.
 import { setImmediate } from 'node:timers/promises';
 import { equalBytes, toBase64Url } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';

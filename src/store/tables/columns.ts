@@ -30,7 +30,7 @@ export function textsOf(text: string): string[] {
 }
 
 function notColumn(what: string): KmsError {
-  return new KmsError('corrupt', `a column of the database was expected to hold ${what}`, {
-    hint: 'nothing was changed; no kms writes it like that: restore from a backup',
+  return new KmsError('corrupt', `expected ${what} in a column of the database, found something else`, {
+    hint: 'nothing was changed; no version of kms writes this: restore from a backup',
   });
 }

@@ -26,7 +26,7 @@ export const clevis: Client = {
           await desk.kms('tang', 'delete', first, '--yes');
           await desk.refused('clevis', ['decrypt'], { stdin: stdout });
         }),
-        scenario('Tang: bind a disk (LUKS2), unlock it, bind it anew after a rotation', async (desk) => {
+        scenario('Tang: bind a disk (LUKS2), unlock it, bind it again after a rotation', async (desk) => {
           await desk.kms('tang', 'rotate');
           const disk = desk.write('disk', new Uint8Array(20 << 20));
           const key = desk.write('disk.key', 'passphrase');

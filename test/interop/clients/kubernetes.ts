@@ -189,7 +189,7 @@ export const apiServer: Client = {
       version: `${version} with etcd ${await debianVersion('etcd-server')}`,
       scenarios: [
         scenario(
-          'Secrets in etcd: encrypted, read, after a restart, after a rotation, written anew; the guide’s pods',
+          'Secrets in etcd: encrypted, read, after a restart, after a rotation, written again; the guide’s pods',
           async (desk) => {
             const { socket, start } = await pluginOf(desk, 'etcd');
             const plugin = await start();
