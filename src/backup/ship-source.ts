@@ -25,7 +25,7 @@ import {
   type ShippedPlace,
   shippedSeal,
 } from './ship-journal.ts';
-import { journalBytes, mostLives } from './shipped-bounds.ts';
+import { journalBytes, mostLives, mostNames } from './shipped-bounds.ts';
 import { restoredSegments } from './shipped-segments.ts';
 
 /**
@@ -115,7 +115,13 @@ export async function findDirectories(
 ): Promise<readonly ShippedDirectory[]> {
   const own = parseShippedDirectory(basename(path));
   if (own) return [own];
-  let found = livesNamed(await lives.names('.'));
+  const names = await lives.names('.');
+  if (names.length > mostNames) {
+    throw new KmsError('refused', `${path} has ${names.length} entries, expected at most ${mostNames}`, {
+      hint: 'find out who made them, and move them away; or name the right life in it',
+    });
+  }
+  let found = livesNamed(names);
   const appliancesIn = (): ReadonlySet<string> => new Set(found.map(({ appliance }) => appliance));
   if (appliancesIn().size > 1 && found.length <= mostLives) {
     const isHeld = await Promise.all(found.map(({ name }) => hasArrived(lives, name)));

@@ -27,7 +27,7 @@ import {
   shippedDirectory,
 } from './ship-journal.ts';
 import { ShipTarget } from './ship-target.ts';
-import { mostLives } from './shipped-bounds.ts';
+import { mostLives, mostNames } from './shipped-bounds.ts';
 import { type Collected, type Collecting, collect, isLost, stillOpens } from './write.ts';
 
 interface ShipDeps extends Collecting {
@@ -352,8 +352,11 @@ export class Shipping {
     const { applianceId } = seal.current;
     const names = await this.#to.names('.');
     const own = shippedDirectory(applianceId, epoch);
-    if (!livesNamed(names).some(({ name }) => name === own)) {
+    if (!names.includes(own)) {
       throw new KmsError('unavailable', `${own} does not show there, although it was just written`);
+    }
+    if (names.length > mostNames) {
+      return `${to} has ${names.length} entries, too many to look for other lives: find out who made them, and move them away`;
     }
     const life = { appliance: applianceId, epoch };
     const keys = seal.current.keysFor(systemDir);

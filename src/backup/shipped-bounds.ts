@@ -19,6 +19,9 @@ export const mostLogs = 100_000;
 /** Lives of one appliance: each restore and each takeover begins one. More are not looked at: each costs two reads. */
 export const mostLives = 256;
 
+/** Entries beside the lives; sorting a million would take seconds. */
+export const mostNames = 20_000;
+
 const pieceLength = 1024 * 1024;
 const lineFeed = 0x0a;
 
