@@ -98,6 +98,8 @@ export function isLoggable(text: string): boolean {
   if (words.length > mostParts && start?.[1] !== 'table') return false;
   // A value of the log that a row has many times, or that is in the schema and in no log.
   if (words.filter((word) => /^\?\d/.test(word)).length > mostNumbered) return false;
+  // A column that refers to a table is looked through for each row that goes there.
+  if (words.filter((word) => word === 'references').length > 1) return false;
   // A text may be run again by a few bytes of a log, and each has room for its parameters.
   if (words.some((word) => word.length > longestLiteral && word.startsWith("'"))) return false;
   if (words.some((word) => Number(word.slice(1)) > mostParameters && word.startsWith('?'))) return false;
@@ -108,8 +110,6 @@ export function isLoggable(text: string): boolean {
 function isPlain(words: readonly string[], word: string, at: number): boolean {
   if (!/^\w/.test(word)) return /^['?]/.test(word) ? word.length > 1 || word === '?' : marks.has(word);
   if (refused.has(word) || ofSqlite.test(word)) return false;
-  // A column that refers to another table is looked through for each row that goes there.
-  if (word === 'references' && words[at - 1] !== 'unique') return false;
   const next = words[at + 1];
   // `x IN (…)`, and no table.
   if (word === 'in') return next === '(';

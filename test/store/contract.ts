@@ -11,7 +11,7 @@ export const contractMigrations: readonly Migration[] = [
     name: 'notes',
     statements: [
       'CREATE TABLE notes (seq INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, value, size REAL)',
-      'CREATE TABLE tags (note TEXT NOT NULL UNIQUE REFERENCES notes (name) ON DELETE CASCADE, tag TEXT NOT NULL)',
+      'CREATE TABLE tags (note TEXT NOT NULL REFERENCES notes (name) ON DELETE CASCADE, tag TEXT NOT NULL)',
     ],
   },
 ];

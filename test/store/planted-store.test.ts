@@ -56,7 +56,7 @@ const planted = [
   `UPDATE settings SET value = 1 WHERE name IN (${Array.from({ length: 200 }, (_, i) => i).join()})`,
   `INSERT INTO settings (name, value) VALUES ${'(1, 2),'.repeat(60)}(1, 2)`,
   'INSERT INTO settings DEFAULT VALUES',
-  'CREATE TABLE x (i INTEGER PRIMARY KEY, a REFERENCES x (i))',
+  'CREATE TABLE x (i INTEGER PRIMARY KEY, a REFERENCES x (i), b REFERENCES x (i))',
   'DELETE FROM settings WHERE name = ?32766',
   `INSERT INTO settings (name, value) VALUES (1, '${'x'.repeat(100)}')`,
   `CREATE TABLE x (a TEXT DEFAULT '${'x'.repeat(17)}')`,
