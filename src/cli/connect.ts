@@ -131,7 +131,7 @@ async function openHere(cli: Cli, later = false): Promise<Connection> {
     const isRunning = await isServed(cli);
     if (!isRunning && (later || !sharedStore(cli))) await mustBeThere(data);
     if (isRunning || later) {
-      return locally(cli, 'socket', servedFetch(cli, data), async () => undefined);
+      return locally(cli, 'socket', { fetch: servedFetch(cli, data), close: async () => undefined });
     }
     try {
       return await inProcess(cli, data);
@@ -187,12 +187,8 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
       if (level !== 'info') void say(cli.io, `${level === 'warn' ? 'warning' : level}: ${visible(message)}`);
     },
   });
-  return locally(
-    cli,
-    'in-process',
-    (request) => appliance.fetchLocal(request),
-    () => appliance.close(),
-  );
+  const fetch: Connection['fetch'] = (request) => appliance.fetchLocal(request);
+  return locally(cli, 'in-process', { fetch, close: () => appliance.close() });
 }
 
 /** Reported before the server's code is loaded, with all three ways in the hint. */
@@ -212,12 +208,7 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
   return tenant === undefined ? {} : { [tenantHeader]: tenant };
 }
 
-async function locally(
-  cli: Cli,
-  way: Way,
-  fetch: Connection['fetch'],
-  close: () => Promise<void>,
-): Promise<Connection> {
+async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
   const { send, save, applianceId, seen } = watched(cli, stoppable(cli, fetch), localUrl);
   const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
