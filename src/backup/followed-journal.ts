@@ -208,7 +208,8 @@ async function goesOn(
   directory: ShippedDirectory,
   files: Files,
 ): Promise<Reading | undefined> {
-  if (known?.directory.name !== directory.name || (await files.size(journalFile)) < known.bytes) return undefined;
+  if (known?.directory.name !== directory.name || !(await files.exists(journalFile))) return undefined;
+  if ((await files.size(journalFile)) < known.bytes) return undefined;
   const there = await files.readAt(journalFile, known.bytes - known.end.length, known.end.length);
   return equalBytes(there, known.end) ? known : undefined;
 }

@@ -9,6 +9,7 @@ import { isBehind } from './ship.ts';
 import {
   arrived,
   beginningOf,
+  goesOnBehind,
   journalFile,
   type Point,
   PointChain,
@@ -52,8 +53,6 @@ export function transactionsIn({ point }: ShippedState): number {
   return [...arrived([point]).values()].reduce((sum, { sequence = 0 }) => sum + sequence, 0);
 }
 
-const lineFeed = 0x0a;
-
 /** The keys of a seal; undefined without the master key. Throws for a wrong one. */
 type OpenSeal = (seal: Uint8Array, name: string) => Promise<Seal | undefined>;
 
@@ -71,8 +70,7 @@ async function recalledState(files: Files, directory: ShippedDirectory, open: Op
       const bytes = await journalBytes(files, each);
       const read = await beginningOf(bytes, new PointChain(name, opened?.keysFor(systemDir)));
       const point = merged(read.points);
-      const torn = bytes.indexOf(lineFeed, read.bytes);
-      const isShortened = torn >= 0 && bytes.indexOf(lineFeed, torn + 1) >= 0;
+      const isShortened = goesOnBehind(bytes, read);
       const isBetter = point && (!best || point.at > best.point.at || (point.at === best.point.at && best.isShortened));
       if (!isBetter) continue;
       if (point.seal !== undefined && point.seal !== sealDigest(seal)) continue;

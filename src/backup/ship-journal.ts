@@ -180,9 +180,14 @@ export async function readJournal(
   chain = new PointChain(directory, keys),
 ): Promise<Journal> {
   const journal = await beginningOf(bytes, chain);
-  const torn = bytes.indexOf(0x0a, journal.bytes);
-  if (torn >= 0 && bytes.indexOf(0x0a, torn + 1) >= 0) throw damagedJournal(directory, journal.points.length + 1);
+  if (goesOnBehind(bytes, journal)) throw damagedJournal(directory, journal.points.length + 1);
   return journal;
+}
+
+/** Whether more follows the lines that verify than one that may be torn. */
+export function goesOnBehind(bytes: Uint8Array, { bytes: end }: Pick<Journal, 'bytes'>): boolean {
+  const torn = bytes.indexOf(0x0a, end);
+  return torn >= 0 && bytes.indexOf(0x0a, torn + 1) >= 0;
 }
 
 /** The beginning of a journal that verifies, whatever comes after it. */
