@@ -60,7 +60,7 @@ export async function shippedSource(
     }
     if (points.length === 0) {
       unsealed.seal.wipe();
-      throw unread(path, root, name, 'no line of its journal verifies', directories.length);
+      throw unread(path, root, name, `no line of its journal, ${journalFile}, verifies`, directories.length);
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) {

@@ -378,7 +378,7 @@ test('what somebody may not grant cannot be chosen, and says why', async () => {
   await page.getByRole('button', { name: 'Disable…' }).click();
   await page.getByRole('dialog').getByText('It was never used.').waitFor();
   await page.getByRole('button', { name: 'Disable the key' }).click();
-  await page.getByRole('alert').filter({ hasText: 'user.read is missing' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'user.read, which the caller lacks' }).waitFor();
   assert.deepEqual(troubles, []);
 });
 
