@@ -187,13 +187,15 @@ test('the palette rotates, disables and changes colours; ? shows the keys', asyn
     await page.getByRole('option', { name }).click();
   };
   await choose('dark', 'Dark colours');
-  const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  assert.equal(await paper(), 'rgb(18, 23, 29)');
+  // The option is clicked before the page has its new colours.
+  const paperIs = (colour: string) =>
+    page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
+  await paperIs('rgb(18, 23, 29)');
   await page.reload();
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();
-  assert.equal(await paper(), 'rgb(18, 23, 29)');
+  await paperIs('rgb(18, 23, 29)');
   await choose('light', 'Light colours');
-  assert.equal(await paper(), 'rgb(246, 247, 249)');
+  await paperIs('rgb(246, 247, 249)');
   await choose('colours as', 'Colours as the system');
   const { activeKey } = (await call('GET', '/ks/keyrings/payroll')).body.ring;
   await choose('rotate payroll', 'Rotate keyring payroll…');
