@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
-import { createEmbedded, readEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded, readEmbedded } from '../../src/store/file-journal.ts';
 import type { Store } from '../../src/store/port.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';

@@ -10,9 +10,9 @@ import { systemDir, tenantDir } from '../../src/platform/data-dir.ts';
 import { systemWorld } from '../../src/platform/environment.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
+import { recoverFiles } from '../../src/store/file-recovery.ts';
 import { createLog } from '../../src/store/log-file.ts';
 import type { ActivityInput } from '../../src/store/port.ts';
-import { recover } from '../../src/store/recover.ts';
 import { writeSnapshot } from '../../src/store/snapshot.ts';
 import { addAccount, encrypts, makeRing, type Pair } from './activity.ts';
 import { type History, history } from './activity-records.ts';
@@ -77,7 +77,7 @@ async function addRecords({ data }: BenchAppliance, past: History, records: numb
   const { seal } = await openSealFile(data, undefined);
   const name = seal.stores.find((each) => each !== systemDir) ?? '';
   const world = { files: nodeFiles(data), dir: tenantDir(name), keys: seal.keysFor(name), random: systemRandom };
-  const { state, activity, uid, log } = await recover({ ...world, wasm: await sqlWasm() });
+  const { state, activity, uid, log } = await recoverFiles(world, { wasm: await sqlWasm() });
   for (let from = 1; from <= records; from += go) {
     for (let at = from; at < Math.min(from + go, records + 1); at++) activity.stage(withAddress(past.record(at), at));
     activity.commitStaged();
@@ -85,7 +85,7 @@ async function addRecords({ data }: BenchAppliance, past: History, records: numb
   }
   const { segments, head } = activity;
   const { sequence, chain, runs } = log.place;
-  const { generation } = log.header;
+  const { generation } = log;
   await (await createLog(world, { uid, generation: generation + 1, sequence, chain, runs })).close();
   const content = { schema: state.schemaVersion, savedAt: Date.now(), runs, activity: { segments, head } };
   const start = { uid, generation, sequence, chain };

@@ -35,13 +35,13 @@ export function isUnfinished(seal: SealKeeper, dir: string): boolean {
 
 /** Rewrites the files under the newest key, and retires keys that no file needs. */
 export async function finishRekey({ seal, dir, store, resealKeys }: RekeyStep): Promise<RekeyResult> {
-  const needed = (await store.reseal?.()) ?? [];
+  const needed = await store.reseal();
   // From here on all writes use the newest key.
   await resealKeys();
   const epochs = seal.current.epochsOf(dir);
   const newest = epochs.at(-1)?.epoch ?? 0;
   const unneeded = epochs.filter(({ epoch, retired }) => !retired && epoch < newest && !needed.includes(epoch));
-  if (unneeded.length > 0 && store.reseal) {
+  if (unneeded.length > 0) {
     await seal.change((current) => unneeded.reduce((next, { epoch }) => next.withRetiredEpoch(dir, epoch), current));
   }
   return { epoch: newest, complete: !isUnfinished(seal, dir) };

@@ -18,26 +18,20 @@ import {
   type PasswordWork,
   type SegmentOrder,
   type SegmentsWork,
-  type SharedCheckpointWork,
   type WorkAnswerOf,
   type WorkerData,
 } from '../platform/threads/jobs.ts';
 import { lowerPriority, servePasswords } from '../platform/threads/passwords.ts';
 import { trimHeap } from '../platform/trim-heap.ts';
 import { problemOfSegment } from '../store/activity/segment-watch.ts';
-import { type CheckpointJob, type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
+import { type CheckpointJournal, type CheckpointResult, writeCheckpoint } from '../store/checkpoint.ts';
+import { FileJournal } from '../store/file-journal.ts';
 import type { WholeFiles } from '../store/files.ts';
-import { type SharedCheckpoint, type SharedCheckpointJob, writeSharedCheckpoint } from '../store/shared/checkpoint.ts';
+import { checkpointRows } from '../store/shared/checkpoint.ts';
 import type { SharedEngine } from '../store/shared/engine.ts';
+import type { StoreKeys } from '../store/store-files.ts';
 
-type Work =
-  | CheckpointWork
-  | SharedCheckpointWork
-  | PasswordWork
-  | PassphraseWork
-  | ProveWork
-  | ExamineWork
-  | SegmentsWork;
+type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
 
 // Cast: `startWorker` sends nothing else.
 const { work, crypto } = workerData as WorkerData<Work>;
@@ -47,12 +41,9 @@ if (parentPort) run(work, parentPort);
 function run(work: Work, port: MessagePort): void {
   switch (work.kind) {
     case 'checkpoints':
-      takeOrders<CheckpointOrder<CheckpointJob>>(port, (order) => answer(checkpoint(work, order), trimHeap));
-      return;
-    case 'shared-checkpoints':
-      takeOrders<CheckpointOrder<SharedCheckpointJob>>(
+      takeOrders<CheckpointOrder>(
         port,
-        (order) => answer(sharedCheckpoint(work, order), trimHeap),
+        (order) => answer(checkpoint(work, order), trimHeap),
         async () => engine?.close(),
       );
       return;
@@ -86,31 +77,23 @@ function tryPassphrase({ passphrase, salt, cost }: PassphraseWork): Uint8Array |
 
 /** The keys are dropped after each order, as far as the runtime allows. */
 async function checkpoint(
-  { root, wasm }: CheckpointWork,
-  { keys, job }: CheckpointOrder<CheckpointJob>,
-): Promise<CheckpointResult> {
+  { place, wasm }: CheckpointWork,
+  { dir, keys, job }: CheckpointOrder,
+): Promise<CheckpointResult | undefined> {
   if (job.yields) lowerPriority();
   try {
-    return await writeCheckpoint(
-      { files: nodeFiles(root, { ofItsOwner: true }), keys: keysFromData(keys), wasm, random: systemRandom },
-      job,
-    );
+    const journal = await journalIn(place, dir, keysFromData(keys));
+    return await writeCheckpoint(journal, { wasm, random: systemRandom }, job);
   } finally {
     for (const { key } of keys.held) key.fill(0);
   }
 }
 
-async function sharedCheckpoint(
-  { source, wasm }: SharedCheckpointWork,
-  { keys, job }: CheckpointOrder<SharedCheckpointJob>,
-): Promise<SharedCheckpoint | undefined> {
-  if (job.yields) lowerPriority();
-  try {
-    const engine = await reached(source);
-    return await writeSharedCheckpoint({ engine, keys: keysFromData(keys), wasm, random: systemRandom }, job);
-  } finally {
-    for (const { key } of keys.held) key.fill(0);
+async function journalIn(place: CheckpointWork['place'], dir: string, keys: StoreKeys): Promise<CheckpointJournal> {
+  if ('root' in place) {
+    return new FileJournal({ files: nodeFiles(place.root, { ofItsOwner: true }), dir, keys });
   }
+  return checkpointRows({ engine: await reached(place.source), uid: Uint8Array.fromHex(dir), keys });
 }
 
 let engine: (SharedEngine & { close(): Promise<void> }) | undefined;

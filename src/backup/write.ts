@@ -191,7 +191,6 @@ export function collect(
       dir: string,
       store: Pick<Store<never>, 'hold' | 'status'>,
     ): Promise<Collected['stores'][number]> => {
-      if (!store.hold) throw new KmsError('refused', 'this kind of store is not backed up by its files');
       const faulty = store.status().activityFaults.map(({ path }) => `${dir}/${basename(path)}`);
       const hold = await store.hold(counted);
       holds.push(hold);

@@ -24,12 +24,12 @@ import { nodeFiles } from '../platform/node-files.ts';
 import { needPrivateDirectory } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { postgresConfig, type StoreSource, storeName } from '../platform/store-url.ts';
-import { CheckpointThread, type SharedCheckpoints } from '../platform/threads/checkpoint.ts';
+import { CheckpointThread } from '../platform/threads/checkpoint.ts';
 import { parseHeader } from '../seal/header.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { StoreOf } from '../storage/stores.ts';
+import type { CheckpointJob, CheckpointResult } from '../store/checkpoint.ts';
 import type { Files } from '../store/files.ts';
-import type { SharedCheckpoint, SharedCheckpointJob } from '../store/shared/checkpoint.ts';
 import type { SharedEngine } from '../store/shared/engine.ts';
 import { openPostgres } from '../store/shared/postgres.ts';
 import { exportStore } from '../store/shared/transfer.ts';
@@ -53,7 +53,7 @@ export class SharedNode {
   readonly name: string;
   readonly #source: StoreSource;
   readonly #close: () => Promise<void>;
-  #checkpoints: SharedCheckpoints | undefined;
+  #checkpoints: CheckpointThread | undefined;
 
   private constructor(engine: SharedEngine & { close(): Promise<void> }, source: StoreSource) {
     this.engine = engine;
@@ -69,10 +69,10 @@ export class SharedNode {
   }
 
   /** Runs a checkpoint on a thread that all stores share: a thread each would take a connection each. */
-  async checkpoint(keys: StoreKeys, job: SharedCheckpointJob): Promise<SharedCheckpoint | undefined> {
+  async checkpoint(store: string, keys: StoreKeys, job: CheckpointJob): Promise<CheckpointResult | undefined> {
     const wasm = await sqlWasm();
     this.#checkpoints ??= CheckpointThread.shared(this.#source, wasm);
-    return this.#checkpoints.run(keys, job);
+    return this.#checkpoints.run(store, keys, job);
   }
 
   /** Checks whether a node may serve from the database, and registers this one there. Throws `refused` if none may. */

@@ -8,12 +8,12 @@ import { sealedError } from '../http/admission.ts';
 import { sealName, systemDir } from '../platform/data-dir.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { ListedStore, SharedCounting, SharedPlace, StoreOptions } from '../storage/stores.ts';
+import type { CheckpointJob } from '../store/checkpoint.ts';
 import type { StoreHold } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
-import type { SharedCheckpointJob } from '../store/shared/checkpoint.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { holdAtRest } from '../store/shared/hold.ts';
-import { createShared, readShared } from '../store/shared/shared-store.ts';
+import { createShared, readShared } from '../store/shared/row-journal.ts';
 import { uidLength } from '../store/store-files.ts';
 import type { SharedNode } from './shared-node.ts';
 
@@ -82,7 +82,7 @@ export class SharedStores implements SharedPlace {
     const later = (milliseconds: number, run: () => void): void => void setTimeout(run, milliseconds).unref();
     const keys = this.#seal.keysFor(sealName(dir));
     const uid = Uint8Array.fromHex(found.store);
-    const runCheckpoint = (job: SharedCheckpointJob) => this.#node.checkpoint(keys, job);
+    const runCheckpoint = (job: CheckpointJob) => this.#node.checkpoint(found.store, keys, job);
     return holdAtRest({ engine, uid, keys, random: systemRandom, later, holdMs: 60_000, runCheckpoint }, dir, counted);
   }
 
@@ -123,7 +123,7 @@ export class SharedStores implements SharedPlace {
       uid: Uint8Array.fromHex(found.store),
       hasOwnConnection: dir === systemDir,
       keys,
-      runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(keys, job)),
+      runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(found.store, keys, job)),
       onTurnStart: (control) => this.#onTurnStart(sealName(dir), control),
       beforeRecovery: () => this.#seal.refresh(),
     });

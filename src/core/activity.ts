@@ -204,7 +204,7 @@ export async function exportStart(store: Store, anchor: ChainAnchor = chainBegin
     );
   }
   // Once lines have been sent, an error can only cut them off.
-  await store.segments?.need(anchor.seq + 1);
+  await store.segments.need(anchor.seq + 1);
   return anchor.seq + 1;
 }
 

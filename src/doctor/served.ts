@@ -90,7 +90,7 @@ async function copyHeld(stores: Collected['stores'], to: Files): Promise<void> {
 async function examineSegments({ system, tenants, verifier }: ServedDeps, { add }: Findings): Promise<void> {
   await verifier?.again();
   for (const store of [system, ...tenants.all.map(({ handle }) => handle.store)]) {
-    await store.segments?.look();
+    await store.segments.look();
     for (const fault of store.status().activityFaults) findSegment(fault, add);
   }
 }

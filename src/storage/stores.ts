@@ -8,12 +8,12 @@ import { systemCode } from '../errors.ts';
 import { isTenantName, systemDir, tenantDir } from '../platform/data-dir.ts';
 import { CheckpointThread } from '../platform/threads/checkpoint.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
-import type { Commit } from '../store/commit-log.ts';
-import { createEmbedded, readEmbedded } from '../store/embedded.ts';
+import { createEmbedded, readEmbedded } from '../store/file-journal.ts';
 import type { Files } from '../store/files.ts';
+import type { Commit } from '../store/journal.ts';
 import type { Store, StoreEvent, Tables } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
-import type { TurnMeter } from '../store/shared/log-turns.ts';
+import type { TurnMeter } from '../store/shared/row-turns.ts';
 import type { Sql } from '../store/sql.ts';
 import type { StoreKeys } from '../store/store-files.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
@@ -218,7 +218,7 @@ function read<T extends object>(
     keys,
     async runCheckpoint(job) {
       await needFreeSpace?.(await bytesOf(files, dir));
-      return timed(() => thread.run(keys, job));
+      return timed(() => thread.run(dir, keys, job));
     },
     onClosed: () => thread.end(),
   });

@@ -7,11 +7,12 @@ import type { ActivityLog } from './activity/activity-log.ts';
 import { verifyChain } from './activity/chain.ts';
 import { SegmentFault, segmentPath } from './activity/segment.ts';
 import { problemOfSegment } from './activity/segment-watch.ts';
+import { recoverFiles, type StoreDirectory } from './file-recovery.ts';
 import type { WholeFiles } from './files.ts';
 import type { ChainHead, DroppedActivity } from './port.ts';
-import { type Recovered, type RecoverOptions, recover } from './recover.ts';
+import type { Recovered, RecoverOptions } from './recover.ts';
 import type { Row } from './sql.ts';
-import { logName } from './store-files.ts';
+import type { StoreKeys } from './store-files.ts';
 
 export interface CheckedStore {
   /** Hexadecimal. */
@@ -47,18 +48,18 @@ export interface CheckedStore {
  * moment ago.
  */
 export async function checkStore(
-  options: RecoverOptions,
+  options: StoreDirectory & RecoverOptions,
   queryFor?: (schema: number) => string,
   from?: ChainHead,
 ): Promise<CheckedStore> {
-  const recovered = await recover(options);
+  const recovered = await recoverFiles(options, options);
   const { state, uid, log } = recovered;
   try {
     return {
       ...(await checkRecovered(recovered, options, from)),
       uid: toHex(uid),
       mark: { sequence: log.place.sequence, runs: log.place.runs },
-      log: logName(options.dir, log.header.generation),
+      log: log.name,
       torn: log.torn,
       rows: queryFor ? state.all(state.statement(queryFor(state.schemaVersion)), []) : [],
     };
@@ -67,10 +68,17 @@ export async function checkStore(
   }
 }
 
+/** The files of a store's activity log. */
+interface CheckedFiles {
+  readonly files: WholeFiles;
+  readonly dir: string;
+  readonly keys: StoreKeys;
+}
+
 /** Verifies a recovered store, whatever it was recovered from. `from` as for `checkStore`. */
 export async function checkRecovered(
   { state, activity, uid }: Pick<Recovered, 'state' | 'activity' | 'uid'>,
-  options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
+  options: CheckedFiles,
   from?: ChainHead,
 ): Promise<Pick<CheckedStore, 'schema' | 'tables' | 'activity' | 'dropped' | 'lastActivityAt' | 'faults' | 'closed'>> {
   const [fault] = state.faults();
@@ -96,7 +104,7 @@ export async function checkRecovered(
 async function followActivity(
   activity: ActivityLog,
   uid: Uint8Array,
-  options: Pick<RecoverOptions, 'dir' | 'keys'> & { readonly files: WholeFiles },
+  options: CheckedFiles,
   from: ChainHead | undefined,
 ): Promise<SegmentFault[]> {
   const { files, dir, keys } = options;

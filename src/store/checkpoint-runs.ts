@@ -2,7 +2,7 @@
 // pause after a failure.
 import { reasonOf } from '../errors.ts';
 import { storeClosed } from './availability.ts';
-import type { StoreLimits } from './embedded-options.ts';
+import type { StoreLimits } from './journal.ts';
 import type { StoreEvent } from './port.ts';
 
 interface RunsWorld {

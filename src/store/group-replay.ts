@@ -22,7 +22,7 @@ interface Payload {
 }
 
 /** The store that serves from the state during the replay, and caches parts of it. */
-export interface ReplayObserver {
+interface ReplayObserver {
   /** A statement from another node was run. */
   ran(statement: Statement): void;
   /** Another node counted: keeps the tally and runs it later. */

@@ -1,5 +1,5 @@
 // Store is a database as the rest of the appliance sees it: transactions over typed tables, an activity log, and the
-// files behind them, to be copied and maintained. It names no SQL and no driver; every driver implements it whole.
+// files behind them, to be copied and maintained. It names no SQL and no journal.
 import type { Mark } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
 import type { Page, PageRequest, Slices } from './sql.ts';
@@ -297,28 +297,24 @@ export interface Store<T extends object = Tables> {
   checkpoint(): Promise<void>;
   /**
    * Keeps the files of the last commit as they are until released; if `counted`, with the number of rows in each table.
-   * Absent if the truth is not in the store's own files.
    */
-  hold?(counted: boolean): Promise<StoreHold>;
+  hold(counted: boolean): Promise<StoreHold>;
   /**
    * Brings every file under the newest key while the store serves, and returns the key epochs that files still need:
-   * only that one, unless a newer one came meanwhile. Absent if there are no such files. Throws `unavailable` if the
-   * store is closed first.
+   * only that one, unless a newer one came meanwhile. Throws `unavailable` if the store is closed first.
    */
-  reseal?(): Promise<readonly number[]>;
+  reseal(): Promise<readonly number[]>;
   /**
    * The part of the activity log that would go with its oldest closed files, if all their records are older than
-   * `before` (epoch milliseconds) and none comes after record `upTo`. Undefined if no further file may go. Absent, like
-   * `dropActivity`, if there are no such files.
+   * `before` (epoch milliseconds) and none comes after record `upTo`. Undefined if no further file may go.
    */
-  droppable?(before: number, upTo: number): DroppedActivity | undefined;
+  droppable(before: number, upTo: number): DroppedActivity | undefined;
   /**
    * Drops the closed files with the records up to `seq`, by a checkpoint whose snapshot says where the kept log begins.
    * The files are removed once they are neither read nor copied.
    */
-  dropActivity?(seq: number): Promise<void>;
-  /** Absent if the truth is not in the store's own files. */
-  readonly segments?: StoreSegments;
+  dropActivity(seq: number): Promise<void>;
+  readonly segments: StoreSegments;
   /** Waits for the work under way, makes it durable and releases the files. */
   close(): Promise<void>;
 }

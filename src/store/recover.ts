@@ -1,100 +1,93 @@
-// Recovery from the files on disk to the database in memory: the newest snapshot, then every record of the logs after
-// it, in order. A start, a checkpoint and the recovery from a failed write all use it.
-import { equalBytes } from '../crypto/bytes.ts';
-import { KmsError } from '../errors.ts';
+// Recovery of a store's state from its journal: the newest snapshot, then the log after it, in order. A start, a
+// checkpoint and the recovery from a failed write all use it. No statement of a newer program runs.
 import type { Mark } from '../model/store-mark.ts';
-import type { Files } from './files.ts';
-import { GroupReplayer } from './group-replay.ts';
-import { readLog } from './log-file.ts';
-import type { LogPlace } from './log-format.ts';
-import { type RecoveredState, type RecoveryOptions, recoverState } from './recovered-state.ts';
-import { readSnapshot } from './snapshot.ts';
-import { corrupt, type FileHeader, listStoreFiles, logName, snapshotName } from './store-files.ts';
+import { type ActivityLog, emptyHead, openActivityLog } from './activity/activity-log.ts';
+import type { WholeFiles } from './files.ts';
+import type { readSnapshot } from './snapshot.ts';
+import { openState, type State } from './state.ts';
+import type { StoreKeys } from './store-files.ts';
+import { type Migration, needSchema, refuseNewer } from './tables/migrations.ts';
 
-export interface RecoverOptions extends Omit<RecoveryOptions, 'uid' | 'files'> {
-  readonly files: Files;
-  /** The uid of the store that must be in the directory; absent = any that the keys open. */
-  readonly uid?: Uint8Array;
-  /** The last log file to read, which must be closed; absent = all there are. */
-  readonly through?: number;
+export interface RecoverOptions {
+  readonly wasm: Uint8Array | ArrayBuffer;
+  /** Given to refuse a newer schema before any statement runs on it. */
+  readonly migrations?: readonly Migration[] | undefined;
+  /** The last log file or row to read, which must exist, and a file be closed; absent = all there are. */
+  readonly through?: number | undefined;
   /** Whether full runs of activity become segments along the way, as in a checkpoint. */
-  readonly rolls?: boolean;
+  readonly rolls?: boolean | undefined;
+  /** Records in an activity segment. */
+  readonly segmentRecords?: number | undefined;
+  /** Cache for activity segments that were read, in bytes. */
+  readonly activityCacheBytes?: number | undefined;
 }
 
-export interface ClosedLog {
-  readonly generation: number;
-  readonly bytes: number;
-  /** The tag of its last record, at its end. */
-  readonly chain: Uint8Array;
-}
-
-export interface Recovered extends RecoveredState {
+/** The store to recover, and its place. */
+interface Recovering extends RecoverOptions {
+  /** The store's 16 bytes. */
   readonly uid: Uint8Array;
-  /** The last log file. */
-  readonly log: { readonly header: FileHeader; readonly place: LogPlace; readonly torn: number };
-  /** The logs since the snapshot, without the last. */
-  readonly closed: readonly ClosedLog[];
-  /** Files that the snapshot replaces, left by a crash before their removal. */
-  readonly superseded: readonly string[];
+  /** The files to read and write activity segments in. */
+  readonly files: WholeFiles;
+  readonly dir: string;
+  readonly keys: StoreKeys;
 }
 
-/** Throws `corrupt` for anything that does not verify, `not-found` if there is no store. Changes nothing on disk. */
-export async function recover(options: RecoverOptions): Promise<Recovered> {
-  const { files, dir, keys } = options;
-  const { snapshots, logs } = await listStoreFiles(files, dir);
-  const generation = snapshots.at(-1);
-  if (generation === undefined) throw noSnapshot(dir, logs);
-  const snapshot = await readSnapshot(files, dir, generation, keys);
-  const { header, manifest } = snapshot;
-  if (options.uid && !equalBytes(options.uid, header.uid)) {
-    throw corrupt(snapshotName(dir, generation), 16, 'the file belongs to another store');
+export interface RecoveredState {
+  readonly state: State;
+  readonly activity: ActivityLog;
+  /** Generation 0: no snapshot is needed yet. */
+  readonly snapshot: { readonly generation: number; readonly bytes: number; readonly savedAt: number };
+}
+
+/** The end of a log that was read. */
+export interface LogEnd {
+  /** The name of the log, or of its last file, in errors. */
+  readonly name: string;
+  /** Where it ends in that, for errors: an offset, or a row's number. */
+  readonly offset: number;
+  /** Number of the last file or row. */
+  readonly generation: number;
+  readonly place: Mark & { readonly chain: Uint8Array };
+}
+
+export interface Recovered<E extends LogEnd = LogEnd> extends RecoveredState {
+  readonly uid: Uint8Array;
+  readonly log: E;
+}
+
+type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
+
+/** Without a snapshot the log begins with the store. `replay` runs the log after it, and returns its end. */
+export async function recoverState<E extends LogEnd>(
+  options: Recovering,
+  snapshot: Snapshot | undefined,
+  replay: (state: State, activity: ActivityLog) => Promise<E>,
+): Promise<Recovered<E>> {
+  const { uid, files, dir, keys, wasm, migrations, segmentRecords, activityCacheBytes: cacheBytes } = options;
+  const { header, manifest, image, size } = snapshot ?? {};
+  if (manifest && migrations) refuseNewer(manifest.schema, migrations, dir);
+  const state = await openState(wasm, image && image.length > 0 ? image : undefined);
+  const check = async (): Promise<void> => {
+    if (!migrations) return;
+    refuseNewer(state.schemaVersion, migrations, dir);
+    await needSchema(state, migrations, wasm, dir);
+  };
+  try {
+    await check();
+    const activity = openActivityLog({
+      ...{ files, dir, keys, uid },
+      ...(manifest?.activity ?? { segments: [], head: emptyHead }),
+      tail: snapshot?.tail ?? [],
+      ...(segmentRecords === undefined ? {} : { segmentRecords }),
+      ...(cacheBytes === undefined ? {} : { cacheBytes }),
+    });
+    const log = await replay(state, activity);
+    // A newer program's migration may stand only in the log.
+    await check();
+    const described = { generation: header?.generation ?? 0, bytes: size ?? 0, savedAt: manifest?.savedAt ?? 0 };
+    return { uid, state, activity, snapshot: described, log };
+  } catch (error) {
+    state.close();
+    throw error;
   }
-  const { uid } = header;
-  const recovered = await recoverState({ ...options, uid }, snapshot, (state, activity) => {
-    const start = { ...header, runs: manifest.runs };
-    const replayer = () => new GroupReplayer(state, activity);
-    return replay(options, start, logs, replayer, async () => options.rolls && activity.roll());
-  });
-  const superseded = [
-    ...snapshots.filter((number) => number < generation).map((number) => snapshotName(dir, number)),
-    ...logs.filter((number) => number <= generation).map((number) => logName(dir, number)),
-  ];
-  return { ...recovered, uid, superseded };
-}
-
-async function replay(
-  options: RecoverOptions,
-  header: FileHeader & Pick<Mark, 'runs'>,
-  logs: readonly number[],
-  replayer: () => GroupReplayer,
-  between: () => Promise<unknown>,
-): Promise<Pick<Recovered, 'log' | 'closed'>> {
-  const { files, dir, keys } = options;
-  const first = header.generation + 1;
-  const last = options.through ?? Math.max(first, logs.at(-1) ?? 0);
-  let { sequence, chain, runs } = header;
-  const closed: ClosedLog[] = [];
-  // The checkpoint exists, but its caller did not learn of it and asks again. There is no later log to read.
-  if (last === header.generation)
-    return { log: { header, place: { offset: 0, sequence, chain, runs }, torn: 0 }, closed };
-  for (let generation = first; ; generation++) {
-    const name = logName(dir, generation);
-    if (!logs.includes(generation)) throw corrupt(name, 0, 'the file is missing');
-    const start = { uid: header.uid, generation, sequence, chain, runs };
-    const open = generation === last && options.through === undefined;
-    const groups = replayer();
-    const apply = groups.apply.bind(groups);
-    const end = await readLog(files, name, keys, start, open, apply, between);
-    groups.finish();
-    if (generation === last) return { log: { header: end.header, place: end, torn: end.torn }, closed };
-    closed.push({ generation, bytes: end.offset, chain: end.chain });
-    ({ sequence, chain, runs } = end);
-  }
-}
-
-function noSnapshot(dir: string, logs: readonly number[]): KmsError {
-  if (logs.length > 0) return corrupt(dir, 0, 'there are log files but no snapshot');
-  return new KmsError('not-found', `no store in ${dir}`, {
-    hint: 'nothing was changed; put its files back, or restore from a backup',
-  });
 }

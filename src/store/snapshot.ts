@@ -29,7 +29,7 @@ const sealedLength = nonceLength + chunkLength + tagLength;
 const label = utf8('kms/snapshot/chunk/v1');
 
 /** The dependencies for writing a snapshot. */
-export interface SnapshotContext {
+interface SnapshotContext {
   readonly files: WholeFiles;
   readonly dir: string;
   readonly keys: StoreKeys;

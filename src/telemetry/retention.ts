@@ -111,9 +111,9 @@ export class Retention {
     const { store } = handle;
     const { aging, streaming, onEvent, world } = this.#deps;
     const before = (await aging.now()) - keep;
-    const due = store.droppable?.(before, Number.POSITIVE_INFINITY);
+    const due = store.droppable(before, Number.POSITIVE_INFINITY);
     const { activityDropped: already, activityFaults: faults } = store.status();
-    const may = due && store.droppable?.(before, streaming.arrived(record.id));
+    const may = due && store.droppable(before, streaming.arrived(record.id));
     this.#noteWaiting(tenant, due ? due.seq - (may?.seq ?? already?.seq ?? 0) : 0);
     if (!may) return;
     if (this.#recorded.get(record.id) !== may.seq) {
@@ -122,7 +122,7 @@ export class Retention {
       await store.transaction((tx) => tx.record(activity));
       this.#recorded.set(record.id, may.seq);
     }
-    await store.dropActivity?.(may.seq);
+    await store.dropActivity(may.seq);
     const from = (already?.seq ?? 0) + 1;
     const until = new Date(may.until).toISOString();
     const message = `retention dropped activity of ${record.name}: records ${from} to ${may.seq}, the last of ${until}`;

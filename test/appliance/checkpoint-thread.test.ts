@@ -34,7 +34,7 @@ test('its priority is low for those that are due, and the usual one for those th
       limits: { checkpointBytes: 20_000 },
       runCheckpoint(job) {
         jobs.push(job.yields);
-        return thread.run(testStoreKeys(), job);
+        return thread.run(testDir, testStoreKeys(), job);
       },
     }),
   );

@@ -25,7 +25,7 @@ import { newCustodian } from '../../src/custody/new-custodian.ts';
 import { postgresConfig, type StoreSource } from '../../src/platform/store-url.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { createShared } from '../../src/store/shared/shared-store.ts';
+import { createShared } from '../../src/store/shared/row-journal.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
 import { deletedMeanwhile } from './tenant-appliance.ts';

@@ -153,7 +153,7 @@ test('readers in the middle of a segment, and copies that are being taken, are n
   await check(opened, 23);
   const reading = readAll(store);
   assert.equal((await reading.next()).value?.record.seq, 1);
-  const hold = await store.hold?.(false);
+  const hold = await store.hold(false);
   let done = false;
   const rekeyed = rekey(opened).then(() => {
     done = true;

@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { CheckpointThread } from '../../src/platform/threads/checkpoint.ts';
-import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
+import { writeCheckpoint } from '../../src/store/checkpoint.ts';
+import { checkpointRows } from '../../src/store/shared/checkpoint.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
+import { storeIdOf } from '../../src/store/shared/recovery.ts';
 import { activityInput } from '../store/contract.ts';
 import { longestGo } from '../support/longest-go.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
@@ -35,18 +37,14 @@ if (!programs) {
   });
 
   const large = async (uid: Uint8Array, onThread: boolean) => {
-    const world = {
-      engine,
-      keys,
-      wasm: sqlWasm,
-      random: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
-    };
+    const world = { wasm: sqlWasm, random: (length: number) => crypto.getRandomValues(new Uint8Array(length)) };
+    const journal = checkpointRows({ engine, keys, uid });
     const events: string[] = [];
     const store = await openShared({
       ...storeOptions(engine, uid),
       limits: { checkpointBytes: 1e9, segmentRecords: 4096 },
       onEvent: ({ kind }) => events.push(kind),
-      runCheckpoint: (job) => (onThread ? thread.run(keys, job) : writeSharedCheckpoint(world, job)),
+      runCheckpoint: (job) => (onThread ? thread.run(storeIdOf(uid), keys, job) : writeCheckpoint(journal, world, job)),
     });
     return { store, events };
   };
@@ -82,21 +80,23 @@ if (!programs) {
     const uid = await createStore(engine);
     const { store, events } = await large(uid, true);
     await store.transaction((tx) => tx.notes.add('a'));
-    const made = await thread.run(keys, { uid, at: 1, segmentRecords: 2, counted: true });
+    const made = await thread.run(storeIdOf(uid), keys, { at: 1, segmentRecords: 2, counted: true });
     assert.deepEqual([made?.generation, made?.tables], [3, { notes: 1, tags: 0 }]);
-    const none = new Uint8Array(16).fill(9);
-    await assert.rejects(thread.run(keys, { uid: none, at: 1, segmentRecords: 2, counted: false }), {
+    const none = '09'.repeat(16);
+    await assert.rejects(thread.run(none, keys, { at: 1, segmentRecords: 2, counted: false }), {
       code: 'not-found',
       message: /no store 0909/,
     });
     const wrong = testStoreKeys('other');
-    await assert.rejects(thread.run(wrong, { uid, at: 1, segmentRecords: 2, counted: false }), { code: 'corrupt' });
+    await assert.rejects(thread.run(storeIdOf(uid), wrong, { at: 1, segmentRecords: 2, counted: false }), {
+      code: 'corrupt',
+    });
     await postgres.cutConnections();
     await store.transaction((tx) => tx.notes.add('b'));
     await store.checkpoint();
     assert.deepEqual(events, ['checkpoint']);
     const elsewhere = CheckpointThread.shared({ ...source, url: `${url}/none` }, sqlWasm);
-    await assert.rejects(elsewhere.run(keys, { uid, at: 1, segmentRecords: 2, counted: false }), {
+    await assert.rejects(elsewhere.run(storeIdOf(uid), keys, { at: 1, segmentRecords: 2, counted: false }), {
       code: 'unavailable',
       message: /there is no such socket/,
     });

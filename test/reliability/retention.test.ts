@@ -41,7 +41,7 @@ async function prepare(generator: Prng): Promise<SimFiles> {
   const { store } = await open(files, generator);
   for (let i = 0; i < 14; i++) await writeNote(store, i);
   await store.checkpoint();
-  await store.dropActivity?.(3);
+  await store.dropActivity(3);
   await store.close();
   return files;
 }
@@ -53,10 +53,10 @@ async function attempt(base: SimFiles, fault: Fault, generator: Prng): Promise<b
   let dropped = 3;
   let atMost = 3;
   const drop = async (store: Store<NoteTables>, upTo: number): Promise<void> => {
-    const may = store.droppable?.(Number.POSITIVE_INFINITY, upTo);
+    const may = store.droppable(Number.POSITIVE_INFINITY, upTo);
     if (!may || files.crashed) return;
     atMost = Math.max(atMost, may.seq);
-    if (await done(files, fault, store.dropActivity?.(may.seq) ?? Promise.resolve())) dropped = may.seq;
+    if (await done(files, fault, store.dropActivity(may.seq) ?? Promise.resolve())) dropped = may.seq;
   };
   const work = async (): Promise<void> => {
     const { store, settle } = await open(files, generator);

@@ -2,7 +2,7 @@
 // of transactions some of which fail, and after crashes within them.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import type { Store, Transaction } from '../../src/store/port.ts';
 import { assetSearch } from '../../src/store/tables/assets.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';

@@ -1,7 +1,7 @@
 // The embedded store fulfils the store contract, and commits in groups.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEmbedded } from '../../src/store/embedded.ts';
+import { readEmbedded } from '../../src/store/file-journal.ts';
 import { simStore, testOptions } from '../support/embedded-store.ts';
 import { activityInput, contractMigrations, storeContract } from './contract.ts';
 

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { writeCheckpoint } from '../../src/store/checkpoint.ts';
+import { FileJournal } from '../../src/store/file-journal.ts';
 import type { Store, StoreEvent } from '../../src/store/port.ts';
-import { simStore } from '../support/embedded-store.ts';
+import { simStore, testDir } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import type { Step } from '../support/sim-files.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
@@ -253,7 +254,8 @@ test('a checkpoint that was not heard of to its end, though its snapshot stands,
     runCheckpoint: async (job) => {
       const generator = prng(2);
       const random = (length: number) => generator.bytes(length);
-      const made = await writeCheckpoint({ files, keys: testStoreKeys(), wasm: sqlWasm, random }, job);
+      const journal = new FileJournal({ files, dir: testDir, keys: testStoreKeys() });
+      const made = await writeCheckpoint(journal, { wasm: sqlWasm, random }, job);
       if (isLost) throw new Error('lost');
       return made;
     },
@@ -289,9 +291,7 @@ test('what waits for a checkpoint or a resealing does not begin while the store 
   await add(store, 'a');
   const first = assert.rejects(store.checkpoint(), /given up/);
   while (begun === 0) await new Promise((resolve) => setImmediate(resolve));
-  const { reseal, dropActivity } = store;
-  assert.ok(reseal && dropActivity);
-  const waiting = [store.checkpoint(), reseal.call(store), reseal.call(store), dropActivity.call(store, 1)];
+  const waiting = [store.checkpoint(), store.reseal(), store.reseal(), store.dropActivity(1)];
   const refused = waiting.map((each) => assert.rejects(each, { code: 'unavailable' }));
   // They wait if the transaction under way is in their way.
   await new Promise((resolve) => setImmediate(resolve));
@@ -304,7 +304,7 @@ test('what waits for a checkpoint or a resealing does not begin while the store 
 test('a copy that ends once the store is closed takes no file away', async () => {
   const { store, files } = await simStore();
   await add(store, 'a');
-  const held = await store.hold?.(false);
+  const held = await store.hold(false);
   assert.ok(held);
   await add(store, 'b');
   await store.checkpoint();

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { purgeExpired } from '../../src/core/keyrings.ts';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { Session } from '../../src/store/session.ts';
 import type { Page, Sql } from '../../src/store/sql.ts';
@@ -68,7 +68,7 @@ const usageOf = (store: Store<Tables>, at = now) =>
 
 /** The two tables in a hold, as a backup notes them for a restore to check. */
 async function rowsOf(store: Store<Tables>) {
-  const hold = await store.hold?.(true);
+  const hold = await store.hold(true);
   hold?.release();
   return [hold?.tables.key_uses, hold?.tables.key_days];
 }

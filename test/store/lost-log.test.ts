@@ -146,7 +146,7 @@ function cutTo(run: Running, where: (end: number) => number): void {
 const moments: Record<string, (run: Running) => Promise<unknown>> = {
   'at the next write': ({ store }) => store.transaction((tx) => tx.notes.add('next')),
   'at a checkpoint': ({ store }) => store.checkpoint(),
-  'when the files are copied': async ({ store }) => (await store.hold?.(false))?.release(),
+  'when the files are copied': async ({ store }) => (await store.hold(false))?.release(),
   'when a write fails': async ({ store, files }) => {
     files.failure = (step) => (step === 'append' ? 'EIO' : undefined);
     const done = store.transaction((tx) => tx.notes.add('next'));

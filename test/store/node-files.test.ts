@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { makeDirs, nodeFiles } from '../../src/platform/node-files.ts';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import { createTestStore, openEmbedded, testOptions } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import { smallDisks } from '../support/small-disk.ts';

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Client } from 'pg';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { createShared, readShared } from '../../src/store/shared/shared-store.ts';
+import { createShared, readShared } from '../../src/store/shared/row-journal.ts';
 import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { sharedUid } from '../support/shared-store.ts';
 import { testStoreKeys } from '../support/store-keys.ts';
@@ -83,7 +83,7 @@ if (!programs) {
     const name = `Grüße ${isNew} \\ ' NULL 鍵`;
     await Promise.all(['a', 'b'].map((each) => store.transaction((tx) => tx.notes.add(`${name} ${each}`))));
     await store.checkpoint();
-    const hold = await store.hold?.(true);
+    const hold = await store.hold(true);
     hold?.release();
     const notes = await store.transaction((tx) => tx.notes.all());
     assert.equal(notes.filter((note) => note.name.startsWith(name)).length, 2, events.join('; '));

@@ -26,7 +26,7 @@ async function write(store: Notes, from: number, to: number): Promise<void> {
 }
 
 async function held(store: Notes): Promise<StoreHold> {
-  const hold = await store.hold?.(true);
+  const hold = await store.hold(true);
   assert.ok(hold);
   return hold;
 }
@@ -90,7 +90,7 @@ test('files that are held stay while other nodes write snapshots, trim and drop 
     await write(b, next, next + 1);
     next += 2;
     await b.checkpoint();
-    await b.dropActivity?.(6);
+    await b.dropActivity(6);
     await b.checkpoint();
   });
   const { tables, activity } = await check(files);

@@ -5,7 +5,7 @@ import { after, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
 import { toHex } from '../../src/crypto/bytes.ts';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { exportStore, importStore } from '../../src/store/shared/transfer.ts';
 import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';

@@ -73,7 +73,7 @@ test('nothing is left under the old key, and all nodes read and write on', async
   await write(b.store, 8, 9);
   await seal(2);
   const busy = write(b.store, 10, 14);
-  assert.deepEqual(await a.store.reseal?.(), [2]);
+  assert.deepEqual(await a.store.reseal(), [2]);
   await busy;
   assert.deepEqual(epochsIn(database), [2]);
   for (const { keys } of [a, b]) keys.retired = 1;
@@ -82,7 +82,7 @@ test('nothing is left under the old key, and all nodes read and write on', async
   await write(c.store, 15, 15);
   const logs = await Promise.all([a, b, c].map(({ store }) => logOf(store)));
   for (const { entries, head } of logs) assert.deepEqual([entries.length, head], [15, logs[0]?.head]);
-  for (const { store } of [a, b, c]) await store.segments?.look();
+  for (const { store } of [a, b, c]) await store.segments.look();
   assert.deepEqual(
     events.filter(({ kind }) => kind.startsWith('segment')),
     [],
@@ -100,7 +100,7 @@ test('a node whose place went with the rows recovers, and loses nothing that it 
   const resume = b.engine.stall();
   await write(a.store, 5, 6);
   await seal(2);
-  assert.deepEqual(await a.store.reseal?.(), [2]);
+  assert.deepEqual(await a.store.reseal(), [2]);
   assert.equal(database.rows(storeId).length, 1);
   a.keys.retired = 1;
   resume();
@@ -115,11 +115,11 @@ test('a node whose place went with the rows recovers, and loses nothing that it 
 test('it waits for whoever copies the files, and is done after it', async () => {
   const { a, b, seal, database } = await twoNodes();
   await write(a.store, 1, 4);
-  const hold = await b.store.hold?.(false);
+  const hold = await b.store.hold(false);
   assert.ok(hold);
   await seal(2);
   let isDone = false;
-  const resealing = a.store.reseal?.().then((epochs) => {
+  const resealing = a.store.reseal().then((epochs) => {
     isDone = true;
     return epochs;
   });
@@ -137,14 +137,14 @@ test('it waits for whoever copies the files, and is done after it', async () => 
 test('a store that is closed ends it, and the next one goes on', async () => {
   const { a, b, seal } = await twoNodes();
   await write(a.store, 1, 4);
-  const hold = await b.store.hold?.(false);
+  const hold = await b.store.hold(false);
   await seal(2);
-  const resealing = a.store.reseal?.();
+  const resealing = a.store.reseal();
   const refused = assert.rejects(resealing ?? Promise.resolve(), { code: 'unavailable' });
   for (let turns = 0; turns < 50; turns++) await turn();
   await a.store.close();
   await refused;
   hold?.release();
-  assert.deepEqual(await b.store.reseal?.(), [2]);
+  assert.deepEqual(await b.store.reseal(), [2]);
   await b.store.close();
 });

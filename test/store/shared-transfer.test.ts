@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { toHex } from '../../src/crypto/bytes.ts';
 import { isFork } from '../../src/model/store-mark.ts';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import type { Store } from '../../src/store/port.ts';
 import { exportStore, importStore, sendSegments } from '../../src/store/shared/transfer.ts';
 import { openEmbedded, testDir, testOptions } from '../support/embedded-store.ts';
@@ -40,7 +40,7 @@ async function embedded(generator: Prng, drop = 0): Promise<{ files: MemoryFiles
   const first = await openEmbedded(testOptions(files, generator, { limits }));
   await write(first, 1, 8);
   await first.checkpoint();
-  if (drop > 0) await first.dropActivity?.(drop);
+  if (drop > 0) await first.dropActivity(drop);
   await first.close();
   const notes = await openEmbedded(testOptions(files, generator, { limits }));
   await write(notes, 9, 10);

@@ -1,10 +1,11 @@
 // The shared store fulfils the store contract, alone and beside another serving node.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { writeSharedCheckpoint } from '../../src/store/shared/checkpoint.ts';
+import { writeCheckpoint } from '../../src/store/checkpoint.ts';
+import { checkpointRows } from '../../src/store/shared/checkpoint.ts';
 import { engineContract } from '../support/engine-contract.ts';
 import { prng } from '../support/prng.ts';
-import { sharedOptions, sharedUid, simShared } from '../support/shared-store.ts';
+import { sharedOptions, simShared } from '../support/shared-store.ts';
 import { SimDatabase, SimEngine } from '../support/sim-engine.ts';
 import { storeContract } from './contract.ts';
 
@@ -54,10 +55,11 @@ test('a checkpoint up to a row that a failover cut off meanwhile can be tried ag
   await store.transaction((tx) => tx.notes.add('one'));
   const random = (length: number) => generator.bytes(length);
   const world = { ...sharedOptions(new SimEngine(database), generator), random };
-  const job = { uid: sharedUid, at: 1, segmentRecords: 10, counted: false };
-  const upTo = (through: number) => writeSharedCheckpoint(world, { ...job, through });
+  const journal = checkpointRows(world);
+  const job = { at: 1, segmentRecords: 10, counted: false };
+  const upTo = (through: number) => writeCheckpoint(journal, world, { ...job, through });
   await assert.rejects(upTo(99), { code: 'unavailable', fault: 'retry', message: /the log ends with row [0-9]+/ });
-  const made = await writeSharedCheckpoint(world, job);
+  const made = await writeCheckpoint(journal, world, job);
   assert.ok(made && made.generation < 99);
   await store.close();
 });

@@ -1,6 +1,7 @@
 // Opens an embedded store for a test, on any files, with the tables of the contract suite.
-import { createEmbedded, readEmbedded } from '../../src/store/embedded.ts';
-import type { EmbeddedOptions } from '../../src/store/embedded-options.ts';
+
+import type { EmbeddedOptions } from '../../src/store/file-journal.ts';
+import { createEmbedded, readEmbedded } from '../../src/store/file-journal.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store } from '../../src/store/port.ts';
 import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';

@@ -80,6 +80,13 @@ export async function createMemoryStore<T extends object>(options: MemoryStoreOp
       activityVerifiedAt: undefined,
     }),
     checkpoint: async () => {},
+    hold: async () => {
+      throw new KmsError('refused', 'a store in memory has no files');
+    },
+    reseal: async () => [],
+    droppable: () => undefined,
+    dropActivity: async () => {},
+    segments: { look: async () => {}, need: async () => {}, again: async () => {}, pass: async () => {} },
     close: async () => {
       open = false;
       state.close();

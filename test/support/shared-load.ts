@@ -10,7 +10,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Store, StoreEvent } from '../../src/store/port.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
-import { createShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { createShared, type SharedOptions } from '../../src/store/shared/row-journal.ts';
 import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';
 import { prng } from './prng.ts';
 import { judge, logOf, type Op } from './shared-judge.ts';

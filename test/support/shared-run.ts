@@ -215,7 +215,7 @@ class SharedRun {
   async #rekey(store: Store<NoteTables>): Promise<void> {
     const epoch = ++this.#keys.epoch;
     try {
-      const needed = await store.reseal?.();
+      const needed = await store.reseal();
       // A database that loses its last commits may also lose the seal without the old key.
       if (this.#faults.loses || this.#keys.epoch !== epoch) return;
       assert.deepEqual(needed, [epoch], 'what is still needed');
@@ -231,7 +231,7 @@ class SharedRun {
     let hold: StoreHold | undefined;
     const files = new MemoryFiles();
     try {
-      hold = await store.hold?.(true);
+      hold = await store.hold(true);
       for (const { name, bytes } of hold?.files ?? []) {
         await files.replace(name, (await hold?.source.readAt(name, 0, bytes)) ?? new Uint8Array());
         await turn();

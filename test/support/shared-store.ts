@@ -1,6 +1,6 @@
 // Opens a shared store for a test, on a simulated engine, with the tables of the contract suite.
 import type { Store } from '../../src/store/port.ts';
-import { createShared, readShared, type SharedOptions } from '../../src/store/shared/shared-store.ts';
+import { createShared, readShared, type SharedOptions } from '../../src/store/shared/row-journal.ts';
 import { contractMigrations, type NoteTables, noteTables } from '../store/contract.ts';
 import { type Prng, prng } from './prng.ts';
 import { SimDatabase, SimEngine, type SimEngineOptions } from './sim-engine.ts';

@@ -9,7 +9,7 @@ import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeCustodian } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { servedTenant, Tenants } from '../../src/storage/served-tenants.ts';
-import { createEmbedded } from '../../src/store/embedded.ts';
+import { createEmbedded } from '../../src/store/file-journal.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
 import { type SystemTables, systemTables, tenantTables } from '../../src/store/tables/databases.ts';

@@ -1,9 +1,10 @@
 // A small store with a file of each kind: a snapshot, an activity segment, a closed log and the last log.
 import assert from 'node:assert/strict';
 import { writeCheckpoint } from '../../src/store/checkpoint.ts';
+import { FileJournal } from '../../src/store/file-journal.ts';
 import type { Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
-import { simStore } from './embedded-store.ts';
+import { simStore, testDir } from './embedded-store.ts';
 import { prng } from './prng.ts';
 import { sectorLength } from './sim-disk.ts';
 import { testStoreKeys } from './store-keys.ts';
@@ -20,10 +21,8 @@ export async function sampleStore(seed = 1): Promise<{ content: Content; names: 
       limits: { segmentRecords: 3 },
       runCheckpoint: (job) => {
         if (runCheckpoint.fails) throw new Error('no checkpoint');
-        return writeCheckpoint(
-          { files, keys: testStoreKeys(), wasm: sqlWasm, random: (length) => nonces.bytes(length) },
-          job,
-        );
+        const journal = new FileJournal({ files, dir: testDir, keys: testStoreKeys() });
+        return writeCheckpoint(journal, { wasm: sqlWasm, random: (length) => nonces.bytes(length) }, job);
       },
     },
     seed,
@@ -48,7 +47,7 @@ export async function crashedStore({ seed = 1, dropped = 0 } = {}): Promise<Cont
   const { store, files } = await simStore({ limits: { segmentRecords: 3 } }, seed);
   for (let i = 0; i < 4; i++) await writeNote(store, i);
   await store.checkpoint();
-  if (dropped > 0) await store.dropActivity?.(dropped);
+  if (dropped > 0) await store.dropActivity(dropped);
   for (let i = 4; i < 9; i++) await writeNote(store, i);
   const end = store.status().logBytes;
   await writeNote(store, 9, 'x'.repeat(1500));

@@ -4,7 +4,6 @@
 import type { Worker } from 'node:worker_threads';
 import type { CheckpointJob, CheckpointResult } from '../../store/checkpoint.ts';
 import { SerialQueue } from '../../store/serial-queue.ts';
-import type { SharedCheckpoint, SharedCheckpointJob } from '../../store/shared/checkpoint.ts';
 import type { StoreKeys } from '../../store/store-files.ts';
 import { startWorker } from '../program-files.ts';
 import { type StoreSource, sourceData } from '../store-url.ts';
@@ -15,43 +14,39 @@ import {
   type CheckpointWork,
   keysAsData,
   resultOf,
-  type SharedCheckpointWork,
   type WorkAnswerOf,
 } from './jobs.ts';
 
 /** In milliseconds. At full speed the next checkpoint comes sooner; otherwise its memory is better freed. */
 const idleTimeout = 20_000;
 
-/** For stores in a database. */
-export type SharedCheckpoints = CheckpointThread<SharedCheckpointJob, SharedCheckpoint | undefined>;
-
-export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> {
-  readonly #work: CheckpointWork | SharedCheckpointWork;
+export class CheckpointThread {
+  readonly #work: CheckpointWork;
   readonly #queue = new SerialQueue();
   #worker: Worker | undefined;
   #leaving: NodeJS.Timeout | undefined;
   /** Whether the thread has lowered its priority, which cannot be raised again. */
   #yields = false;
 
-  private constructor(work: CheckpointWork | SharedCheckpointWork) {
-    this.#work = work;
+  private constructor(place: CheckpointWork['place'], wasm: Uint8Array) {
+    this.#work = { kind: 'checkpoints', place, wasm };
   }
 
   /** `root` is the data directory. */
-  static embedded(root: string, wasm: Uint8Array): CheckpointThread<CheckpointJob, CheckpointResult> {
-    return new CheckpointThread({ kind: 'checkpoints', root, wasm });
+  static embedded(root: string, wasm: Uint8Array): CheckpointThread {
+    return new CheckpointThread({ root }, wasm);
   }
 
-  static shared(source: StoreSource, wasm: Uint8Array): SharedCheckpoints {
-    return new CheckpointThread({ kind: 'shared-checkpoints', source: sourceData(source), wasm });
+  static shared(source: StoreSource, wasm: Uint8Array): CheckpointThread {
+    return new CheckpointThread({ source: sourceData(source) }, wasm);
   }
 
-  /** Runs one checkpoint at a time. */
-  run(keys: StoreKeys, job: J): Promise<R> {
-    return this.#queue.run(() => this.#run(keys, job));
+  /** Runs one checkpoint at a time. `dir` is the store's directory there. */
+  run(dir: string, keys: StoreKeys, job: CheckpointJob): Promise<CheckpointResult | undefined> {
+    return this.#queue.run(() => this.#run(dir, keys, job));
   }
 
-  async #run(keys: StoreKeys, job: J): Promise<R> {
+  async #run(dir: string, keys: StoreKeys, job: CheckpointJob): Promise<CheckpointResult | undefined> {
     const { yields = false } = job;
     if (this.#yields && !yields) await this.end();
     clearTimeout(this.#leaving);
@@ -60,8 +55,8 @@ export class CheckpointThread<J extends CheckpointJob | SharedCheckpointJob, R> 
     const worker = this.#worker;
     worker.ref();
     try {
-      const answered = answerOf<WorkAnswerOf<R>>(worker, 'the checkpoint');
-      worker.postMessage({ keys: keysAsData(keys), job } satisfies CheckpointOrder);
+      const answered = answerOf<WorkAnswerOf<CheckpointResult | undefined>>(worker, 'the checkpoint');
+      worker.postMessage({ dir, keys: keysAsData(keys), job } satisfies CheckpointOrder);
       const result = resultOf(await answered);
       worker.unref();
       this.#leaving = setTimeout(() => void this.end(), idleTimeout).unref();

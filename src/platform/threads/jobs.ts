@@ -5,7 +5,6 @@ import type { Argon2Cost } from '../../crypto/primitives.ts';
 import { type ErrorCode, KmsError } from '../../errors.ts';
 import type { CheckpointJob } from '../../store/checkpoint.ts';
 import type { SegmentCheck } from '../../store/port.ts';
-import type { SharedCheckpointJob } from '../../store/shared/checkpoint.ts';
 import type { StoreKeyLabel, StoreKeys } from '../../store/store-files.ts';
 import type { CryptoChoice } from '../native-crypto.ts';
 import type { SourceData } from '../store-url.ts';
@@ -19,21 +18,16 @@ export interface KeysAsData {
 /** Makes a checkpoint for each order, until it is told to end: see checkpoint.ts. */
 export interface CheckpointWork {
   readonly kind: 'checkpoints';
-  /** The data directory. */
-  readonly root: string;
+  /** The data directory, or the database, to which the thread makes its own connection. */
+  readonly place: { readonly root: string } | { readonly source: SourceData };
   readonly wasm: Uint8Array;
 }
 
-/** Makes checkpoints of stores in a database, over its own connection. */
-export interface SharedCheckpointWork {
-  readonly kind: 'shared-checkpoints';
-  readonly source: SourceData;
-  readonly wasm: Uint8Array;
-}
-
-export interface CheckpointOrder<J = CheckpointJob | SharedCheckpointJob> {
+export interface CheckpointOrder {
+  /** The store's directory there. */
+  readonly dir: string;
   readonly keys: KeysAsData;
-  readonly job: J;
+  readonly job: CheckpointJob;
 }
 
 /** Hashes passwords until it is told to end: see passwords.ts. */

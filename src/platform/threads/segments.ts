@@ -89,9 +89,9 @@ export class SegmentVerifier {
     }
   }
 
-  async #eachWatched(run: (segments: NonNullable<Store['segments']>) => Promise<void>): Promise<void> {
+  async #eachWatched(run: (segments: Store['segments']) => Promise<void>): Promise<void> {
     for (const { segments } of this.#deps.stores()) {
-      if (!segments || this.#closing.signal.aborted) continue;
+      if (this.#closing.signal.aborted) return;
       try {
         await run(segments);
       } catch (cause) {
@@ -112,7 +112,7 @@ export class SegmentVerifier {
     );
   }
 
-  async #again(segments: NonNullable<Store['segments']>): Promise<void> {
+  async #again(segments: Store['segments']): Promise<void> {
     const rate = this.#settings.bytesPerSecond / 1000;
     await this.#onThread(() => segments.again(this.#verify, (bytes) => this.#sleep(bytes / rate)));
   }

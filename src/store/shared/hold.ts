@@ -3,11 +3,11 @@
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
 import { KmsError, systemCode } from '../../errors.ts';
 import { segmentPath } from '../activity/segment.ts';
-import { defaultLimits } from '../embedded-options.ts';
+import type { CheckpointJob, CheckpointResult } from '../checkpoint.ts';
+import { defaultLimits } from '../journal.ts';
 import { logHeaderLength, sealLogHeader } from '../log-format.ts';
 import type { StoreHold } from '../port.ts';
 import { headerLength, logName, nonceLength, type StoreKeys, snapshotName } from '../store-files.ts';
-import type { SharedCheckpoint, SharedCheckpointJob } from './checkpoint.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
 import { storeIdOf } from './recovery.ts';
 
@@ -25,7 +25,7 @@ interface HoldWorld {
 const knownBy = headerLength + nonceLength;
 
 interface HeldAtRest extends HoldWorld {
-  readonly runCheckpoint: (job: SharedCheckpointJob) => Promise<SharedCheckpoint | undefined>;
+  readonly runCheckpoint: (job: CheckpointJob) => Promise<CheckpointResult | undefined>;
 }
 
 /** Holds a store that is not in service, in a snapshot of all its rows. */
@@ -33,7 +33,7 @@ export async function holdAtRest(world: HeldAtRest, dir: string, counted: boolea
   const hold = await SharedHold.begin(world);
   try {
     const { segmentRecords } = defaultLimits;
-    const made = await world.runCheckpoint({ uid: world.uid, at: Date.now(), segmentRecords, counted });
+    const made = await world.runCheckpoint({ at: Date.now(), segmentRecords, counted });
     // Another node serves it after all.
     if (!made) throw new EngineError('retry');
     return hold.filesOf(made, dir);
@@ -98,7 +98,7 @@ export class SharedHold {
    * The files of a checkpoint made under this hold, as those of an embedded store in the directory `dir`: the snapshot
    * is followed by a log without records.
    */
-  filesOf(made: SharedCheckpoint, dir: string): StoreHold {
+  filesOf(made: CheckpointResult, dir: string): StoreHold {
     const { uid, keys, random } = this.#world;
     const { generation, sequence, chain, segments, snapshotBytes, activity, tables } = made;
     const next = generation + 1;

@@ -5,19 +5,24 @@ import { KmsError } from '../../errors.ts';
 import type { ActivityLog } from '../activity/activity-log.ts';
 import type { WholeFiles } from '../files.ts';
 import { GroupReplayer } from '../group-replay.ts';
-import { type RecoveredState, type RecoveryOptions, recoverState } from '../recovered-state.ts';
+import { type LogEnd, type Recovered, type RecoverOptions, recoverState } from '../recover.ts';
 import { describeSnapshot, readSnapshot } from '../snapshot.ts';
 import type { State } from '../state.ts';
-import { corrupt, listStoreFiles, snapshotName } from '../store-files.ts';
+import { corrupt, listStoreFiles, type StoreKeys, snapshotName } from '../store-files.ts';
 import { EngineError, type SharedEngine } from './engine.ts';
-import { beginning, type Place, readRow } from './row.ts';
+import { beginning, logNameOf, type Place, readRow } from './row.ts';
 
-export interface SharedRecovery extends Omit<RecoveryOptions, 'files' | 'dir'> {
+/** A store in an engine. */
+export interface SharedPlace {
   readonly engine: SharedEngine;
+  /** The store's 16 bytes. */
+  readonly uid: Uint8Array;
+  readonly keys: StoreKeys;
+}
+
+interface Recovering extends SharedPlace {
   /** The files to read and write activity segments in. Default: the engine's. */
-  readonly files?: WholeFiles;
-  /** The last row to read, which must exist; absent = all there are. */
-  readonly through?: number;
+  readonly files?: WholeFiles | undefined;
 }
 
 /** A row after the snapshot. */
@@ -26,8 +31,9 @@ export interface RowBytes {
   readonly bytes: number;
 }
 
-export interface SharedRecovered extends RecoveredState {
-  readonly place: Place;
+export interface RowEnd extends LogEnd {
+  /** Position of the last row. */
+  readonly at: Place;
   readonly rows: readonly RowBytes[];
   /** Names of missing segments, if no snapshot without them exists: damage, reported to their readers. */
   readonly missing: string;
@@ -44,25 +50,25 @@ export function storeIdOf(uid: Uint8Array): string {
 }
 
 /** Throws `not-found` if there is no such store, `corrupt` for anything that does not verify. */
-export function recoverShared(options: SharedRecovery): Promise<SharedRecovered> {
+export function recoverRows(place: Recovering, options: RecoverOptions): Promise<Recovered<RowEnd>> {
   const { through } = options;
   const may = (generation: number): boolean => through === undefined || generation <= through;
-  return withSnapshots(options, may, async (generations) => recoverOnce(options, generations));
+  return withSnapshots(place, may, async (generations) => recoverOnce(place, options, generations));
 }
 
 /**
  * The manifest of the newest snapshot that `may` accepts and that covers rows of this log; undefined if there is none.
  */
 export function newestSnapshot(
-  options: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
+  place: SharedPlace,
   may: (generation: number) => boolean,
 ): Promise<Described | undefined> {
-  return withSnapshots(options, may, (generations) => readNewest(options, generations));
+  return withSnapshots(place, may, (generations) => readNewest(place, generations));
 }
 
 /** Reads some of the snapshots, and retries if they were replaced by a newer one in the meantime. */
 async function withSnapshots<R>(
-  { engine, uid }: Pick<SharedRecovery, 'engine' | 'uid'>,
+  { engine, uid }: SharedPlace,
   may: (generation: number) => boolean,
   read: (newestFirst: readonly number[]) => Promise<R>,
 ): Promise<R> {
@@ -82,7 +88,6 @@ async function withSnapshots<R>(
   }
 }
 
-type Snapshot = Awaited<ReturnType<typeof readSnapshot>>;
 /** A snapshot's manifest, with the segments missing when it was read. */
 type Described = Awaited<ReturnType<typeof describeSnapshot>> & { readonly missing: readonly string[] };
 
@@ -92,7 +97,7 @@ type Described = Awaited<ReturnType<typeof describeSnapshot>> & { readonly missi
  * readers get the error.
  */
 async function readNewest(
-  { engine, uid, keys }: Pick<SharedRecovery, 'engine' | 'uid' | 'keys'>,
+  { engine, uid, keys }: SharedPlace,
   generations: readonly number[],
 ): Promise<Described | undefined> {
   const store = storeIdOf(uid);
@@ -114,49 +119,59 @@ async function readNewest(
   return first?.seq === 1 ? undefined : incomplete;
 }
 
-async function recoverOnce(options: SharedRecovery, generations: readonly number[]): Promise<SharedRecovered> {
-  const { engine, uid, keys } = options;
+async function recoverOnce(
+  place: Recovering,
+  options: RecoverOptions,
+  generations: readonly number[],
+): Promise<Recovered<RowEnd>> {
+  const { engine, uid, keys, files = engine.files } = place;
   const dir = storeIdOf(uid);
-  const newest = await readNewest(options, generations);
+  const newest = await readNewest(place, generations);
   const snapshot = newest && (await readSnapshot(engine.files, dir, newest.header.generation, keys));
   // A snapshot that a failover cut off may have been replaced by one of the same generation.
   if (newest && snapshot && !equalBytes(newest.header.chain, snapshot.header.chain)) throw new EngineError('retry');
   const missing = newest?.missing.join() ?? '';
-  return recoverState({ ...options, files: options.files ?? engine.files, dir }, snapshot, async (state, activity) => ({
-    ...(await replay(options, snapshot, state, activity)),
-    missing,
-  }));
+  return recoverState({ ...options, files, dir, keys, uid }, snapshot, async (state, activity) => {
+    let at = beginning;
+    if (snapshot) {
+      const { generation, chain, sequence } = snapshot.header;
+      at = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs };
+    }
+    const rows: RowBytes[] = [];
+    at = await replay(place, at, options.through, state, activity, rows);
+    const { seq, tag: chain, sequence, runs } = at;
+    const name = logNameOf(uid);
+    return { name, offset: seq, generation: seq, place: { sequence, runs, chain }, at, rows, missing };
+  });
 }
 
+/** Replays the rows after `place`, adds them to `rows`, and returns the position of the last one. */
 async function replay(
-  options: SharedRecovery,
-  snapshot: Snapshot | undefined,
+  context: SharedPlace,
+  from: Place,
+  through = Number.MAX_SAFE_INTEGER,
   state: State,
   activity: ActivityLog,
-): Promise<Pick<SharedRecovered, 'place' | 'rows'>> {
-  const { engine, uid, through = Number.MAX_SAFE_INTEGER } = options;
-  let place = beginning;
-  if (snapshot) {
-    const { generation, chain, sequence } = snapshot.header;
-    place = { seq: generation, tag: chain, sequence, runs: snapshot.manifest.runs };
-  }
-  const rows: RowBytes[] = [];
+  rows: RowBytes[],
+): Promise<Place> {
+  const { engine, uid } = context;
+  let place = from;
   while (place.seq < through) {
     const limit = Math.min(pageOfRows, through - place.seq);
     const page = await engine.rows(storeIdOf(uid), place.seq + 1, limit);
     for (const row of page) {
       // Each row numbers its own statements.
       const replayer = new GroupReplayer(state, activity);
-      place = readRow(options, place, row, (...payload) => replayer.apply(...payload));
+      place = readRow(context, place, row, (...payload) => replayer.apply(...payload));
       replayer.finish();
       rows.push({ seq: row.seq, bytes: row.sealed.length });
     }
     if (page.length < limit) break;
   }
   if (place === beginning) throw new KmsError('not-found', `no store ${storeIdOf(uid)} in the shared database`);
-  if (options.through !== undefined && place.seq < through) {
+  if (through < Number.MAX_SAFE_INTEGER && place.seq < through) {
     // A failover cut off the rows; the node in service will find out which.
     throw new EngineError('retry', undefined, { reason: `the log ends with row ${place.seq}, before ${through}` });
   }
-  return { place, rows };
+  return place;
 }

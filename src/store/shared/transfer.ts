@@ -10,17 +10,18 @@ import { SegmentFault, segmentPath } from '../activity/segment.ts';
 import { problemOfSegment } from '../activity/segment-watch.ts';
 import { type CheckedStore, checkRecovered } from '../check.ts';
 import { Group, Numbering } from '../commit-group.ts';
+import { recoverFiles } from '../file-recovery.ts';
 import type { Files, WholeFiles } from '../files.ts';
 import { createLog } from '../log-file.ts';
 import type { ChainHead, SegmentSummary } from '../port.ts';
-import { type RecoverOptions, recover } from '../recover.ts';
+import type { LogEnd, Recovered } from '../recover.ts';
 import { writeSnapshot } from '../snapshot.ts';
 import type { State } from '../state.ts';
 import { nonceLength, type StoreKeys } from '../store-files.ts';
 import type { Migration } from '../tables/migrations.ts';
 import { filesBehind } from './checkpoint.ts';
 import type { LogRow, SharedEngine } from './engine.ts';
-import { recoverShared, storeIdOf } from './recovery.ts';
+import { recoverRows, storeIdOf } from './recovery.ts';
 import { appendRule, sealRow } from './row.ts';
 
 /** The facts that must be equal in the source and the copy. */
@@ -61,7 +62,7 @@ interface Sent {
 export async function sendSegments(world: TransferWorld, from: StorePlace, before?: Sent): Promise<Sent> {
   const { engine, keys } = world;
   const { epoch } = keys;
-  const { state, activity, uid } = await recover({ ...world, ...from });
+  const { state, activity, uid } = await recoverFiles({ ...from, keys }, world);
   state.close();
   const known = before?.epoch === epoch ? (before.upTo?.seq ?? 0) : 0;
   const to = { files: engine.files, dir: storeIdOf(uid) };
@@ -87,15 +88,16 @@ export async function importStore(
   sent?: Sent,
 ): Promise<HeldStore> {
   const { engine, keys, random, at } = world;
-  const source: RecoverOptions = { ...world, ...from };
-  const { state, activity, uid, log } = await recover(source);
+  const source = { ...from, keys };
+  const recovered = await recoverFiles(source, world);
+  const { state, activity, uid, log } = recovered;
   try {
     const mark = { sequence: log.place.sequence, runs: log.place.runs };
     const rest = await restOf(engine, keys, { uid, activity }, sent);
-    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source, rest.from)) };
+    const held = await heldOf(recovered, source, rest.from);
     needSegments(held);
     // Continues the numbering: no snapshot of the store has had this number.
-    const before = { seq: log.header.generation, tag: log.place.chain, ...mark };
+    const before = { seq: log.generation, tag: log.place.chain, ...mark };
     const row = sealRow({ uid, keys }, before, new Group(new Numbering()).payload(false), random(nonceLength));
     await engine.create(storeIdOf(uid), appendRule, row, name);
     const files = filesBehind(engine, uid, () => row);
@@ -115,12 +117,13 @@ export async function importStore(
 export async function exportStore(world: TransferWorld, uid: Uint8Array, to: StorePlace): Promise<HeldStore> {
   const { engine, keys, random, at } = world;
   const { files, dir } = to;
-  const { state, activity, place } = await recoverShared({ ...world, uid });
+  const recovered = await recoverRows({ engine, keys, uid }, world);
+  const { state, activity, log: end } = recovered;
   try {
-    const { seq, tag: chain, sequence, runs } = place;
+    const { seq, tag: chain, sequence, runs } = end.at;
     const mark = { sequence, runs };
     const source = { files: engine.files, dir: storeIdOf(uid), keys };
-    const held = { uid: toHex(uid), mark, ...(await checkRecovered({ state, activity, uid }, source)) };
+    const held = await heldOf(recovered, source);
     needSegments(held);
     await files.makeDir(dir);
     await copySegments(activity.segments, source, to);
@@ -129,7 +132,8 @@ export async function exportStore(world: TransferWorld, uid: Uint8Array, to: Sto
     await log.close();
     // Last: the snapshot's presence says that the store exists.
     await writeImage(context, { uid, mark, row: { seq, tag: chain }, state, activity, at });
-    return agreed(held, await embeddedHeld({ ...world, ...to }), dir);
+    const copy = { ...to, keys };
+    return agreed(held, await closing(await recoverFiles(copy, world), copy), dir);
   } finally {
     state.close();
   }
@@ -190,25 +194,21 @@ async function* pieces(files: WholeFiles, name: string, bytes: number): AsyncGen
 /** Verifies a store of the engine; of its activity log only the records after `from`, if given. */
 export async function sharedHeld(world: TransferWorld, uid: Uint8Array, from?: ChainHead): Promise<HeldStore> {
   const { engine, keys } = world;
-  const { state, activity, place: end } = await recoverShared({ ...world, uid });
-  try {
-    const { sequence, runs } = end;
-    const place = { files: engine.files, dir: storeIdOf(uid), keys };
-    const checked = await checkRecovered({ state, activity, uid }, place, from);
-    return { uid: toHex(uid), mark: { sequence, runs }, ...checked };
-  } finally {
-    state.close();
-  }
+  const place = { files: engine.files, dir: storeIdOf(uid), keys };
+  return closing(await recoverRows({ engine, keys, uid }, world), place, from);
 }
 
-async function embeddedHeld(options: RecoverOptions): Promise<HeldStore> {
-  const { state, activity, uid, log } = await recover(options);
-  try {
-    const { sequence, runs } = log.place;
-    return { uid: toHex(uid), mark: { sequence, runs }, ...(await checkRecovered({ state, activity, uid }, options)) };
-  } finally {
-    state.close();
-  }
+type Place = Parameters<typeof checkRecovered>[1];
+
+/** The facts of a recovered store, which is closed then. */
+async function closing(recovered: Recovered<LogEnd>, place: Place, from?: ChainHead): Promise<HeldStore> {
+  return heldOf(recovered, place, from).finally(() => recovered.state.close());
+}
+
+async function heldOf(recovered: Recovered<LogEnd>, place: Place, from?: ChainHead): Promise<HeldStore> {
+  const { uid, log } = recovered;
+  const { sequence, runs } = log.place;
+  return { uid: toHex(uid), mark: { sequence, runs }, ...(await checkRecovered(recovered, place, from)) };
 }
 
 /** A shared store never trims its log for a snapshot that names a missing segment. */

@@ -3,9 +3,9 @@
 // none costs more than a few additions; the rest is computed at a scrape.
 import type { Meter } from '../../http/appliance-port.ts';
 import type { RequestResult } from '../../http/respond.ts';
-import type { Commit } from '../../store/commit-log.ts';
+import type { Commit } from '../../store/journal.ts';
 import type { StoreEvent } from '../../store/port.ts';
-import type { TurnMeter } from '../../store/shared/log-turns.ts';
+import type { TurnMeter } from '../../store/shared/row-turns.ts';
 
 /** Upper bounds of the buckets, ascending; one more bucket takes all greater values. */
 type Bounds = readonly number[];

@@ -1,33 +1,26 @@
-// CommitLog makes groups of transactions durable, one group at a time: while one is being synced, the next one fills.
-// It also moves on to a new log file when a checkpoint needs the old one closed.
+// FileLog makes groups of transactions durable in log files, one group at a time: while one is being synced, the next
+// one fills. It also moves on to a new file when a checkpoint needs the old one closed.
 import { KmsError, systemRefusal } from '../errors.ts';
+import type { Mark } from '../model/store-mark.ts';
 import { Group, Numbering } from './commit-group.ts';
 import { FileLost, isRefusedWrite } from './files.ts';
+import type { Log, LogEvents } from './journal.ts';
 import { type BrokenLog, createLog, type LogContext, type LogWriter } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
-import type { ClosedLog } from './recover.ts';
 import type { Written } from './session.ts';
 import { logName } from './store-files.ts';
 
-/** A group that became durable. */
-export interface Commit {
-  readonly transactions: number;
-  /** Milliseconds from sealing the group to its durability, and the fsync's share of them. */
-  readonly ms: number;
-  readonly syncMs: number;
+export interface ClosedLog {
+  readonly generation: number;
+  readonly bytes: number;
+  /** The tag of its last record, at its end. */
+  readonly chain: Uint8Array;
 }
 
-interface CommitLogEvents {
-  /** Called after each group. */
-  onDurable(commit: Commit): void;
-  /** Called once, at the failure itself; `takenBack` resolves when all waiting callers have been rejected. */
-  onFailure(cause: unknown, takenBack: Promise<void>): void;
-}
-
-export class CommitLog {
+export class FileLog implements Log {
   readonly #context: LogContext;
-  readonly #uid: Uint8Array;
-  readonly #events: CommitLogEvents;
+  readonly uid: Uint8Array;
+  readonly #events: LogEvents;
   #writer: LogWriter;
   #closed: readonly ClosedLog[];
   #numbering = new Numbering();
@@ -46,10 +39,10 @@ export class CommitLog {
     uid: Uint8Array,
     writer: LogWriter,
     closed: readonly ClosedLog[],
-    events: CommitLogEvents,
+    events: LogEvents,
   ) {
     this.#context = context;
-    this.#uid = uid;
+    this.uid = uid;
     this.#writer = writer;
     this.#closed = closed;
     this.#events = events;
@@ -67,6 +60,18 @@ export class CommitLog {
   /** Bytes of the log files since the snapshot. */
   get bytes(): number {
     return this.#closed.reduce((sum, log) => sum + log.bytes, this.#writer.place.offset);
+  }
+
+  get generation(): number {
+    return this.#writer.generation;
+  }
+
+  get sequence(): number {
+    return this.#writer.place.sequence;
+  }
+
+  get mark(): Mark {
+    return this.#writer.place;
   }
 
   /** The position at which the log broke; undefined while it works, or if no bytes of ours have to be removed. */
@@ -92,14 +97,13 @@ export class CommitLog {
   }
 
   /**
-   * Closes the log file after everything added so far and returns the number of the last closed one. An empty file that
-   * is already under the newest key is only closed if `must`.
+   * Closes the log file, unless it is empty, after everything added so far. Returns the number of the last closed one.
    */
-  rotate(must = false): Promise<number> {
+  rotate(): Promise<number> {
     if (this.#failure) return Promise.reject(this.#failure);
-    const { place, generation, epoch } = this.#writer;
+    const { place, generation } = this.#writer;
     const isEmpty = place.offset === logHeaderLength && this.durable() === undefined;
-    if (isEmpty && !must && epoch === this.#context.keys.epoch) return Promise.resolve(generation - 1);
+    if (isEmpty) return Promise.resolve(generation - 1);
     if (!this.#rotation) {
       this.#rotation = Promise.withResolvers<number>();
       this.#start();
@@ -112,17 +116,18 @@ export class CommitLog {
     this.#closed = this.#closed.filter((log) => log.generation > generation);
   }
 
-  /** Waits for the work under way, then removes the preallocated room after the last record. */
-  async trim(): Promise<void> {
+  /** Waits for the work under way, or until its callers have been rejected, then closes the file as it is. */
+  async release(): Promise<void> {
+    while (this.#running) await this.#running;
+    if (!this.#failure) await this.#writer.close();
+  }
+
+  /** Also removes the preallocated room after the last record. */
+  async close(): Promise<void> {
     while (this.#running) await this.#running;
     // If this fails, the next start removes the room.
     if (!this.#failure) await this.#writer.trim().catch(() => {});
-  }
-
-  /** Waits for the work under way, then closes the file. */
-  async close(): Promise<void> {
-    while (this.#running) await this.#running;
-    if (!this.#failure) await this.#writer.close();
+    await this.release();
   }
 
   #start(): void {
@@ -167,7 +172,7 @@ export class CommitLog {
     let next: LogWriter;
     try {
       await this.#writer.trim();
-      next = await createLog(this.#context, { uid: this.#uid, generation: generation + 1, sequence, chain, runs });
+      next = await createLog(this.#context, { uid: this.uid, generation: generation + 1, sequence, chain, runs });
     } catch (cause) {
       // The old file may only be continued if it is certain that no new one follows it.
       const name = logName(this.#context.dir, generation + 1);
@@ -190,15 +195,13 @@ export class CommitLog {
   async #fail(cause: unknown): Promise<void> {
     const failure = notDurable(cause, isRefusedWrite(cause));
     this.#failure = failure;
-    const told = Promise.withResolvers<void>();
-    this.#events.onFailure(cause, told.promise);
+    this.#events.onFailure(cause);
     // Another process's records may have been acknowledged, so they are recovered, not cut off.
     if (cause instanceof FileLost && cause.isUntouched) this.#isUntouched = true;
     const isGone = this.#isUntouched ? await this.#writer.close().then(() => true) : await this.#writer.takeBack();
     this.#syncing?.reject(isGone ? failure : notDurable(cause, false));
     this.#filling.reject(failure);
     this.#rotation?.reject(failure);
-    told.resolve();
   }
 }
 
