@@ -6,7 +6,7 @@ import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { systemDir, tenantDir } from '../../src/platform/data-dir.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
-import { openTenantStore } from '../../src/storage/stores.ts';
+import { openTenantStore, storesIn } from '../../src/storage/stores.ts';
 import type { Store } from '../../src/store/port.ts';
 import { type Core, residentMegabytes, type Started, start } from './process.ts';
 
@@ -30,7 +30,7 @@ export function makeAppliance(data: string, more: readonly string[] = []): Bench
 export async function openTenant({ data }: BenchAppliance): Promise<Store> {
   const { seal } = await openSealFile(data, undefined);
   const dir = seal.stores.find((name) => name !== systemDir) ?? '';
-  const world = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
+  const world = storesIn({ root: data, files: nodeFiles(data), wasm: await sqlWasm() });
   return openTenantStore(world, tenantDir(dir), seal.keysFor(dir));
 }
 

@@ -33,7 +33,7 @@ import type { StoreSource } from '../platform/store-url.ts';
 import { type Seal, sealFor } from '../seal/seal.ts';
 import type { Slot } from '../seal/slot.ts';
 import { anyHost, hostList } from '../storage/served-tenants.ts';
-import { createStore, openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
+import { openSystemStore, openTenantStore, type StoreWorld, storesIn } from '../storage/stores.ts';
 
 interface InitOptions {
   /** The data directory: missing, empty, or left unfinished by an earlier try. With `store`, that of the first node. */
@@ -153,7 +153,7 @@ async function initShared(
       const nobody = { sealed: () => {}, rotated: () => {} };
       const shared = new SharedStores(node, new SealKeeper(seal, node.seal), nobody);
       try {
-        const stores = await makeStores({ root: data, files, wasm: await sqlWasm(), shared }, seal, dir, hosts);
+        const stores = await makeStores({ place: shared, files, wasm: await sqlWasm() }, seal, dir, hosts);
         for (const name of [systemDir, tenantDir(dir)]) await shared.finish(name);
         await first.keep();
         await node.begin(seal);
@@ -217,7 +217,7 @@ async function fill(data: string, hosts: readonly string[], { first, kit }: Firs
   try {
     await removeStores(data);
     const [seal, dir] = firstSeal(first, kit);
-    const stores = await makeStores({ root: data, files, wasm: await sqlWasm() }, seal, dir, hosts);
+    const stores = await makeStores(storesIn({ root: data, files, wasm: await sqlWasm() }), seal, dir, hosts);
     await first.keep();
     await files.replace(sealFile, seal.toBytes());
     await files.remove(initMark);
@@ -246,12 +246,12 @@ async function makeStores(
   const tenant = { id: outside.newId('tenant'), name: firstTenant, hosts };
 
   const keys = seal.keysFor(dir);
-  await createStore(world, tenantDir(dir), keys, now);
+  await world.place.create(tenantDir(dir), keys, now);
   const store = await openTenantStore(world, tenantDir(dir), keys);
   const first = await store.transaction((tx) => bootstrap({ tx, world: outside })).finally(() => store.close());
 
   const systemKeys = seal.keysFor(systemDir);
-  await createStore(world, systemDir, systemKeys, now);
+  await world.place.create(systemDir, systemKeys, now);
   const system = await openSystemStore(world, systemKeys);
   await system
     .transaction(({ tenants }) => tenants.insert({ ...tenant, dir, limits: {}, createdAt: now, updatedAt: now }))

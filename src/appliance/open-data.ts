@@ -5,7 +5,6 @@ import { resolve } from 'node:path';
 import { needNoFence, takeBack } from '../backup/fence.ts';
 import { livesShippedTo, shippedTo } from '../backup/ship.ts';
 import { backupBeforeMigration } from '../backup/write.ts';
-import type { SharedStores } from '../cluster/shared-stores.ts';
 import { SealKeeper, type SealPlace, sealInFiles } from '../custody/seal-keeper.ts';
 import type { OpenedSeal } from '../custody/unlock.ts';
 import { KmsError } from '../errors.ts';
@@ -18,6 +17,7 @@ import { guardedFiles, SpaceGuard, type SpaceSettings } from '../platform/space-
 import { acceptOlder, type ReadStores, readStores, reportAccepted } from '../storage/read-stores.ts';
 import { RollbackGuard } from '../storage/rollback-guard.ts';
 import { noAddress, Tenants } from '../storage/served-tenants.ts';
+import { StoreDirectories, type StorePlace } from '../storage/store-place.ts';
 import type { StoreWorld, SystemStore } from '../storage/stores.ts';
 import type { Files } from '../store/files.ts';
 import { Metrics } from '../telemetry/metrics/metrics.ts';
@@ -32,7 +32,7 @@ export interface OpenData {
   readonly files: Files;
   readonly sealPlace: SealPlace;
   readonly seal: SealKeeper;
-  readonly shared: SharedStores | undefined;
+  readonly place: StorePlace;
   readonly space: SpaceGuard;
   readonly metrics: Metrics;
   readonly system: SystemStore;
@@ -61,13 +61,15 @@ export async function openData(
   const metrics = new Metrics(now(), options.metrics);
   const toLog = storeEvents(onEvent);
   let noteNow = async (): Promise<void> => {};
-  const shared = node && new (await import('../cluster/shared-stores.ts')).SharedStores(node, seal, elsewhere);
-  const backUp = backupBeforeMigration({ files, shared, root, seal, now }, onEvent);
+  const wasm = await sqlWasm();
+  const place: StorePlace = node
+    ? new (await import('../cluster/shared-stores.ts')).SharedStores(node, seal, elsewhere)
+    : new StoreDirectories({ root, files, wasm, needFreeSpace: async (bytes) => guard?.needFreeSpace(bytes) });
+  const backUp = backupBeforeMigration({ files, place, root, seal, now }, onEvent);
   const stores: StoreWorld = {
-    root,
+    place,
     files,
-    shared,
-    wasm: await sqlWasm(),
+    wasm,
     onEvent: (dir, event) => {
       toLog(dir, event);
       // Noted while it is known: a restart must not take the remaining data for complete.
@@ -78,16 +80,15 @@ export async function openData(
       await node?.maySchemasChange({ told: options.onWaiting, stopping: options.stopping });
       await backUp();
     },
-    ...(!shared && { needFreeSpace: async (bytes: number) => guard?.needFreeSpace(bytes) }),
   };
   const read = await readStores(stores, seal, options.acceptOlder, known);
   ends.push(() => read.discard());
   const shipping = placesShippedTo(options, root, read.system);
   const shippedIn = (epoch: number) => shipping.all.map((to) => shippedTo(to, seal.current, epoch));
   const takesBack = options.takeBack ?? false;
-  const fenced = shared ? undefined : await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
+  const fenced = await needNoFence({ files, shipped: shippedIn(epochIn(read.system)), takesBack });
   // Everything is read and sound: files change only from here on.
-  const space = await SpaceGuard.open(root, shared ? unwatched : (options.space ?? {}), onEvent);
+  const space = await SpaceGuard.open(root, node ? unwatched : (options.space ?? {}), onEvent);
   guard = space;
   ends.push(() => space.close());
   // Makes the reserve in the background: the disk may fill up before the first regular check.
@@ -129,7 +130,7 @@ export async function openData(
   };
   // It also notes the positions at its end.
   if (serves) rollbackGuard.start();
-  return { root, files, sealPlace, seal, shared, space, metrics, system, tenants, admin, baseUrl };
+  return { root, files, sealPlace, seal, place, space, metrics, system, tenants, admin, baseUrl };
 }
 
 /** A node keeps next to nothing on its own disk, and its database reports a full disk itself. */

@@ -57,7 +57,7 @@ export async function openServices(
     whenFree,
   );
   ends.push(() => copies.close());
-  data.shared?.follow({
+  data.place.follow({
     async refresh() {
       await admin.refresh();
       await copies.refresh();
@@ -113,12 +113,12 @@ export async function openServices(
 
 /** Verifies closed activity segments in the background. */
 function verifierOf({ onEvent, segments }: ApplianceOptions, data: OpenData): SegmentVerifier {
-  const { root, seal, shared } = data;
+  const { root, seal, place } = data;
   const verified = {
     root,
     stores: () => storesOf(data),
-    keysFor: (name: string) => seal.keysFor(shared?.nameOf(name) ?? name),
-    ...(shared && { read: (path: string, most: number) => shared.engine.files.read(path, most) }),
+    keysFor: (name: string) => seal.keysFor(place.elsewhere?.nameOf(name) ?? name),
+    ...(place.elsewhere && { read: place.elsewhere.read }),
     onEvent,
   };
   return new SegmentVerifier(verified, segments);

@@ -24,14 +24,7 @@ import {
   type Tenants,
   tenantThing,
 } from '../storage/served-tenants.ts';
-import {
-  createStore,
-  openTenantStore,
-  readTenantStore,
-  type StoreWorld,
-  type SystemStore,
-  storePlace,
-} from '../storage/stores.ts';
+import { openTenantStore, readTenantStore, type StoreWorld, type SystemStore } from '../storage/stores.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -161,9 +154,7 @@ export class TenantAdmin {
       const record = await this.find(id);
       this.#serve(record, store);
       // Otherwise the next start does it.
-      await storePlace(this.#deps.stores)
-        .finish(tenantDir(dir))
-        .catch(() => {});
+      await this.#deps.stores.place.finish(tenantDir(dir)).catch(() => {});
       return { record, accountId: first.account.id, apiKey: first.apiKey };
     });
   }
@@ -262,7 +253,7 @@ export class TenantAdmin {
     const marks = await system.transaction((tables) => tables.marks.all());
     const read = await readTenantStore(stores, tenantDir(record.dir), seal.keysFor(record.dir));
     try {
-      needNotOlder(read, record, marks);
+      needNotOlder(read, record, marks, this.#deps.stores.place.whyOlder);
     } catch (error) {
       await read.discard();
       throw error;
@@ -393,9 +384,9 @@ interface TenantFiles {
 
 /** Creates directory, keys and an empty store, all marked unfinished until `finish`. */
 async function makeFiles({ stores, seal }: TenantFiles, dir: string, now: number): Promise<Store> {
-  await storePlace(stores).begin(tenantDir(dir));
+  await stores.place.begin(tenantDir(dir));
   await seal.change((current) => current.withStore(dir));
-  await createStore(stores, tenantDir(dir), seal.keysFor(dir), now);
+  await stores.place.create(tenantDir(dir), seal.keysFor(dir), now);
   return openFiles({ stores, seal }, dir);
 }
 
@@ -407,7 +398,7 @@ function openFiles({ stores, seal }: TenantFiles, dir: string): Promise<Store> {
 async function removeFiles({ stores, seal }: TenantFiles, dir: string): Promise<void> {
   // Written even if there is no key: a step that failed may have left one in the seal file.
   await seal.change((current) => current.withoutStore(dir));
-  await storePlace(stores).remove(tenantDir(dir));
+  await stores.place.remove(tenantDir(dir));
 }
 
 /** Removes tenants whose creation a crash cut off, or finishes them if their record exists. */
@@ -417,7 +408,7 @@ async function clearUnfinished(
   onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): Promise<void> {
   const { stores, seal } = tenantFiles;
-  const place = storePlace(stores);
+  const { place } = stores;
   const known = new Set(records.map(({ dir }) => dir));
   const present = await place.list();
   for (const { name: dir, state } of present) {

@@ -8,7 +8,8 @@ import { utf8 } from '../crypto/bytes.ts';
 import { restoreMark, sealFile, sealName, systemDir, tenantDir } from '../platform/data-dir.ts';
 import { type Epoch, nextEpoch } from '../platform/epoch.ts';
 import type { Seal } from '../seal/seal.ts';
-import { openSystemStore, openTenantStore, type StoreWorld } from '../storage/stores.ts';
+import type { DataDirectory } from '../storage/store-place.ts';
+import { openSystemStore, openTenantStore, type StoreWorld, storesIn } from '../storage/stores.ts';
 import { returnPlaces } from '../storage/streamed-positions.ts';
 import { type Proof, proveStores } from './prove.ts';
 import { copyFiles, type RestoreSource } from './restore-source.ts';
@@ -22,23 +23,23 @@ export interface RestoredAppliance {
 export const restoredNames: readonly string[] = [systemDir, 'tenants', `${restoreMark}.tmp`, restoreMark];
 
 /**
- * `stores.root` is empty or holds an unfinished restore. Everything is proven before it takes effect. `number`: of the
+ * `directory` is empty or holds an unfinished restore. Everything is proven before it takes effect. `number`: of the
  * new epoch, if it was already announced; it must be later than the copy's.
  */
 export async function restoreInto(
-  stores: StoreWorld,
+  directory: DataDirectory,
   seal: Seal,
   source: RestoreSource,
   world: World,
   number = world.now(),
 ): Promise<RestoredAppliance> {
-  const { files, wasm } = stores;
+  const { files, wasm } = directory;
   await files.replace(restoreMark, utf8('a restore is under way, or was cut off: run `kms restore` again\n'));
   for (const dir of [systemDir, 'tenants']) await files.removeDir(dir);
-  await copyFiles(stores, source);
+  await copyFiles(directory, source);
   const keysOf = (dir: string) => seal.keysFor(sealName(dir));
   const proof = await proveStores({ files, wasm, keysOf }, source.stores, source.summary);
-  const epoch = await beginEpoch(stores, seal, source, world, number);
+  const epoch = await beginEpoch(storesIn(directory), seal, source, world, number);
   await files.replace(sealFile, source.seal);
   await files.remove(restoreMark);
   await files.syncDir('.');

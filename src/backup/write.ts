@@ -11,11 +11,11 @@ import { sealFile, systemDir, tenantDir } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Tenants } from '../storage/served-tenants.ts';
+import type { StorePlace } from '../storage/store-place.ts';
 import type { SystemStore } from '../storage/stores.ts';
 import { readError, SegmentFault } from '../store/activity/segment.ts';
 import type { Files } from '../store/files.ts';
 import type { HeldFile, Store, StoreHold } from '../store/port.ts';
-import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';
 import { version } from '../version.ts';
 import {
@@ -166,8 +166,7 @@ export interface Collecting {
   readonly files: Files;
   readonly system: SystemStore;
   readonly tenants: Tenants;
-  /** For stores outside the data directory: holds one that is not open, if it exists. */
-  readonly shared?: { holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> } | undefined;
+  readonly place: Pick<StorePlace, 'atRest'>;
   readonly admin: {
     list(): Promise<readonly TenantRecord[]>;
     /** Runs while no tenant is created, deleted, restored or erased. */
@@ -182,7 +181,7 @@ export interface Collected {
 
 /** Holds the files of all stores. No request waits; tenants are created and deleted before or after. */
 export function collect(
-  { files, system, tenants, admin, shared }: Collecting,
+  { system, tenants, admin, place }: Collecting,
   { counted }: { readonly counted: boolean },
 ): Promise<Collected> {
   return admin.exclusively(async () => {
@@ -206,7 +205,7 @@ export function collect(
         open(systemDir, system),
         ...records.map(({ id, dir }) => {
           const store = served.get(id);
-          return store ? open(tenantDir(dir), store) : atRest({ files, shared }, tenantDir(dir), counted, holds);
+          return store ? open(tenantDir(dir), store) : atRest(place, tenantDir(dir), counted, holds);
         }),
       ]);
       const stores = found.flatMap((each) => {
@@ -227,41 +226,26 @@ function copied(dir: string, hold: StoreHold, counted: boolean): Collected['stor
   return { dir, uid: toHex(uid), sequence, files, source, ...summary, hold };
 }
 
-/** A store that is not open here; undefined if there is none. In a shared database its hold is added to `holds`. */
+/** A store that is not open here; undefined if there is none. Its hold, if it has one, is added to `holds`. */
 async function atRest(
-  { files, shared }: Pick<Collecting, 'files' | 'shared'>,
+  place: Pick<StorePlace, 'atRest'>,
   dir: string,
   counted: boolean,
   holds: StoreHold[],
 ): Promise<CopiedStore | undefined> {
-  if (!shared) return storeAtRest(files, dir);
-  const hold = await shared.holdAtRest(dir, counted);
-  if (hold) holds.push(hold);
-  return hold && copied(dir, hold, counted);
-}
-
-/** A closed store's files in the data directory. */
-async function storeAtRest(files: Files, dir: string): Promise<CopiedStore | undefined> {
-  const { snapshots, logs } = await listStoreFiles(files, dir);
-  const generation = snapshots.at(-1);
-  if (generation === undefined) return undefined;
-  const snapshot = snapshotName(dir, generation);
-  const all = (await files.list(dir)).map((name) => `${dir}/${name}`);
-  const names = [
-    snapshot,
-    ...all.filter((name) => isSegment({ name })).sort(),
-    ...logs.filter((number) => number > generation).map((number) => logName(dir, number)),
-  ];
-  const held: HeldFile[] = [];
-  for (const name of names) held.push({ name, bytes: await files.size(name) });
-  return { dir, uid: toHex(await files.readAt(snapshot, 16, 16)), files: held };
+  const found = await place.atRest(dir, counted);
+  if (!found) return undefined;
+  const { uid, files, hold } = found;
+  if (!hold) return { dir, uid: toHex(uid), files };
+  holds.push(hold);
+  return copied(dir, hold, counted);
 }
 
 const prefix = 'before-migration-';
 /** Number of earlier migrations' backups that are kept. */
 const kept = 2;
 
-interface Migrating extends Pick<Collecting, 'files' | 'shared'> {
+interface Migrating extends Pick<Collecting, 'files' | 'place'> {
   /** The data directory, which may be a node's. */
   readonly root: string;
   readonly seal: SealKeeper;
@@ -273,7 +257,7 @@ interface Migrating extends Pick<Collecting, 'files' | 'shared'> {
  * Call it before the first store is changed; later calls of the same start do nothing more.
  */
 export function backupBeforeMigration(
-  { files, shared, root, seal, now }: Migrating,
+  { files, place, root, seal, now }: Migrating,
   onEvent: ((event: ApplianceEvent) => void) | undefined,
 ): () => Promise<void> {
   let made: Promise<void> | undefined;
@@ -285,7 +269,7 @@ export function backupBeforeMigration(
     try {
       const stores: CopiedStore[] = [];
       for (const dir of dirs) {
-        const store = await atRest({ files, shared }, dir, false, holds);
+        const store = await atRest(place, dir, false, holds);
         if (store) stores.push(store);
       }
       await files.replace(name, writeBackup({ files, seal: () => seal.current, stores, at, random: systemRandom }));

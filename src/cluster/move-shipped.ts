@@ -159,7 +159,7 @@ async function takeRest(
   }
   // Begins an epoch, so that the fenced appliance cannot come back under the number of the one that continues.
   const shared = new SharedStores(node, new SealKeeper(seal, node.seal), { sealed() {}, rotated() {} });
-  const world = { root: standby.data, files: nodeFiles(standby.data), wasm: await sqlWasm(), shared };
+  const world = { place: shared, files: nodeFiles(standby.data), wasm: await sqlWasm() };
   await beginEpoch(world, seal, source, systemWorld(), number);
   return stores;
 }

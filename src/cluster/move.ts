@@ -32,6 +32,7 @@ import { sqlWasm } from '../platform/program-files.ts';
 import { type StoreSource, storeName } from '../platform/store-url.ts';
 import { readStores } from '../storage/read-stores.ts';
 import { writeRollbackNotes } from '../storage/rollback-guard.ts';
+import { storesIn } from '../storage/stores.ts';
 import type { Files } from '../store/files.ts';
 import { exportStore, type HeldStore, importStore } from '../store/shared/transfer.ts';
 import { listStoreFiles } from '../store/store-files.ts';
@@ -127,7 +128,7 @@ async function fillDatabase(root: string, node: SharedNode, opened: OpenedSeal):
   const files = nodeFiles(root);
   const { seal } = opened;
   const stores: MovedStore[] = [];
-  for (const name of await storesIn(root, files, opened)) {
+  for (const name of await storeNames(root, files, opened)) {
     const from = { files, dir: dirOf(name) };
     const held = await importStore(await transferWorld(node, opened, name), from, name);
     await node.engine.finish(held.uid);
@@ -191,9 +192,9 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
  * Reads the stores as a start does, which refuses any that is older than it was. The store of a deleted tenant may be
  * half erased.
  */
-async function storesIn(root: string, files: Files, { seal }: OpenedSeal): Promise<readonly string[]> {
+async function storeNames(root: string, files: Files, { seal }: OpenedSeal): Promise<readonly string[]> {
   const keeper = new SealKeeper(seal, sealInFiles(files, root));
-  const read = await readStores({ root, files, wasm: await sqlWasm() }, keeper);
+  const read = await readStores(storesIn({ root, files, wasm: await sqlWasm() }), keeper);
   try {
     const rows = read.system.rows((schema) =>
       schema === 0 ? 'SELECT 0 WHERE 0' : 'SELECT dir FROM tenants ORDER BY seq',

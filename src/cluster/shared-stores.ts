@@ -7,9 +7,15 @@ import { KmsError } from '../errors.ts';
 import { sealedError } from '../http/admission.ts';
 import { sealName, systemDir } from '../platform/data-dir.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
-import type { ListedStore, SharedCounting, SharedPlace, StoreOptions } from '../storage/stores.ts';
+import type {
+  Elsewhere,
+  ListedStore,
+  PlacedOptions,
+  StoreAtRest,
+  StorePlace,
+  TenantsHere,
+} from '../storage/store-place.ts';
 import type { CheckpointJob } from '../store/checkpoint.ts';
-import type { StoreHold } from '../store/port.ts';
 import type { ReadStore } from '../store/read-store.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { holdAtRest } from '../store/shared/hold.ts';
@@ -28,16 +34,14 @@ export interface SharedEvents {
   rotated(): void;
 }
 
-/** The tenants as this node knows them from the appliance's own store. */
-interface TenantsHere {
-  /** Reads them again. */
-  refresh(): Promise<void>;
-  /** Whether another node deleted the tenant whose store has this name. */
-  isDeleted(name: string): boolean;
-}
-
 /** The stores of an appliance that is open on this node. */
-export class SharedStores implements SharedPlace {
+export class SharedStores implements StorePlace {
+  readonly whyOlder =
+    'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
+    'again; find the newer one, or restore a backup';
+  // A joining node has none yet.
+  readonly hasNotes = false;
+  readonly elsewhere: Elsewhere;
   readonly engine: SharedEngine;
   readonly #node: SharedNode;
   readonly #seal: SealKeeper;
@@ -54,16 +58,14 @@ export class SharedStores implements SharedPlace {
     this.#node = node;
     this.#seal = seal;
     this.#events = events;
+    this.elsewhere = {
+      nameOf: (store) => this.#names.get(store),
+      read: (path, most) => this.engine.files.read(path, most),
+    };
   }
 
-  /** From now on notices changes to tenants on other nodes. */
   follow(tenants: TenantsHere): void {
     this.#tenants = tenants;
-  }
-
-  /** The name in the seal of the store with this id. */
-  nameOf(store: string): string | undefined {
-    return this.#names.get(store);
   }
 
   /** Nothing to do: a store counts as unfinished from its first row on. */
@@ -75,7 +77,7 @@ export class SharedStores implements SharedPlace {
   }
 
   /** Holds the store of a deleted tenant; undefined if it is erased already. */
-  async holdAtRest(dir: string, counted: boolean): Promise<StoreHold | undefined> {
+  async atRest(dir: string, counted: boolean): Promise<StoreAtRest | undefined> {
     const found = await this.#find(dir);
     if (!found?.isWhole) return undefined;
     const { engine } = this;
@@ -83,7 +85,9 @@ export class SharedStores implements SharedPlace {
     const keys = this.#seal.keysFor(sealName(dir));
     const uid = Uint8Array.fromHex(found.store);
     const runCheckpoint = (job: CheckpointJob) => this.#node.checkpoint(found.store, keys, job);
-    return holdAtRest({ engine, uid, keys, random: systemRandom, later, holdMs: 60_000, runCheckpoint }, dir, counted);
+    const world = { engine, uid, keys, random: systemRandom, later, holdMs: 60_000, runCheckpoint };
+    const hold = await holdAtRest(world, dir, counted);
+    return { uid, files: hold.files, hold };
   }
 
   async finish(dir: string): Promise<void> {
@@ -107,7 +111,7 @@ export class SharedStores implements SharedPlace {
   async read<T extends object>(
     dir: string,
     keys: TenantKeys,
-    options: StoreOptions<T> & SharedCounting,
+    { timed, turnMeter, ...options }: PlacedOptions<T>,
   ): Promise<ReadStore<T>> {
     const found = await this.#find(dir);
     if (!found) {
@@ -118,12 +122,14 @@ export class SharedStores implements SharedPlace {
     this.#names.set(found.store, sealName(dir));
     return readShared({
       ...options,
+      tables: (sql) => options.tables(sql),
+      meter: turnMeter(),
       engine: this.engine,
       dir,
       uid: Uint8Array.fromHex(found.store),
       hasOwnConnection: dir === systemDir,
       keys,
-      runCheckpoint: (job) => options.timed(() => this.#node.checkpoint(found.store, keys, job)),
+      runCheckpoint: (job) => timed(() => this.#node.checkpoint(found.store, keys, job)),
       onTurnStart: (control) => this.#onTurnStart(sealName(dir), control),
       beforeRecovery: () => this.#seal.refresh(),
     });

@@ -101,7 +101,7 @@ export async function readStores(
       if (what !== undefined) older.push({ dir, name, what, from, to: store.mark.sequence });
     };
     // A joining node has no witness file yet.
-    if (!rollbackNotes && marks.size > 0 && !world.shared) {
+    if (!rollbackNotes && marks.size > 0 && world.place.hasNotes) {
       const { sequence } = system.mark;
       older.push({
         dir: systemDir,
@@ -127,7 +127,7 @@ export async function readStores(
       ...(wanted.has(systemDir) ? [systemDir] : []),
     ]);
     const refused = older.filter(({ dir }) => !named.has(dir));
-    if (refused.length > 0) throw refusal(refused, 'refused', world.shared ? lostByDatabase : lostFiles);
+    if (refused.length > 0) throw refusal(refused, 'refused', world.place.whyOlder);
     const olderDirs = new Set(older.map(({ dir }) => dir));
     const isNeedless = (name: string): boolean =>
       !records.some((record) => olderDirs.has(record.dir) && [record.id, record.name].includes(name)) &&
@@ -159,30 +159,28 @@ function needKnown(wanted: Iterable<string>, named: readonly TenantRow[], record
 }
 
 /** One error line about all of them. */
-function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict', lost = lostFiles): KmsError {
+function refusal(older: readonly OlderStore[], code: 'refused' | 'conflict', whyOlder: string): KmsError {
   const whose = ({ dir, name, what }: OlderStore): string =>
     dir === systemDir
       ? `the appliance's own store is older than it was: ${what}`
       : `the tenant ${name} is older than it was: ${what}`;
   const options = older.map(({ name }) => `--accept-older ${name}`).join(' ');
   return new KmsError(code, `${older.map(whose).join('; ')}; nothing was changed`, {
-    hint: `${lost}; to go on with what is there, once: kms serve ${options}`,
+    hint: `${whyOlder}; to go on with what is there, once: kms serve ${options}`,
   });
 }
 
-const lostFiles =
-  'the files were cut, or put back from an older copy: deleted keys and revoked credentials would be alive again; ' +
-  'find the newer files, or restore a backup';
-const lostByDatabase =
-  'the database was put back, or lost commits in a failover: deleted keys and revoked credentials would be alive ' +
-  'again; find the newer one, or restore a backup';
-
 /** Throws `conflict` if the store of a returning tenant is behind its noted position. */
-export function needNotOlder(store: Looked, { id, dir }: { id: string; dir: string }, marks: Noted): void {
+export function needNotOlder(
+  store: Looked,
+  { id, dir }: { id: string; dir: string },
+  marks: Noted,
+  whyOlder: string,
+): void {
   const noted = marks.get(dir);
   const what = noted && olderThanNoted({ ...store.mark, log: store.log }, [noted]);
   if (noted && what !== undefined) {
-    throw refusal([{ dir, name: id, what, from: noted.sequence, to: store.mark.sequence }], 'conflict');
+    throw refusal([{ dir, name: id, what, from: noted.sequence, to: store.mark.sequence }], 'conflict', whyOlder);
   }
 }
 

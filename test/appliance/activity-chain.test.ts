@@ -10,7 +10,7 @@ import { tenantDir } from '../../src/platform/data-dir.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
 import { serve } from '../../src/server/serve.ts';
-import { openTenantStore } from '../../src/storage/stores.ts';
+import { openTenantStore, storesIn } from '../../src/storage/stores.ts';
 import { desk } from '../cli/kms.ts';
 import { type Place, place } from './tenant-appliance.ts';
 
@@ -22,7 +22,7 @@ async function withSegments(): Promise<Place & { readonly segment: string }> {
   await p.appliance.close();
   const { seal } = await openSealFile(p.data, undefined);
   const [dir = ''] = await readdir(join(p.data, 'tenants'));
-  const stores = { root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() };
+  const stores = storesIn({ root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() });
   const store = await openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
   for (let from = 0; from < count; from += 1000) {
     await store.transaction((tx) => {

@@ -28,7 +28,7 @@ import { lockDirectory } from '../../src/platform/lock.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
 import { selfSigned } from '../../src/platform/self-signed.ts';
-import { openSystemStore } from '../../src/storage/stores.ts';
+import { openSystemStore, storesIn } from '../../src/storage/stores.ts';
 import { authority } from '../support/certificates.ts';
 import { smallDisks } from '../support/small-disk.ts';
 
@@ -117,7 +117,7 @@ function flip(file: string, at: number): void {
 
 async function note(one: Patient, value: object): Promise<void> {
   const { seal } = await openSealFile(one.data, one.key);
-  const world = { root: one.data, files: nodeFiles(one.data), wasm: await sqlWasm() };
+  const world = storesIn({ root: one.data, files: nodeFiles(one.data), wasm: await sqlWasm() });
   const system = await openSystemStore(world, seal.keysFor('system'));
   const proof = { stores: 2, transactions: 1, activities: 1, rows: 1, lacks: [] };
   const whole = { bytes: 1, verifiedAt: '2026-01-01T00:00:00.000Z', ...proof, ...value };

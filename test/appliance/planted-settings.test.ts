@@ -9,7 +9,7 @@ import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { KmsError } from '../../src/errors.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
-import { openSystemStore } from '../../src/storage/stores.ts';
+import { openSystemStore, storesIn } from '../../src/storage/stores.ts';
 import { place } from './tenant-appliance.ts';
 
 const epochs = [
@@ -30,7 +30,7 @@ for (const [name, values] of [
       mkdirSync(victim);
       await p.appliance.close();
       const { seal } = await openSealFile(p.data, undefined);
-      const stores = { root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() };
+      const stores = storesIn({ root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() });
       const system = await openSystemStore(stores, seal.keysFor('system'));
       await system.transaction(({ settings }) => settings.set(name, value));
       await system.close();

@@ -8,7 +8,7 @@ import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { openSealFile } from '../../src/custody/seal-keeper.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
-import { openSystemStore } from '../../src/storage/stores.ts';
+import { openSystemStore, storesIn } from '../../src/storage/stores.ts';
 import { place } from './tenant-appliance.ts';
 
 const day = 86_400_000;
@@ -22,7 +22,7 @@ for (const deletedDays of [undefined, 1, 40]) {
       writeFileSync(join(victim, 'notes'), 'of somebody');
       await p.appliance.close();
       const { seal } = await openSealFile(p.data, undefined);
-      const stores = { root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() };
+      const stores = storesIn({ root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() });
       const system = await openSystemStore(stores, seal.keysFor('system'));
       const then = Date.now() - (deletedDays ?? 1) * day;
       await system.transaction(({ tenants }) => {

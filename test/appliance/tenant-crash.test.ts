@@ -13,7 +13,7 @@ import type { ApplianceEvent } from '../../src/platform/events.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { sqlWasm } from '../../src/platform/program-files.ts';
 import { Tenants } from '../../src/storage/served-tenants.ts';
-import { openSystemStore } from '../../src/storage/stores.ts';
+import { openSystemStore, storesIn } from '../../src/storage/stores.ts';
 import type { AppendFile, Files } from '../../src/store/files.ts';
 import { baseUrl, type Place, place } from './tenant-appliance.ts';
 
@@ -64,7 +64,7 @@ async function copiesOf(p: Place, ahead: number, work: (admin: TenantAdmin) => P
   };
   const files = watched(nodeFiles(p.data), copy);
   const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, sealInFiles(files, '/nowhere'));
-  const stores = { root: p.data, files, wasm: await sqlWasm() };
+  const stores = storesIn({ root: p.data, files, wasm: await sqlWasm() });
   const system = await openSystemStore(stores, seal.current.keysFor(systemDir));
   const tenants = new Tenants();
   const world = systemWorld();
@@ -205,9 +205,9 @@ test('a step that fails without a crash leaves nothing behind', async () => {
       if (broken && ++count === failing) throw Object.assign(new Error('disk full'), { code: 'ENOSPC' });
     });
     const seal = new SealKeeper((await openSealFile(p.data, undefined)).seal, sealInFiles(files, '/nowhere'));
-    const stores = { root: p.data, files, wasm: await sqlWasm() };
+    const stores = storesIn({ root: p.data, files, wasm: await sqlWasm() });
     // The system store's writes don't fail, as if it were on another disk.
-    const own = { ...stores, files: nodeFiles(p.data) };
+    const own = storesIn({ root: p.data, files: nodeFiles(p.data), wasm: await sqlWasm() });
     const system = await openSystemStore(own, seal.current.keysFor(systemDir));
     const tenants = new Tenants();
     broken = false;

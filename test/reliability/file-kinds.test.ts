@@ -20,10 +20,12 @@ import { KmsError } from '../../src/errors.ts';
 import { fencedMark, sealMark } from '../../src/platform/data-dir.ts';
 import { nodeFiles } from '../../src/platform/node-files.ts';
 import { serve } from '../../src/server/serve.ts';
+import { storesIn } from '../../src/storage/stores.ts';
 import { DirectoryReceiver } from '../../src/telemetry/streaming/directory.ts';
 import { prng } from '../support/prng.ts';
 import { closeSegments } from '../support/segmented-appliance.ts';
 import { until } from '../support/until.ts';
+import { sqlWasm } from '../support/wasm.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-file-kinds-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -244,7 +246,8 @@ before(async () => {
   const opened = await openSealFile(data, { keyFile: key, env });
   const files = nodeFiles(data);
   const seal = new SealKeeper(opened.seal, sealInFiles(files, '/nowhere'));
-  await backupBeforeMigration({ files, root: data, seal, now: Date.now }, undefined)();
+  const { place: stores } = storesIn({ root: data, files, wasm: sqlWasm });
+  await backupBeforeMigration({ files, place: stores, root: data, seal, now: Date.now }, undefined)();
   await closeSegments(data, seal.current, 9);
   const serving = await serve({
     data,

@@ -6,6 +6,7 @@ import { backupFiles, checkDigests, openBackup } from '../../src/backup/read.ts'
 import { backupBeforeMigration } from '../../src/backup/write.ts';
 import type { SealKeeper } from '../../src/custody/seal-keeper.ts';
 import { systemDir, tenantDir } from '../../src/platform/data-dir.ts';
+import { storesIn } from '../../src/storage/stores.ts';
 import { checkStore } from '../../src/store/check.ts';
 import type { Files } from '../../src/store/files.ts';
 import { type Migration, systemMigrations, tenantMigrations } from '../../src/store/tables/migrations.ts';
@@ -48,10 +49,17 @@ async function prepare(generator: Prng): Promise<SimFiles> {
   return files;
 }
 
+function placeOf(files: SimFiles) {
+  return storesIn({ root: '.', files, wasm: sqlWasm }).place;
+}
+
 function startNewer(files: SimFiles, generator: Prng): Promise<SealedAppliance> {
   return openSealedAppliance(files, secret, generator, (seal) => ({
     ...next,
-    beforeMigration: backupBeforeMigration({ files, root: '.', seal, now: () => 3000 }, undefined),
+    beforeMigration: backupBeforeMigration(
+      { files, place: placeOf(files), root: '.', seal, now: () => 3000 },
+      undefined,
+    ),
   }));
 }
 

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { systemDir } from '../../src/platform/data-dir.ts';
 import { readStores } from '../../src/storage/read-stores.ts';
 import { RollbackGuard } from '../../src/storage/rollback-guard.ts';
+import { storesIn } from '../../src/storage/stores.ts';
 import { reached } from '../support/crash-points.ts';
 import { breaking, copyOf, crashSweep, done, type Fault, faultKinds, mend } from '../support/crash-sweep.ts';
 import type { Prng } from '../support/prng.ts';
@@ -23,7 +24,7 @@ const secret = new Uint8Array(32).fill(1);
 /** Reads and compares as a start does; throws if that would refuse. */
 async function start(files: SimFiles, generator: Prng) {
   const seal = await openSealKeeper(files, secret, generator);
-  const read = await readStores({ root: '/nowhere', files, wasm: sqlWasm }, seal);
+  const read = await readStores(storesIn({ root: '/nowhere', files, wasm: sqlWasm }), seal);
   await read.discard();
   return read;
 }

@@ -233,12 +233,12 @@ test('a place beyond the end of the log, which nobody accounted for: everything 
   await at.act(3);
   await caughtUp(at);
   await at.close();
-  const { openSystemStore } = await import('../../src/storage/stores.ts');
+  const { openSystemStore, storesIn } = await import('../../src/storage/stores.ts');
   const { openSealFile } = await import('../../src/custody/seal-keeper.ts');
   const { nodeFiles } = await import('../../src/platform/node-files.ts');
   const { sqlWasm } = await import('../support/wasm.ts');
   const { seal } = await openSealFile(at.data, undefined);
-  const stores = { root: at.data, files: nodeFiles(at.data), wasm: sqlWasm };
+  const stores = storesIn({ root: at.data, files: nodeFiles(at.data), wasm: sqlWasm });
   const system = await openSystemStore(stores, seal.keysFor('system'));
   await system.transaction(({ settings }) => {
     const [row] = settings.ofTargets();

@@ -1,13 +1,15 @@
-// The number of crash points that each suite promises to reach with KMS_WHOLE=1; in the gate at least a tenth of them. A crash point is one power failure
-// on the simulated disk, after which the recovery was checked. Each suite checks its own number, since it runs in a
-// process of its own, and a test checks their sum.
+// The number of crash points that each suite promises to reach with KMS_WHOLE=1; in the gate at least a tenth of them.
+// A crash point is one power failure on the simulated disk, or the death of a node, after which the recovery was
+// checked. Each suite checks its own number, since it runs in a process of its own, and a test checks their sum.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { effort } from './effort.ts';
 
 export const promised = {
-  store: 4000,
-  'failing disk': 4000,
+  'store in files': 4000,
+  'store in rows': 4000,
+  'failing disk in files': 4000,
+  'failing disk in rows': 4000,
   checkpoint: 900,
   retention: 460,
   rekey: 220,

@@ -1,23 +1,27 @@
-// One seeded life of a store on a simulated disk: work, faults, a crash at some step, recovery, a check of everything
+// One seeded life of a store, on a simulated disk or at a simulated database: work, faults, a crash at some step, recovery, a check of everything
 // acknowledged, and on to the next crash. Failures are thrown, and the seed reproduces them.
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import type { Store } from '../../src/store/port.ts';
 import { activityInput, type NoteTables } from '../store/contract.ts';
-import { createTestStore, openEmbedded, testOptions } from './embedded-store.ts';
 import { type Prng, prng } from './prng.ts';
-import { SimFiles, type Step } from './sim-files.ts';
+import { DatabasePlace, DiskPlace, type SimPlace } from './sim-places.ts';
 
-/** A transaction that was committed in memory. `acknowledged`: it must last; `failed`: it must not. */
+/**
+ * A transaction that was committed in memory. `acknowledged`: it must last; `failed`: it must not; `unknown`: its
+ * caller was told that it may have been done.
+ */
 interface Attempt {
   readonly number: number;
   readonly rows: readonly string[];
   acknowledged: boolean;
   failed: boolean;
+  unknown: boolean;
 }
 
 interface Faults {
   readonly failures: boolean;
+  readonly journal: 'files' | 'rows';
 }
 
 export interface CrashRunReport {
@@ -42,7 +46,7 @@ class CrashRun {
   readonly #prng: Prng;
   readonly #faults: Faults;
   readonly #report: CrashRunReport;
-  #files: SimFiles;
+  #place: SimPlace;
   /** Expected result of a recovery: all acknowledged attempts, and a prefix of those after them. */
   #attempts: Attempt[] = [];
   #next = 1;
@@ -52,19 +56,19 @@ class CrashRun {
     this.#prng = generator;
     this.#faults = faults;
     this.#report = report;
-    this.#files = new SimFiles({ prng: generator });
+    this.#place = faults.journal === 'files' ? new DiskPlace(generator) : new DatabasePlace(generator);
   }
 
   async life(): Promise<void> {
-    await createTestStore(this.#files, this.#prng);
+    await this.#place.create();
     const rounds = 3 + this.#prng.int(3);
     for (let round = 0; round < rounds; round++) {
       const crashAt = 1 + this.#prng.int(this.#prng.chance(0.4) ? 30 : 110);
-      this.#files = this.#files.restart({ prng: this.#prng, crashAt });
+      this.#place = this.#place.restart(crashAt);
       await this.#round();
       this.#report.crashes++;
     }
-    this.#files = this.#files.restart({ prng: this.#prng });
+    this.#place = this.#place.restart();
     const store = await this.#open();
     await this.#check(store);
     await store.close();
@@ -76,17 +80,17 @@ class CrashRun {
     try {
       store = await this.#open();
     } catch (error) {
-      if (this.#files.crashed) return;
+      if (this.#place.crashed) return;
       throw error;
     }
     try {
       await this.#check(store);
     } catch (error) {
-      if (this.#files.crashed) return store.close();
+      if (this.#place.crashed) return store.close();
       throw error;
     }
     const work: Promise<void>[] = [];
-    while (!this.#files.crashed) {
+    while (!this.#place.crashed) {
       this.#act(store, work);
       for (let turns = this.#prng.int(3); turns > 0; turns--) await turn();
       if (this.#prng.chance(0.02)) await this.#settle(store, work);
@@ -104,39 +108,23 @@ class CrashRun {
           () => undefined,
         ),
       );
-    else if (dice < 0.06 && this.#faults.failures) this.#failAWhile();
+    else if (dice < 0.06 && this.#faults.failures) this.#place.failAWhile();
     else if (dice < 0.1) for (const run of this.#later.splice(0)) run();
     else work.push(dice < 0.2 ? this.#read(store) : this.#write(store));
   }
 
-  /** Makes some of the next steps fail. */
-  #failAWhile(): void {
-    const from = this.#files.steps + this.#prng.int(6);
-    const until = from + 1 + this.#prng.int(6);
-    const code = this.#prng.pick(['EIO', 'ENOSPC']);
-    const kinds: readonly Step[] = this.#prng.pick([
-      ['append'],
-      ['sync'],
-      ['append', 'sync', 'truncate'],
-      ['create', 'rename', 'syncDir'],
-      ['append', 'sync', 'truncate', 'create', 'rename', 'syncDir', 'remove', 'read'],
-    ]);
-    this.#files.failure = (step, number) =>
-      number >= from && number < until && kinds.includes(step) ? code : undefined;
-  }
-
   /** Lets everything end without a crash, and checks that failed attempts left nothing. */
   async #settle(store: Store<NoteTables>, work: Promise<void>[]): Promise<void> {
-    this.#files.failure = undefined;
+    this.#place.failNoMore();
     await Promise.all(work.splice(0));
-    while (!store.status().writable && !this.#files.crashed) {
+    while (!store.status().writable && !this.#place.crashed) {
       for (const run of this.#later.splice(0)) run();
       await turn();
     }
     try {
       await this.#check(store, true);
     } catch (error) {
-      if (!this.#files.crashed) throw error;
+      if (!this.#place.crashed) throw error;
     }
   }
 
@@ -148,8 +136,8 @@ class CrashRun {
         tx.notes.get('count');
         seen = [...this.#attempts];
       });
-      if (this.#files.crashed) return;
-      for (const attempt of seen) if (!attempt.failed) attempt.acknowledged = true;
+      if (this.#place.crashed) return;
+      for (const attempt of seen) if (!attempt.failed && !attempt.unknown) attempt.acknowledged = true;
     } catch {
       // A read fails together with the writes that it saw.
     }
@@ -179,13 +167,13 @@ class CrashRun {
         const reporter = number % 3 === 0 ? { reporter: `apik_${number}` } : {};
         tx.record(activityInput(`act_${number}`, { props: { number, filler }, ...reporter }));
         if (kind > 0.95) throw new Error('taken back');
-        attempt = { number, rows, acknowledged: false, failed: false };
+        attempt = { number, rows, acknowledged: false, failed: false, unknown: false };
         this.#attempts.push(attempt);
       });
-      if (attempt && !this.#files.crashed) attempt.acknowledged = true;
+      if (attempt && !this.#place.crashed) attempt.acknowledged = true;
       this.#report.transactions++;
-    } catch {
-      if (attempt) attempt.failed = true;
+    } catch (error) {
+      if (attempt) attempt[this.#place.isUnknown(error) ? 'unknown' : 'failed'] = true;
     }
   }
 
@@ -209,8 +197,11 @@ class CrashRun {
     const doubtful = attempts.slice(attempts.findLastIndex((attempt) => attempt.acknowledged) + 1);
     for (const attempt of lasting) {
       if (attempt.acknowledged) continue;
-      assert.ok(!calm, `transaction ${attempt.number} failed and is there`);
-      assert.ok(doubtful.includes(attempt), `transaction ${attempt.number} failed long before the crash and is there`);
+      assert.ok(!calm || attempt.unknown, `transaction ${attempt.number} failed and is there`);
+      assert.ok(
+        !attempt.failed || doubtful.includes(attempt),
+        `transaction ${attempt.number} failed long before the crash and is there`,
+      );
     }
     assert.equal(notes.find((note) => note.name === 'count')?.value ?? 0, found.length, 'the count');
     await this.#checkActivity(store, expected);
@@ -240,17 +231,16 @@ class CrashRun {
 
   #open(): Promise<Store<NoteTables>> {
     this.#later = [];
-    return openEmbedded(
-      testOptions(this.#files, this.#prng, {
-        limits: { checkpointBytes: 16_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 },
-        later: (_milliseconds, run) => this.#later.push(run),
-        onEvent: ({ kind }) => {
-          if (kind === 'torn-tail') this.#report.tornTails++;
-          if (kind === 'checkpoint') this.#report.checkpoints++;
-          if (kind === 'write-failed' && !this.#files.crashed) this.#report.writeFailures++;
-        },
-      }),
-    );
+    return this.#place.open({
+      limits: { checkpointBytes: 16_000, segmentRecords: 8, recoveryRetry: 1, checkpointRetry: 0 },
+      later: (_milliseconds, run) => this.#later.push(run),
+      onEvent: ({ kind }) => {
+        if (kind === 'torn-tail') this.#report.tornTails++;
+        if (kind === 'checkpoint') this.#report.checkpoints++;
+        const failed = kind === 'write-failed' || kind === 'no-turn';
+        if (failed && !this.#place.crashed) this.#report.writeFailures++;
+      },
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import { openSeal, type Seal, sealFor } from '../../src/seal/seal.ts';
 import { makeCustodian } from '../../src/seal/slot.ts';
 import { type TenantKeys, tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { servedTenant, Tenants } from '../../src/storage/served-tenants.ts';
+import { storesIn } from '../../src/storage/stores.ts';
 import { createEmbedded } from '../../src/store/file-journal.ts';
 import type { Files } from '../../src/store/files.ts';
 import type { Store, Tables } from '../../src/store/port.ts';
@@ -159,6 +160,7 @@ export async function openSimAppliance(
   let next = (await numbersIn(tenant)).length + 1;
   return {
     files,
+    place: storesIn({ root: '/nowhere', files, wasm: sqlWasm }).place,
     system,
     tenants,
     tenant,
