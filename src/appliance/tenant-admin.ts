@@ -25,8 +25,7 @@ import {
   tenantThing,
 } from '../storage/served-tenants.ts';
 import { openTenantStore, readTenantStore, type StoreWorld, type SystemStore } from '../storage/stores.ts';
-import type { Store, Tables } from '../store/port.ts';
-import type { ReadStore } from '../store/read-store.ts';
+import type { ReadStore, Store, Tables } from '../store/port.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
 import type { TenantRecord, TenantTable } from '../store/tables/tenants.ts';
 

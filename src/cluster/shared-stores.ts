@@ -16,7 +16,7 @@ import type {
   TenantsHere,
 } from '../storage/store-place.ts';
 import type { CheckpointJob } from '../store/checkpoint.ts';
-import type { ReadStore } from '../store/read-store.ts';
+import type { ReadStore } from '../store/port.ts';
 import type { Control, SharedEngine } from '../store/shared/engine.ts';
 import { holdAtRest } from '../store/shared/hold.ts';
 import { createShared, readShared } from '../store/shared/row-journal.ts';

@@ -3,7 +3,7 @@ import { isAbsolute } from 'node:path';
 import { KmsError } from '../errors.ts';
 import { isCount, isJsonObject, jsonOf } from '../model/json.ts';
 import { parseTimestamp } from '../model/timestamp.ts';
-import type { ReadStore } from '../store/read-store.ts';
+import type { ReadStore } from '../store/port.ts';
 import type { SettingTable, SystemTables } from '../store/tables/databases.ts';
 import { systemDir } from './data-dir.ts';
 

@@ -11,8 +11,7 @@ import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { createEmbedded, readEmbedded } from '../store/file-journal.ts';
 import type { Files } from '../store/files.ts';
 import type { StoreOptions } from '../store/journal.ts';
-import type { HeldFile, StoreHold } from '../store/port.ts';
-import type { ReadStore } from '../store/read-store.ts';
+import type { HeldFile, ReadStore, StoreHold } from '../store/port.ts';
 import type { TurnMeter } from '../store/shared/row-turns.ts';
 import { listStoreFiles, logName, snapshotName } from '../store/store-files.ts';
 

@@ -13,8 +13,7 @@ import type { Journal, JournalOwner, LogEvents, Served, StoreOptions } from './j
 import { needAllKnown, needEnd } from './known-end.ts';
 import { continueLog, createLog, type LogContext, repairLog } from './log-file.ts';
 import { logHeaderLength } from './log-format.ts';
-import type { StoreEvent, StoreHold } from './port.ts';
-import type { ReadStore } from './read-store.ts';
+import type { ReadStore, StoreEvent, StoreHold } from './port.ts';
 import type { Recovered, RecoverOptions } from './recover.ts';
 import { SerialQueue } from './serial-queue.ts';
 import { writeSnapshot } from './snapshot.ts';

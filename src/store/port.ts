@@ -2,7 +2,7 @@
 // files behind them, to be copied and maintained. It names no SQL and no journal.
 import type { Mark } from '../model/store-mark.ts';
 import type { WholeFiles } from './files.ts';
-import type { Page, PageRequest, Slices } from './sql.ts';
+import type { Page, PageRequest, Row, Slices } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
@@ -317,4 +317,17 @@ export interface Store<T extends object = Tables> {
   readonly segments: StoreSegments;
   /** Waits for the work under way, makes it durable and releases the files. */
   close(): Promise<void>;
+}
+
+/** A store recovered into memory, unchanged on disk, so that it can be inspected before it is put in service. */
+export interface ReadStore<T extends object> {
+  readonly mark: Mark;
+  /** The last log file. */
+  readonly log: string;
+  /** The rows that a constant, reading statement returns; `queryFor` gets the number of migrations done. */
+  rows<R extends Row>(queryFor: (schema: number) => string): readonly R[];
+  /** Puts the store in service; only now may a file change. If that fails, everything is released. */
+  open(): Promise<Store<T>>;
+  /** Releases the store, unless it was opened. */
+  discard(): Promise<void>;
 }

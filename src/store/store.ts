@@ -4,7 +4,6 @@
 import { systemRandom } from '../crypto/random.ts';
 import { KmsError } from '../errors.ts';
 import type { Mark } from '../model/store-mark.ts';
-import type { ActivityLog } from './activity/activity-log.ts';
 import { ActivityReads } from './activity/activity-reads.ts';
 import { SegmentWatch } from './activity/segment-watch.ts';
 import { Availability, notServing, storeClosed } from './availability.ts';
@@ -23,11 +22,11 @@ import {
   type StoreWorld,
 } from './journal.ts';
 import { Maintenance } from './maintenance.ts';
-import type { DroppedActivity, Store, StoreHold, StoreStatus, Transaction } from './port.ts';
-import type { ReadStore } from './read-store.ts';
+import type { DroppedActivity, ReadStore, Store, StoreHold, StoreStatus, Transaction } from './port.ts';
 import type { LogEnd, Recovered, RecoverOptions } from './recover.ts';
 import { Session, StateLost } from './session.ts';
 import type { Slices } from './sql.ts';
+import { emptyStatus, type ServiceStatus, statusOf } from './status.ts';
 import { migrate } from './tables/migrations.ts';
 import { Turns } from './turns.ts';
 
@@ -370,40 +369,6 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
 function markOf({ mark: { sequence, runs } }: Log): Mark {
   return { sequence, runs };
 }
-
-/** The part of a store's status that does not come from checking its segments. */
-type ServiceStatus = Omit<StoreStatus, 'activityFaults' | 'activityVerified' | 'activityVerifiedAt'>;
-
-function statusOf({
-  log,
-  snapshot,
-  activity,
-}: Pick<Served, 'log' | 'snapshot'> & { readonly activity: ActivityLog }): ServiceStatus {
-  return {
-    writable: true,
-    logBytes: log.bytes,
-    snapshotBytes: snapshot.bytes,
-    activityBytes: activity.bytes,
-    sequence: log.sequence,
-    lastCheckpointAt: snapshot.generation === 0 ? undefined : snapshot.savedAt,
-    activityCount: activity.count,
-    activityDropped: activity.dropped,
-    activitySegments: activity.segments.length,
-  };
-}
-
-/** The status of a store that never served. */
-export const emptyStatus: ServiceStatus = {
-  writable: false,
-  logBytes: 0,
-  snapshotBytes: 0,
-  activityBytes: 0,
-  sequence: 0,
-  lastCheckpointAt: undefined,
-  activityCount: 0,
-  activityDropped: undefined,
-  activitySegments: 0,
-};
 
 /** The options with their defaults; `journal` is for checkpoints on this thread. */
 export function storeWorld<T extends object>(options: StoreOptions<T>, journal: CheckpointJournal): StoreWorld<T> {

@@ -10,7 +10,7 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import type { Standby } from '../../src/backup/standby.ts';
 import { standbyAnswers } from '../../src/backup/standby-answers.ts';
 import { emptyBody } from '../../src/http/request.ts';
-import { emptyStatus } from '../../src/store/store.ts';
+import { emptyStatus } from '../../src/store/status.ts';
 import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
 import { type Family, parsePrometheus } from '../support/prometheus-text.ts';
 
