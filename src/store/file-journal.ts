@@ -236,13 +236,21 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
     return this.files;
   }
 
-  async epochs({ snapshot }: Served<FileLog>): Promise<number[]> {
+  async epochs(owner: JournalOwner<FileLog>): Promise<number[]> {
     const { files, dir } = this;
-    const { logs } = await listStoreFiles(files, dir);
-    const names = logs.filter((number) => number > snapshot.generation).map((number) => logName(dir, number));
-    return Promise.all(
-      names.map(async (name) => decodeFileHeader('log', name, await files.readAt(name, 0, headerLength)).epoch),
-    );
+    const epochOf = async (kind: 'snapshot' | 'log', name: string): Promise<number> =>
+      decodeFileHeader(kind, name, await files.readAt(name, 0, headerLength)).epoch;
+    // A checkpoint that ends meanwhile would remove them.
+    const release = this.#keepFiles(owner);
+    try {
+      const { generation } = (await owner.serving()).snapshot;
+      const { logs } = await listStoreFiles(files, dir);
+      const behind = logs.filter((number) => number > generation).map((number) => logName(dir, number));
+      const epochs = behind.map((name) => epochOf('log', name));
+      return await Promise.all([epochOf('snapshot', snapshotName(dir, generation)), ...epochs]);
+    } finally {
+      release();
+    }
   }
 
   /** After that it leaves the files alone: another process may own them. */

@@ -189,8 +189,8 @@ export interface Journal<L extends Log = Log, E extends LogEnd = LogEnd> {
   released(owner: JournalOwner<L>): Promise<void>;
   /** The files in which a segment may be replaced after that checkpoint. */
   filesAfter(made: CheckpointResult): WholeFiles;
-  /** Key epochs of the log behind the snapshot. */
-  epochs(live: Served<L>): Promise<Iterable<number>>;
+  /** Key epochs of the newest snapshot, and of the log after it. */
+  epochs(owner: JournalOwner<L>): Promise<Iterable<number>>;
   /** Waits for its own work on the files, and stops it. */
   stop(): Promise<void>;
   close(): Promise<void>;

@@ -210,9 +210,10 @@ class RowJournal implements Journal<RowLog, RowEnd> {
     return filesBehind(engine, uid, () => ({ seq, tag }));
   }
 
-  /** A node that still uses an old key may have appended under it. */
+  /** Another node may have written the newest snapshot, and one that still uses an old key may have appended under it. */
   async epochs(): Promise<Set<number>> {
-    const found = new Set<number>();
+    const snapshot = await newestSnapshot(this.#world, () => true);
+    const found = new Set(snapshot && [snapshot.header.epoch]);
     for (let from = 1; ; ) {
       const rows = await this.#world.engine.rows(this.dir, from, rowsAtOnce);
       for (const { epoch, seq } of rows) {
