@@ -63,7 +63,8 @@ export class Maintenance<L extends Log> {
       throw error;
     });
     const { through = 0, known } = covered;
-    if (through <= live.snapshot.generation && dropTo === undefined) return undefined;
+    // A snapshot that may be held is never written again.
+    if (through <= live.snapshot.generation) return undefined;
     const at = now();
     const { segmentRecords } = limits;
     const { counted = false } = how;

@@ -287,8 +287,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   }
 
   async dropActivity(seq: number): Promise<void> {
-    await this.#appendNothing();
-    return this.#maintenance.checkpoints.drop(seq);
+    this.#maintenance.checkpoints.drop(seq);
+    await this.cover({});
   }
 
   /** Appends an empty transaction, which gives the next checkpoint something to cover, under the newest key. */
