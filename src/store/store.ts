@@ -146,12 +146,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
 
   transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R> {
     return this.#queue(async (live, answer) => {
-      try {
-        const result = await runSlices(live.session.runInSlices(fn));
-        answer(this.#committed(live, result));
-      } catch (error) {
-        answer(this.#refused(live, error));
-      }
+      const result = await runSlices(live.session.runInSlices(fn));
+      answer(this.#committed(live, result));
     });
   }
 
@@ -190,7 +186,14 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   #queue<R>(run: (live: Live<T, L>, answer: (result: R | Promise<R>) => void) => Promise<void> | void): Promise<R> {
     if (this.#closing) return Promise.reject(storeClosed());
     return new Promise((resolve, reject) => {
-      this.#turns.add({ run: (live) => run(live, resolve), refuse: reject });
+      const job = async (live: Live<T, L>): Promise<void> => {
+        try {
+          await run(live, resolve);
+        } catch (error) {
+          resolve(this.#refused(live, error));
+        }
+      };
+      this.#turns.add({ run: job, refuse: reject });
     });
   }
 
@@ -228,11 +231,7 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   }
 
   alone<R>(job: (live: Served<L>) => Promise<R>): Promise<R> {
-    return this.#queue(async (live, answer) => {
-      const result = job(live).catch((error) => this.#refused(live, error));
-      answer(result);
-      await result.catch(() => {});
-    });
+    return this.#queue(async (live, answer) => answer(await job(live)));
   }
 
   /** The same, without waiting for jobs if no other process appends. */
