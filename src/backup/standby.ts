@@ -83,6 +83,7 @@ export class Standby {
   /** How each seal was opened. */
   readonly #opened = new WeakMap<Seal, OpenedSeal>();
   #problem: string | undefined = 'it has not looked there yet';
+  #advice: string | undefined;
   #said: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -150,6 +151,7 @@ export class Standby {
       behind,
       hasKey: seal !== undefined,
       ...(this.#problem !== undefined && { problem: this.#problem }),
+      ...(this.#advice !== undefined && { advice: this.#advice }),
     };
   }
 
@@ -302,8 +304,10 @@ export class Standby {
     try {
       await this.#follower.look();
       this.#problem = (await this.#partedFrom()) ?? this.#follower.doubt ?? this.#follower.lack;
+      this.#advice = this.#problem === undefined ? undefined : 'it follows all the same; do what the message says';
     } catch (error) {
       this.#problem = reasonOf(error);
+      this.#advice = adviceOn(error);
     }
     // Reported once, not at each look. A problem gone by the next look is not reported.
     const { onEvent } = this.#options;
@@ -323,6 +327,12 @@ export class Standby {
     const { message, hint } = parted(beside, directory, this.#mark.from, standbyNames);
     return `${message}; ${hint}`;
   }
+}
+
+/** Undefined for what passes by itself. */
+function adviceOn(error: unknown): string | undefined {
+  if (!(error instanceof KmsError) || error.code === 'unavailable') return undefined;
+  return `it keeps what it has, and goes on once that is put right${error.hint === undefined ? '' : `: ${error.hint}`}`;
 }
 
 function reached(state: ShippedState | undefined): StandbyStatus['proven'] {

@@ -1,6 +1,7 @@
 // Verifies that a backup restores without restoring it: on a worker thread it is compared with its digests, restored
 // into a temporary directory or read in place, and every store in it is proven.
 
+import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { unless } from '../client/unless.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
@@ -40,6 +41,7 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   try {
     const place = await foreignFile(path);
     const { files } = place;
+    if ((await stat(path)).isDirectory()) throw isDirectory(path);
     const backup = await openBackup(files, place.name);
     const { manifest, bytes } = backup;
     const sealName = `the seal in ${path}`;
@@ -62,6 +64,12 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   } catch (error) {
     throw systemError(error, path);
   }
+}
+
+function isDirectory(path: string): KmsError {
+  return new KmsError('refused', `${path}: is a directory, and this verifies a backup, which is one file`, {
+    hint: 'name a file in it; whether what was shipped restores tells `kms restore DIR --data NEWDIR`, or a standby',
+  });
 }
 
 /** For callers that never abort. */

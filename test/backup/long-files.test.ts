@@ -147,6 +147,11 @@ test('a file that is one by its header and would fill the disk is not copied', a
   const { problem, bytes } = await lightly(name, () => followed(place, undefined));
   assert.match(problem ?? '', /bytes arrived, but there is room for/);
   assert.ok(bytes < 1024 ** 2, `${bytes} bytes were copied`);
+  const data = join(at.dir, `restored-${++count}`);
+  const keys = { keys: { keyFile: `${at.data}.master.key`, env } };
+  const refused = { code: 'refused', message: /iB are to be restored, and [0-9.]+ .iB are free there$/ };
+  await lightly('restored', () => assert.rejects(restoreAppliance({ from: place.shipped, data, ...keys }), refused));
+  assert.ok(!existsSync(data), 'and nothing is left of it');
 });
 
 test('numbers that nobody proved are looked at before they count', async () => {
