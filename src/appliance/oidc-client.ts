@@ -4,6 +4,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type * as Oauth from 'oauth4webapi';
+import { failOnOddAnswers } from '../client/odd-answers.ts';
 import type { World } from '../core/context.ts';
 import type { Provider } from '../core/identity-provider.ts';
 import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
@@ -11,7 +12,6 @@ import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { authoritiesIn, trustSystem } from '../platform/authorities.ts';
-import { failOnOddAnswers } from '../platform/odd-answers.ts';
 import { version } from '../version.ts';
 
 /** Milliseconds that metadata is cached, and that a failure to read it is. */

@@ -1,7 +1,6 @@
 // Verifies that a backup restores without restoring it: on a worker thread it is compared with its digests, restored
 // into a temporary directory or read in place, and every store in it is proven.
 
-import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { unless } from '../client/unless.ts';
 import { type KeyOptions, unseal } from '../custody/unsealer.ts';
@@ -41,7 +40,11 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   try {
     const place = await foreignFile(path);
     const { files } = place;
-    if ((await stat(path)).isDirectory()) throw isDirectory(path);
+    const isFile = await files.names(place.name).then(
+      () => false,
+      () => true,
+    );
+    if (!isFile) throw isDirectory(path);
     const backup = await openBackup(files, place.name);
     const { manifest, bytes } = backup;
     const sealName = `the seal in ${path}`;

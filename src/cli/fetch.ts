@@ -29,7 +29,7 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
 /** Milliseconds that an answer may take: the longest, some megabytes, takes a slow line a minute. */
 const longestWait = 120_000;
 
-/** Paths whose answers are as long as they are. Their reading ends after five minutes without a byte, as fetch has it. */
+/** Paths of answers of any length: their reading ends after five minutes without a byte, the default of `fetch`. */
 const streamed = [paths.createBackup, paths.exportActivity].map(([, path]) => path);
 
 /**

@@ -6,8 +6,8 @@ import { lstat, open, stat } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { failOnOddAnswers } from '../client/odd-answers.ts';
 import { KmsError, systemCode } from '../errors.ts';
-import { failOnOddAnswers } from '../platform/odd-answers.ts';
 import { inWords } from './fetch.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants;

@@ -146,8 +146,8 @@ const mostKept = 4096;
 const atOnce = 64;
 
 /**
- * One file per tenant of each appliance: `<appliance>.<tenant>`, with the header's value. None is removed to make room,
- * since whoever answers could have the one removed that tells an older state.
+ * The memory in a directory: a file per tenant of each appliance, `<appliance>.<tenant>`, with the header's value. No
+ * file is removed to make room: a hostile server could have that of another appliance removed.
  */
 function fileMemory(dir: string, warn: (why: string) => Promise<void>): StateMemory {
   let there = 0;

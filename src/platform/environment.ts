@@ -7,18 +7,6 @@ export function environment(name: string): string | undefined {
   return process.env[name];
 }
 
-/**
- * Threads for what waits for the system. Each directory of others (shipping, its fence, backups, each target of
- * activity) can hold one for as long as its file system hangs; the runtime's usual four would soon leave none for the
- * data.
- */
-const threads = 16;
-
-/** Has no effect once the first of them was needed. The administrator's own number counts. */
-export function widenThreadPool(): void {
-  process.env.UV_THREADPOOL_SIZE ??= String(threads);
-}
-
 /** The process's user id; undefined if the system has none. */
 export function userId(): number | undefined {
   return process.getuid?.();

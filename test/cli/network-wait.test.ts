@@ -21,7 +21,7 @@ for (const [what, say] of Object.entries(oddHttp)) {
     try {
       const began = performance.now();
       await assert.rejects(client.listKeyrings(), (error) => error instanceof KmsError && error.code === 'unavailable');
-      // What breaks off is tried three times.
+      // A broken connection is tried three times.
       assert.ok(performance.now() - began < 5000, `${performance.now() - began} ms`);
       assert.ok(server.sent() < 256 << 20, `${server.sent()} bytes`);
     } finally {

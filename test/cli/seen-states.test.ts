@@ -1,5 +1,5 @@
-// What a command remembers of the appliances that answered: whoever answers by ever other names can neither fill the
-// disk with it, nor have forgotten what was known before.
+// The command line's memory of the appliances that answered: a server that answers in ever other names can neither fill
+// the disk with it nor have it forget what was known before.
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,4 +1,4 @@
-// File systems that hang, as a network share does whose server is gone: what waits for them takes nothing from the
+// File systems that hang, like a network share whose server is gone: threads that wait for them leave enough for the
 // data.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
@@ -12,7 +12,7 @@ test('a server goes on writing while eight threads wait for directories that han
   const dir = mkdtempSync(join(tmpdir(), 'kms-hanging-'));
   const pipe = join(dir, 'pipe');
   execFileSync('mkfifo', [pipe]);
-  // Opening a pipe that nobody writes to waits in a thread, as an operation on such a share does.
+  // A pipe without a writer keeps a thread that opens it waiting, as such a share does.
   const hang = join(dir, 'hang.mjs');
   const source = `import { open } from 'node:fs';
     process.on('SIGUSR2', () => { for (let n = 0; n < 8; n++) open(${JSON.stringify(pipe)}, 'r', () => {}); });`;

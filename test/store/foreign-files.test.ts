@@ -495,7 +495,7 @@ test('no operation waits for the file system on the main thread, which may hang'
     if (!key.endsWith('Sync') || typeof value !== 'function') continue;
     plain.set(key, value);
     functions[key] = (...args: unknown[]): unknown => {
-      // Of these, one closes a descriptor by which nothing was opened, and the other reads what the kernel has in memory.
+      // The one closes a descriptor that opened nothing, the other reads from the kernel's memory.
       const isFree =
         key === 'closeSync' || (key === 'readFileSync' && String(args[0]).startsWith('/proc/self/fdinfo/'));
       if (!isFree && !isWithin) called.push(`${key} ${args[0]}`);

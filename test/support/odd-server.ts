@@ -7,7 +7,7 @@ export type Say = (socket: Socket) => void;
 
 export interface OddServer {
   readonly port: number;
-  /** What the next connections get. */
+  /** Answers the next connections. */
   say: Say;
   /** Bytes written to all connections. */
   readonly sent: () => number;
@@ -82,7 +82,7 @@ export const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 
 const body = (text: string): string => `${jsonHead}content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`;
 
-/** Answers to an HTTP request that never end, or that nobody asked for. */
+/** HTTP answers that never end, or that the request did not ask for. */
 export const oddHttp: Readonly<Record<string, Say>> = {
   'nothing at all': () => {},
   'the end of the connection': (socket) => socket.end(),
