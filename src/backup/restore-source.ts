@@ -40,9 +40,13 @@ const leftFree = { part: 1 / 20, most: 64 * 1024 * 1024 };
  * Throws `refused` unless all of it fits on the disk of `root`: files in a shipped directory are as long as others made
  * them, and nothing proves them before they are here.
  */
-export async function needRoomFor({ stores }: Pick<RestoreSource, 'stores'>, root: string): Promise<void> {
+export async function needRoomFor(
+  { stores }: Pick<RestoreSource, 'stores'>,
+  root: string,
+  freeBytes = async () => (await diskSpace(root)).free,
+): Promise<void> {
   const bytes = stores.flatMap(({ files }) => files).reduce((sum, file) => sum + file.bytes, 0);
-  const { free } = await diskSpace(root);
+  const free = await freeBytes();
   if (bytes <= free - Math.min(free * leftFree.part, leftFree.most)) return;
   throw new KmsError('refused', `${root}: ${inUnits(bytes)} are to be restored, and ${inUnits(free)} are free there`, {
     hint: 'give a directory on a larger disk; if the appliance never had as much, find out who changed what is restored',

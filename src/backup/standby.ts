@@ -27,6 +27,7 @@ import { parseJson } from './format.ts';
 import { type ShippedState, transactionsIn } from './known-state.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
+import { needRoomFor } from './restore-source.ts';
 import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, openBeside, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
 import { longestLine } from './shipped-bounds.ts';
@@ -52,6 +53,8 @@ interface StandbyOptions {
   /** `data`: the directory beside which a key file may be, if not the standby's own. */
   readonly keys: Omit<KeyOptions, 'data'> & Partial<Pick<KeyOptions, 'data'>>;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+  /** Bytes that can still be written to its directory. Default: those of the disk. */
+  readonly free?: (() => Promise<number>) | undefined;
 }
 
 /** Contents of the mark. */
@@ -164,7 +167,12 @@ export class Standby {
     const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
     try {
       const taken = await takeOver(
-        { ...this.#stopping(follower, keys), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+        {
+          ...this.#stopping(follower, keys),
+          ...{ root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+          // Beside the copy, which stays until it is done.
+          needRoom: (source) => needRoomFor(source, this.data, this.#free),
+        },
         how,
       );
       // A recovery kit belongs in a safe, not beside the data.
@@ -240,6 +248,8 @@ export class Standby {
     this.#lock.release();
   }
 
+  readonly #free = (): Promise<number> => this.#options.free?.() ?? diskSpace(this.data).then(({ free }) => free);
+
   get #places(): Places {
     return {
       source: (name) => this.#lives.beneath(name),
@@ -270,7 +280,7 @@ export class Standby {
         },
         openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
         wasm: this.#wasm,
-        room: async () => (await diskSpace(this.data)).free,
+        room: this.#free,
         uptime: () => performance.now(),
         now: systemWorld().now,
         onProven: async (state) => {
