@@ -239,10 +239,13 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
   async epochs({ snapshot }: Served<FileLog>): Promise<number[]> {
     const { files, dir } = this;
     const { logs } = await listStoreFiles(files, dir);
-    const names = logs.filter((number) => number > snapshot.generation).map((number) => logName(dir, number));
-    return Promise.all(
-      names.map(async (name) => decodeFileHeader('log', name, await files.readAt(name, 0, headerLength)).epoch),
-    );
+    const epochOf = async (kind: 'snapshot' | 'log', name: string): Promise<number> =>
+      decodeFileHeader(kind, name, await files.readAt(name, 0, headerLength)).epoch;
+    const behind = logs.filter((number) => number > snapshot.generation);
+    return Promise.all([
+      epochOf('snapshot', snapshotName(dir, snapshot.generation)),
+      ...behind.map((number) => epochOf('log', logName(dir, number))),
+    ]);
   }
 
   /** After that it leaves the files alone: another process may own them. */

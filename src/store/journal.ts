@@ -189,7 +189,7 @@ export interface Journal<L extends Log = Log, E extends LogEnd = LogEnd> {
   released(owner: JournalOwner<L>): Promise<void>;
   /** The files in which a segment may be replaced after that checkpoint. */
   filesAfter(made: CheckpointResult): WholeFiles;
-  /** Key epochs of the log behind the snapshot. */
+  /** Key epochs of the snapshot, and of the log behind it. */
   epochs(live: Served<L>): Promise<Iterable<number>>;
   /** Waits for its own work on the files, and stops it. */
   stop(): Promise<void>;

@@ -7,7 +7,7 @@ import { CheckpointRuns } from './checkpoint-runs.ts';
 import { FileLost } from './files.ts';
 import type { CheckpointHow, Journal, JournalOwner, Log, Served, StoreWorld } from './journal.ts';
 import type { SegmentSummary } from './port.ts';
-import { decodeFileHeader, headerLength, snapshotName } from './store-files.ts';
+import { snapshotName } from './store-files.ts';
 
 /** Attempts to reseal: a node that does not know of the key yet may append under the old one in between. */
 const rounds = 3;
@@ -120,17 +120,9 @@ export class Maintenance<L extends Log> {
       // A copy under way may include old versions of the files.
       await this.#free();
       const found = await epochsOfSegments(resealed);
-      const live = await this.#owner.serving();
-      found.add(await this.#epochOfSnapshot(live));
-      for (const epoch of await this.#journal.epochs(live)) found.add(epoch);
+      for (const epoch of await this.#journal.epochs(await this.#owner.serving())) found.add(epoch);
       if (found.size === 1 || round === rounds) return [...found].sort((a, b) => a - b);
     }
-  }
-
-  async #epochOfSnapshot({ snapshot }: Served<L>): Promise<number> {
-    const { files, dir } = this.#journal;
-    const name = snapshotName(dir, snapshot.generation);
-    return decodeFileHeader('snapshot', name, await files.readAt(name, 0, headerLength)).epoch;
   }
 
   /** Resolves when there is no hold on the files. */
