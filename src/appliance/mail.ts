@@ -1,9 +1,9 @@
 // Services behind logins, invites and password resets: a thread that hashes passwords, and mail over SMTP if the
 // operator has configured it. The connection to the mail server is encrypted unless the address says otherwise or the
 // server is on this machine, because the mails grant access.
-import type { Transporter } from 'nodemailer';
+import type { createTransport, Transporter } from 'nodemailer';
 import type { World } from '../core/context.ts';
-import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
+import { defaultLifetimes, type Lifetimes, type Mail, type Mailer } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { type People, peopleOf } from '../http/appliance-port.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
@@ -100,26 +100,99 @@ function decoded(part: string, wrong: (hint: string) => KmsError): string {
 
 /** In milliseconds: a mail server that hangs must not block its callers. */
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 };
+/** Milliseconds for a whole mail: a server that goes on saying something is never quiet for as long as a timeout. */
+const wholeTimeout = 120_000;
 
-export function smtpMailer(settings: MailSettings): Mailer {
+/** Mails that are sent at once, each on a connection, and those that may wait for one of them to end. */
+const most = { atOnce: 32, waiting: 4096 };
+
+export function smtpMailer(settings: MailSettings, timeout = wholeTimeout): Mailer {
   const { host, port, from } = settings;
   let transport: Promise<Transporter> | undefined;
+  const turns = new Turns();
   return {
-    async send({ to, subject, text }) {
-      transport ??= connection(settings);
-      try {
-        // An object, so that an address is never parsed as a list of addresses.
-        await (await transport).sendMail({ from, to: { name: '', address: to }, subject, text });
-      } catch (cause) {
-        throw new KmsError('unavailable', `the mail server ${host}:${port} did not accept a mail${reason(cause)}`);
-      }
-    },
+    send: (mail) => turns.run(() => sendOne(mail)),
+  };
+
+  async function sendOne({ to, subject, text }: Mail): Promise<void> {
+    transport ??= connection(settings);
+    const signal = AbortSignal.timeout(timeout);
+    try {
+      // An object, so that an address is never parsed as a list of addresses.
+      const mail = { from, to: { name: '', address: to }, subject, text, signal };
+      await (await transport).sendMail(mail);
+    } catch (cause) {
+      const why = signal.aborted ? ` within ${timeout} ms` : reason(cause);
+      throw new KmsError('unavailable', `the mail server ${host}:${port} did not accept a mail${why}`);
+    }
+  }
+}
+
+/** A slow server would otherwise have a connection for each mail that anybody causes. */
+class Turns {
+  #underWay = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  async run(work: () => Promise<void>): Promise<void> {
+    if (this.#underWay < most.atOnce) this.#underWay++;
+    else {
+      if (this.#waiting.length >= most.waiting) throw new KmsError('unavailable', 'too many mails are waiting');
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    try {
+      await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#underWay--;
+    }
+  }
+}
+
+/** In bytes, for one mail: a server's answers have a few kilobytes. */
+const mostSaid = 64 * 1024;
+
+/** A connection of the library, with the method that gets what the server says. */
+interface Listening {
+  _onData(chunk: Uint8Array): void;
+  /** Gives the connection up, and what was not worked on yet. */
+  _onResponseTooLarge(): void;
+}
+
+/**
+ * The library bounds each answer, and not their number: it works on empty lines one by one, also after the connection
+ * is closed, and slower the more there are.
+ */
+function boundAnswers(connection: Listening): void {
+  const heard = new WeakMap<Listening, number>();
+  const { _onData } = connection;
+  if (typeof _onData !== 'function' || typeof connection._onResponseTooLarge !== 'function') {
+    throw new KmsError('internal', 'the mail library has changed: answers of mail servers are not bounded');
+  }
+  connection._onData = function (this: Listening, chunk) {
+    const bytes = (heard.get(this) ?? 0) + chunk.length;
+    heard.set(this, bytes);
+    if (bytes > mostSaid) this._onResponseTooLarge();
+    else _onData.call(this, chunk);
   };
 }
 
+let library: Promise<typeof createTransport> | undefined;
+
 /** Loads the library with the first mail. */
+async function loaded(): Promise<typeof createTransport> {
+  const [{ createTransport }, { default: Connection }] = await Promise.all([
+    import('nodemailer'),
+    import('nodemailer/lib/smtp-connection'),
+  ]);
+  // Cast: the methods are there, and not declared.
+  boundAnswers(Connection.prototype as unknown as Listening);
+  return createTransport;
+}
+
 async function connection({ host, port, tls, user, password, ca }: MailSettings): Promise<Transporter> {
-  const { createTransport } = await import('nodemailer');
+  library ??= loaded();
+  const createTransport = await library;
   if (ca === undefined && tls !== 'off') trustSystem();
   return createTransport({
     host,

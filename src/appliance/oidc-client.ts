@@ -4,6 +4,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type * as Oauth from 'oauth4webapi';
+import { failOnOddAnswers } from '../client/odd-answers.ts';
 import type { World } from '../core/context.ts';
 import type { Provider } from '../core/identity-provider.ts';
 import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
@@ -35,7 +36,7 @@ interface Metadata {
   until: number;
 }
 
-export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
+export function oidcClient(world: Pick<World, 'now' | 'elapsed'>, timeout = answerTimeout): OidcClient {
   const remembered = new Map<string, Metadata>();
   const underWay = new Map<string, number>();
   let underWayAtAll = 0;
@@ -52,7 +53,7 @@ export function oidcClient(world: Pick<World, 'now' | 'elapsed'>): OidcClient {
       underWay.set(key, ofProvider + 1);
       underWayAtAll++;
       try {
-        return await send(new URL(address), options, provider);
+        return await send(new URL(address), options, provider, timeout);
       } finally {
         underWayAtAll--;
         const left = (underWay.get(key) ?? 1) - 1;
@@ -217,11 +218,16 @@ function checkAddress({ protocol, hostname }: URL, { issuer }: Provider): void {
   throw unavailable(new Error(`the metadata names an address that is not https: ${protocol}//${hostname}`));
 }
 
-function send(url: URL, { method, headers, body }: RequestOptions, provider: Provider): Promise<Response> {
+function send(
+  url: URL,
+  { method, headers, body }: RequestOptions,
+  provider: Provider,
+  timeout: number,
+): Promise<Response> {
   checkAddress(url, provider);
   const { ca } = provider;
   const text = body instanceof URLSearchParams ? body.toString() : undefined;
-  const signal = AbortSignal.timeout(answerTimeout);
+  const signal = AbortSignal.timeout(timeout);
   if (ca === undefined && url.protocol === 'https:') trustSystem();
   const trust = ca === undefined ? {} : { ca: authoritiesIn(ca, 'the provider') };
   const options = { method, headers: { ...headers, 'user-agent': `kms/${version}` }, signal, agent: false as const };
@@ -232,6 +238,9 @@ function send(url: URL, { method, headers, body }: RequestOptions, provider: Pro
         ? httpsRequest(url, { ...options, ...trust, minVersion: 'TLSv1.2', rejectUnauthorized: true }, take)
         : httpRequest(url, options, take);
     request.on('error', reject);
+    failOnOddAnswers(request, reject);
+    // Whatever becomes of the request, it ends at its timeout: it holds one of few places.
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     request.end(text);
   });
 }

@@ -192,7 +192,7 @@ export function filesOf(files: Files, { name, manifest, parts }: OpenedBackup): 
     ...store,
     files: store.files.flatMap((file) => {
       const part = parts.get(file.name);
-      return part ? [{ name: file.name, read: () => proven(files, name, part) }] : [];
+      return part ? [{ name: file.name, bytes: part.bytes, read: () => proven(files, name, part) }] : [];
     }),
   }));
 }

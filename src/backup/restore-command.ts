@@ -14,7 +14,7 @@ import { isOfAnother } from '../platform/ownership.ts';
 import { sqlWasm } from '../platform/program-files.ts';
 import { openBackup, sealOf, sourceOf } from './read.ts';
 import { type RestoredAppliance, restoredNames, restoreInto } from './restore.ts';
-import type { RestoreSource } from './restore-source.ts';
+import { needRoomFor, type RestoreSource } from './restore-source.ts';
 import { shippedSource } from './ship-source.ts';
 
 export interface RestoreOptions extends KeyOptions {
@@ -51,6 +51,7 @@ export async function restoreAppliance(options: RestoreOptions): Promise<Restore
       if (key.keyFile !== undefined && key.keyFileMade) made.push(key.keyFile);
       // Leftovers of an earlier restore are marked as such, and stay.
       if (state === 'empty') made.push(...restoredNames.map((name) => inDir(data, name)));
+      await needRoomFor(source, data);
       const stores = { root: data, files: nodeFiles(data), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       lock.release();

@@ -60,6 +60,7 @@ export class PointChain {
   readonly #directory: string;
   readonly #keys: PointKeys | undefined;
   #last = noMac;
+  #count = 0;
   /** Stores in the lines read without keys. */
   #stores = 0;
 
@@ -68,11 +69,17 @@ export class PointChain {
     this.#keys = keys;
   }
 
+  /** Lines so far. */
+  get count(): number {
+    return this.#count;
+  }
+
   line({ at, keyEpoch, ...rest }: Point): Uint8Array {
     // In this order, so that `read` finds the key in front.
     const json = JSON.stringify({ at, keyEpoch, ...rest });
     if (!this.#keys) throw new KmsError('internal', 'a line of the journal needs its key');
     this.#last = toHex(hmacSha256(this.#keys.key('backup', keyEpoch))(utf8(this.#before() + json)));
+    this.#count += 1;
     return utf8(`${json}\t${this.#last}\n`);
   }
 
@@ -93,7 +100,9 @@ export class PointChain {
       if (stores > mostUnproven.line || this.#stores > mostUnproven.journal) return undefined;
     }
     const point = readPoint(parseJson(json));
-    if (point) this.#last = mac;
+    if (!point) return undefined;
+    this.#last = mac;
+    this.#count += 1;
     return point;
   }
 
@@ -180,7 +189,7 @@ export async function readJournal(
   chain = new PointChain(directory, keys),
 ): Promise<Journal> {
   const journal = await beginningOf(bytes, chain);
-  if (goesOnBehind(bytes, journal)) throw damagedJournal(directory, journal.points.length + 1);
+  if (goesOnBehind(bytes, journal)) throw damagedJournal(directory, journal.chain.count + 1);
   return journal;
 }
 
@@ -267,8 +276,13 @@ function readPlace(value: unknown): ShippedPlace | undefined {
 }
 
 function damagedJournal(directory: string, line: number): KmsError {
+  const advice =
+    line === 1
+      ? 'none of it can be used: it is damaged, or a copy under another name than the one that it was shipped to; give ' +
+        'it that name again, or restore from a backup'
+      : 'the lines before it are good: restore a time before it with --to, or from a backup';
   return new KmsError('corrupt', `${directory}/${journalFile}: line ${line} does not verify`, {
-    hint: 'nothing was changed; the lines before it are good: restore a time before it with --to, or from a backup',
+    hint: `nothing was changed; ${advice}`,
   });
 }
 

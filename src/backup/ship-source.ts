@@ -60,7 +60,13 @@ export async function shippedSource(
     }
     if (points.length === 0) {
       unsealed.seal.wipe();
-      throw unread(path, root, name, `no line of its journal, ${journalFile}, verifies`, directories.length);
+      throw unread(
+        path,
+        root,
+        name,
+        `no line of its journal, ${journalFile}, verifies, as in a copy under another name`,
+        directories.length,
+      );
     }
     const upTo = to === undefined ? points : points.slice(0, points.findLastIndex(({ at }) => at <= to) + 1);
     if (upTo.length > 0) {
@@ -167,10 +173,12 @@ export async function sourceAt(
   seal: Seal,
   points: readonly Point[],
 ): Promise<RestoreSource> {
-  const stores = (await storesAt(files, seal, points)).map(({ files: shipped, ...store }) => ({
-    ...store,
-    files: shipped.map((file) => restoredFile(files, file)),
-  }));
+  const stores: RestoreSource['stores'][number][] = [];
+  for (const { files: shipped, ...store } of await storesAt(files, seal, points)) {
+    const restored: RestoredFile[] = [];
+    for (const file of shipped) restored.push(await restoredFile(files, file));
+    stores.push({ ...store, files: restored });
+  }
   const madeAt = new Date(points.at(-1)?.at ?? 0).toISOString();
   return { seal: sealBytes, stores, summary: {}, origin: { kind: 'shipped', madeAt } };
 }
@@ -235,13 +243,9 @@ interface Shipped {
   readonly from?: string;
 }
 
-function restoredFile(files: Files, { name, bytes, from = name }: Shipped): RestoredFile {
-  return {
-    name,
-    async *read() {
-      yield* pieces(files, from, bytes ?? (await files.size(from)));
-    },
-  };
+async function restoredFile(files: Files, { name, bytes: arrived, from = name }: Shipped): Promise<RestoredFile> {
+  const bytes = arrived ?? (await files.size(from));
+  return { name, bytes, read: () => pieces(files, from, bytes) };
 }
 
 /** The segments counted by the place. */

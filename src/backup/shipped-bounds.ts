@@ -13,6 +13,8 @@ export const longestJournal = 256 * 1024 * 1024;
 export const longestLine = 16 * 1024 * 1024;
 /** A segment is closed when it has 16 MiB of text. */
 export const longestSegment = 64 * 1024 * 1024;
+/** Root of a segment: some hundred bytes for each of at most a few hundred blocks and pages. */
+export const longestRoot = 4 * 1024 * 1024;
 /** Logs after one snapshot; usually one or two, plus one for each failed checkpoint. */
 export const mostLogs = 100_000;
 

@@ -6,7 +6,7 @@ import { decodeHeader, headerLength, openPart } from '../store/activity/segment.
 import type { Files } from '../store/files.ts';
 import type { StoreKeys } from '../store/store-files.ts';
 import { parseShippedSegment, type ShippedPlace } from './ship-journal.ts';
-import { longestSegment } from './shipped-bounds.ts';
+import { longestRoot } from './shipped-bounds.ts';
 
 type Reading = Pick<Files, 'list' | 'size' | 'readAt'>;
 
@@ -49,7 +49,7 @@ export async function endOfSegment(
   if (header.firstSeq !== named.from || header.epoch !== named.epoch) return undefined;
   if (keys) {
     const key = keyOf(keys, header.epoch);
-    if (!key || header.rootLength > longestSegment) return undefined;
+    if (!key || header.rootLength > longestRoot) return undefined;
     const root = await files.readAt(path, headerLength, header.rootLength);
     if (!openPart(key, start, 'root', 0, root)) return undefined;
   }

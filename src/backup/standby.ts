@@ -27,6 +27,7 @@ import { parseJson } from './format.ts';
 import { type ShippedState, transactionsIn } from './known-state.ts';
 import { lifeBeside, parted } from './lives.ts';
 import { placeKey } from './restore-command.ts';
+import { needRoomFor } from './restore-source.ts';
 import { livesNamed, type Point, parseShippedDirectory, readPoint, type ShippedDirectory } from './ship-journal.ts';
 import { findDirectories, openBeside, rootOf, type ShippedStores, shippedStores } from './ship-source.ts';
 import { longestLine } from './shipped-bounds.ts';
@@ -52,6 +53,8 @@ interface StandbyOptions {
   /** `data`: the directory beside which a key file may be, if not the standby's own. */
   readonly keys: Omit<KeyOptions, 'data'> & Partial<Pick<KeyOptions, 'data'>>;
   readonly onEvent?: ((event: ApplianceEvent) => void) | undefined;
+  /** Bytes that can still be written to its directory. Default: those of the disk. */
+  readonly free?: (() => Promise<number>) | undefined;
 }
 
 /** Contents of the mark. */
@@ -83,6 +86,7 @@ export class Standby {
   /** How each seal was opened. */
   readonly #opened = new WeakMap<Seal, OpenedSeal>();
   #problem: string | undefined = 'it has not looked there yet';
+  #advice: string | undefined;
   #said: string | undefined;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> = Promise.resolve();
@@ -150,6 +154,7 @@ export class Standby {
       behind,
       hasKey: seal !== undefined,
       ...(this.#problem !== undefined && { problem: this.#problem }),
+      ...(this.#advice !== undefined && { advice: this.#advice }),
     };
   }
 
@@ -162,7 +167,12 @@ export class Standby {
     const follower = this.#follower.seal ? this.#follower : this.#newFollower(keys);
     try {
       const taken = await takeOver(
-        { ...this.#stopping(follower, keys), root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+        {
+          ...this.#stopping(follower, keys),
+          ...{ root: this.data, data: nodeFiles(this.data), wasm: this.#wasm },
+          // Beside the copy, which stays until it is done.
+          needRoom: (source) => needRoomFor(source, this.data, this.#free),
+        },
         how,
       );
       // A recovery kit belongs in a safe, not beside the data.
@@ -238,6 +248,8 @@ export class Standby {
     this.#lock.release();
   }
 
+  readonly #free = (): Promise<number> => this.#options.free?.() ?? diskSpace(this.data).then(({ free }) => free);
+
   get #places(): Places {
     return {
       source: (name) => this.#lives.beneath(name),
@@ -268,7 +280,7 @@ export class Standby {
         },
         openSeal: (bytes, name) => this.#openSeal(bytes, name, keys),
         wasm: this.#wasm,
-        room: async () => (await diskSpace(this.data)).free,
+        room: this.#free,
         uptime: () => performance.now(),
         now: systemWorld().now,
         onProven: async (state) => {
@@ -302,8 +314,10 @@ export class Standby {
     try {
       await this.#follower.look();
       this.#problem = (await this.#partedFrom()) ?? this.#follower.doubt ?? this.#follower.lack;
+      this.#advice = this.#problem === undefined ? undefined : 'it follows all the same; do what the message says';
     } catch (error) {
       this.#problem = reasonOf(error);
+      this.#advice = adviceOn(error);
     }
     // Reported once, not at each look. A problem gone by the next look is not reported.
     const { onEvent } = this.#options;
@@ -323,6 +337,12 @@ export class Standby {
     const { message, hint } = parted(beside, directory, this.#mark.from, standbyNames);
     return `${message}; ${hint}`;
   }
+}
+
+/** Undefined for what passes by itself. */
+function adviceOn(error: unknown): string | undefined {
+  if (!(error instanceof KmsError) || error.code === 'unavailable') return undefined;
+  return `it keeps what it has, and goes on once that is put right${error.hint === undefined ? '' : `: ${error.hint}`}`;
 }
 
 function reached(state: ShippedState | undefined): StandbyStatus['proven'] {

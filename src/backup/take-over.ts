@@ -43,6 +43,8 @@ interface TakeOverDeps extends Places {
   readonly wasm: Uint8Array;
   readonly world: World;
   pause(milliseconds: number): Promise<unknown>;
+  /** Throws if a state cannot be restored for lack of room; absent if it is restored elsewhere. */
+  needRoom?(source: RestoreSource): Promise<void>;
 }
 
 export interface TakingOver {
@@ -86,18 +88,24 @@ export async function stopTheOther<S extends ShippedState>(
   // A state that does not verify must show before the primary is stopped.
   const first = await newest(deps, how);
   await needOneLife(deps, first.directory, how);
+  // Afterwards neither would serve.
+  await deps.needRoom?.(await sourceOf(deps, first));
   const fenced = fencedBy(deps, first);
   const fence = how.fence ? await fenceOff(deps, fenced, first, how) : undefined;
   const last = fence ? await lastOf(deps, how, fence.journal, first, newestOf).catch(stopped) : first;
-  const { directory, point } = last;
+  const { directory } = last;
   if (directory.name !== first.directory.name) throw anotherLife(directory.name);
   if (fence) await needOwnFence(fenced, fence.raised);
-  const copy = deps.copy(directory.name);
   const seal = sealOf(follower);
-  const source = await sourceAt(copy, await shippedSeal(copy, [point]), seal, [point]);
+  const source = await sourceOf(deps, last);
   const number = fence?.raised.epoch ?? Math.max(directory.epoch + 1, world.now());
   const isComplete = fence?.areOthersTold === true && follower.journalBytes === fence.journal;
   return { last, seal, source, number, isComplete };
+}
+
+async function sourceOf({ copy, follower }: StopDeps, { directory, point }: ShippedState): Promise<RestoreSource> {
+  const files = copy(directory.name);
+  return sourceAt(files, await shippedSeal(files, [point]), sealOf(follower), [point]);
 }
 
 export async function takeOver(

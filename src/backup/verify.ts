@@ -40,6 +40,11 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   try {
     const place = await foreignFile(path);
     const { files } = place;
+    const isFile = await files.names(place.name).then(
+      () => false,
+      () => true,
+    );
+    if (!isFile) throw isDirectory(path);
     const backup = await openBackup(files, place.name);
     const { manifest, bytes } = backup;
     const sealName = `the seal in ${path}`;
@@ -62,6 +67,12 @@ export async function verifyBackup(name: string, keys: KeyOptions, signal = unab
   } catch (error) {
     throw systemError(error, path);
   }
+}
+
+function isDirectory(path: string): KmsError {
+  return new KmsError('refused', `${path}: is a directory, and this verifies a backup, which is one file`, {
+    hint: 'name a file in it; whether what was shipped restores tells `kms restore DIR --data NEWDIR`, or a standby',
+  });
 }
 
 /** For callers that never abort. */

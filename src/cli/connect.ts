@@ -51,7 +51,7 @@ export const localUrl = 'http://kms.local';
 const lockTimeout = 5000;
 const pause = 50;
 
-/** No timeout: a person ends the command with Ctrl-C. */
+/** Over the network `networkFetch` has a timeout; on this machine a person ends the command with Ctrl-C. */
 const unlimited = Number.POSITIVE_INFINITY;
 
 /**

@@ -1,7 +1,10 @@
-// `fetch` for commands over the network, with the given authorities.
+// `fetch` for commands over the network, with the given authorities, and a limit to how long an answer takes.
 import { request as httpRequest } from 'node:http';
 import { setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
+import { paths } from '../api/paths.ts';
 import { plainEncoding, refuseInflated } from '../client/bounded.ts';
+import { notOurs, timedOut } from '../client/failure.ts';
+import { unless } from '../client/unless.ts';
 import { KmsError, systemCode, systemRefusal } from '../errors.ts';
 import { type Authorities, isOpenToOthers } from './target.ts';
 
@@ -23,27 +26,64 @@ const faults: Readonly<Record<string, readonly [problem: string, hint: string]>>
   ERR_TLS_CERT_ALTNAME_INVALID: ['its certificate is for another name', 'use a name that the certificate has'],
 };
 
-/** Throws `invalid` if the authorities are not certificates; without any it trusts the public and the system's ones. */
-export function networkFetch(base: string, authorities: Authorities | undefined): Fetch {
-  return async (request) => {
+/** Milliseconds that an answer may take: the longest, some megabytes, takes a slow line a minute. */
+const longestWait = 120_000;
+
+/** Paths of answers of any length: their reading ends after five minutes without a byte, the default of `fetch`. */
+const streamed = [paths.createBackup, paths.exportActivity].map(([, path]) => path);
+
+/**
+ * Throws `invalid` if the authorities are not certificates; without any it trusts the public and the system's ones. An
+ * answer that is not read to its end within `wait` milliseconds is given up: a server could send a byte now and then.
+ */
+export function networkFetch(base: string, authorities: Authorities | undefined, wait = longestWait): Fetch {
+  return async (asked) => {
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(timedOut(base, wait)), wait).unref();
+    const request = new Request(asked, { signal: AbortSignal.any([asked.signal, late.signal]) });
     request.headers.set(...plainEncoding);
     let response: Response;
     try {
       if (new URL(request.url).protocol === 'https:') await trust(authorities);
-      response = await fetch(request);
+      response = await unless(late.signal, () => fetch(request));
     } catch (cause) {
       const fault = certificateFault(cause, base, authorities?.from);
       throw (
         fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? inWords(cause)
       );
     }
+    const { pathname } = new URL(request.url);
+    if (response.ok && streamed.some((path) => pathname.endsWith(path))) clearTimeout(timer);
     refuseInflated(request, response, base);
     // Many servers and proxies answer plain HTTP on a TLS port like this. An appliance answers in JSON.
     const isPage = response.status === 400 && !/json/.test(response.headers.get('content-type') ?? '');
     const fault = isPage && new URL(base).protocol === 'http:' ? await schemeFault(base) : undefined;
     if (fault) throw fault;
-    return response;
+    if (response.status < 200 || response.status > 599) throw notOurs(base);
+    return readUntil(late.signal, response);
   };
+}
+
+/** The response, whose reading fails once the signal aborts: fetch may have forgotten its own by then. */
+function readUntil(signal: AbortSignal, response: Response): Response {
+  const { body, status, headers } = response;
+  if (!body) return response;
+  const reader = body.getReader();
+  const giveUp = (reason: unknown): Promise<void> => reader.cancel(reason).catch(() => undefined);
+  const stream = new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      try {
+        const { done, value } = await unless(signal, () => reader.read());
+        if (done) controller.close();
+        else controller.enqueue(value);
+      } catch (error) {
+        void giveUp(error);
+        throw error;
+      }
+    },
+    cancel: giveUp,
+  });
+  return new Response(stream, { status, headers });
 }
 
 /** Errors when only one side speaks TLS; they may have other causes. */

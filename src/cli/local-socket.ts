@@ -6,6 +6,7 @@ import { lstat, open, stat } from 'node:fs/promises';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { failOnOddAnswers } from '../client/odd-answers.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { inWords } from './fetch.ts';
 
@@ -47,8 +48,14 @@ export function socketFetch(data: string): (request: Request) => Promise<Respons
     return new Promise<Response>((resolve, reject) => {
       const { method, signal } = request;
       const options = { createConnection: () => socket, path: url.pathname + url.search, method, headers, signal };
-      const outgoing = httpRequest(options, (answer) => resolve(responseOf(answer)));
+      const outgoing = httpRequest(options, (answer) => {
+        const { statusCode: status = 0 } = answer;
+        if (status >= 200 && status <= 599) return resolve(responseOf(answer));
+        answer.destroy();
+        reject(new Error(`it answered ${status}`));
+      });
       outgoing.on('error', (error) => reject(inWords(error)));
+      failOnOddAnswers(outgoing, reject);
       outgoing.end(body);
     });
   };

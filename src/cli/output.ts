@@ -1,5 +1,6 @@
 // Output for people and programs: JSON unchanged, or tables and sentences in which text from a server cannot control
 // the terminal.
+import { getHeapStatistics } from 'node:v8';
 import { KmsError } from '../errors.ts';
 import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
@@ -118,10 +119,25 @@ async function allPages<T, Input extends object>(
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
   input: Input,
 ): Promise<PageAnswer<T>> {
-  const { items } = await import('../client/pages.ts');
+  const { pages } = await import('../client/pages.ts');
   const data: T[] = [];
-  for await (const item of items(method, { ...input, limit: pageSize })) data.push(item);
+  for await (const page of pages(method, { ...input, limit: pageSize })) {
+    for (const item of page.data) data.push(item);
+    needMemory(data.length);
+  }
   return wholeList(data);
+}
+
+/** Part of the memory for objects that a list may take. */
+const mostOfHeap = 0.7;
+
+/** Throws `refused` before the runtime would end for lack of memory: a list may be longer, or have no end. */
+function needMemory(items: number): void {
+  const { used_heap_size: used, heap_size_limit: limit } = getHeapStatistics();
+  if (used < limit * mostOfHeap) return;
+  throw new KmsError('refused', `the list is longer than this command can hold: ${items} items, and there are more`, {
+    hint: 'get it in parts, with --limit and --cursor; if there are not as many, see what answers at that address',
+  });
 }
 
 /** A complete list in the form of a page, as `--json` prints every list. */

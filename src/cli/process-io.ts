@@ -7,6 +7,12 @@ import { KmsError } from '../errors.ts';
 import { interruptedBy } from './exit.ts';
 import type { Io } from './io.ts';
 
+/**
+ * Threads for waiting on the system. Each directory of others (shipping, its fence, backups, each target of activity)
+ * can hold one for as long as its file system hangs; the runtime's usual four would soon leave none for the data.
+ */
+const threads = '16';
+
 /** A first SIGINT or SIGTERM aborts the command's signal; a second ends the process at once. */
 export function processIo(): Io {
   const stop = new AbortController();
@@ -24,6 +30,8 @@ export function processIo(): Io {
   process.stderr.on('error', () => undefined);
   // Otherwise Node would accept every certificate, whatever name and authority the command was given.
   delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+  // Has no effect once the first thread was needed. An administrator's own number counts.
+  process.env.UV_THREADPOOL_SIZE ??= threads;
   return {
     get args() {
       checkGiven(given);

@@ -82,7 +82,8 @@ async function idIn(response: Response, baseUrl: string): Promise<string | undef
 /** Throws `refused` if an answer comes from an appliance other than `expected`. */
 function watchRollbacks(io: Io, expected: string | undefined): RollbackWatch {
   const dir = directoryOf(io);
-  const watch = rollbackWatch(dir === undefined ? noMemory : fileMemory(dir), {
+  const warn = (why: string) => say(io, visible(`warning: ${why}`));
+  const watch = rollbackWatch(dir === undefined ? noMemory : fileMemory(dir, warn), {
     onOlder: (seen, remembered) =>
       say(
         io,
@@ -138,15 +139,32 @@ function directoryOf(io: Io): string | undefined {
   }
 }
 
-/** One file per tenant of each appliance: `<appliance>.<tenant>`, with the header's value. */
-function fileMemory(dir: string): StateMemory {
+/** Appliances that one connection adds: usually one, but anything may answer, each time by another name. */
+const mostAdded = 16;
+/** Files in all: every command reads them, a few at a time. */
+const mostKept = 4096;
+const atOnce = 64;
+
+/**
+ * The memory in a directory: a file per tenant of each appliance, `<appliance>.<tenant>`, with the header's value. No
+ * file is removed to make room: a hostile server could have that of another appliance removed.
+ */
+function fileMemory(dir: string, warn: (why: string) => Promise<void>): StateMemory {
+  let there = 0;
+  let added = 0;
+  let isSaid = false;
   const read = async (name: string): Promise<SeenState | undefined> => {
     const state = parseState((await readFile(join(dir, name), 'utf8').catch(() => '')).trim());
     return state && nameOf(state) === name ? state : undefined;
   };
   return {
     async load() {
-      const states = await Promise.all((await readdir(dir)).map(read));
+      const names = await readdir(dir);
+      there = names.length;
+      const states: (SeenState | undefined)[] = [];
+      for (let at = 0; at < there; at += atOnce) {
+        states.push(...(await Promise.all(names.slice(at, at + atOnce).map(read))));
+      }
       return states.filter((state) => state !== undefined);
     },
     async save(state) {
@@ -155,12 +173,25 @@ function fileMemory(dir: string): StateMemory {
       // Another command may have seen a later state in the meantime.
       const now = await read(nameOf(state));
       if (now && !isLater(state, now)) return;
+      if (!now && (added >= mostAdded || there + added >= mostKept)) {
+        if (!isSaid) await warn(notRemembered(dir, added >= mostAdded));
+        isSaid = true;
+        return;
+      }
+      if (!now) added += 1;
       const file = join(dir, nameOf(state));
       const draft = `${file}.${Math.random().toString(36).slice(2)}.tmp`;
       await writeFile(draft, `${formatState(state)}\n`, { mode: 0o600 });
       await rename(draft, file);
     },
   };
+}
+
+function notRemembered(dir: string, isOneAnswerer: boolean): string {
+  const why = isOneAnswerer
+    ? `${mostAdded} appliances answered there, and no more are remembered: see that the address is right`
+    : `no further appliance is remembered, since ${dir} has ${mostKept} files or more: remove those of appliances that are gone`;
+  return `${why}; were one of the others set back, nothing would tell`;
 }
 
 function nameOf({ appliance, tenant }: SeenState): string {

@@ -79,7 +79,7 @@ export function unexpected(what: string, cause?: unknown): KmsError {
 /** The error for a request whose answer took longer than `ms` milliseconds. */
 export function timedOut(base: string, ms: number): KmsError {
   return new KmsError('unavailable', `${base} gave no answer within ${ms} ms`, {
-    hint: 'try again later, or allow it more time',
+    hint: 'try again later; see that it is the address of a kms appliance, and that the way there is fast enough',
   });
 }
 

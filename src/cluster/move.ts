@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { needNoFence } from '../backup/fence.ts';
 import { restoreInto } from '../backup/restore.ts';
 import { findSource, placeKey, type RestoreOptions, type RestoreResult } from '../backup/restore-command.ts';
+import { needRoomFor } from '../backup/restore-source.ts';
 import { fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { readSealFile, SealKeeper, sealInFiles } from '../custody/seal-keeper.ts';
@@ -163,6 +164,7 @@ export async function restoreToDatabase(options: RestoreOptions, store: StoreSou
       await rm(staging, { recursive: true, force: true });
       await makeDirs(staging);
       await tryFileSystem(staging, { isPrivate: true });
+      await needRoomFor(source, staging);
       const stores = { root: staging, files: nodeFiles(staging), wasm: await sqlWasm() };
       const restored = await restoreInto(stores, unsealed.seal, source, systemWorld());
       await fillDatabase(staging, node, unsealed);

@@ -40,10 +40,11 @@ export async function examineStandby(data: string, status: StandbyStatus | undef
   await examineFence({ from, followed, own: mark?.id }, find);
 }
 
-function examineRunning(from: string, { behind, shipped, proven, hasKey, problem }: StandbyStatus, find: Find): void {
-  if (problem !== undefined) {
-    find('warning', 'standby-not-following', from, problem, 'it keeps what it has, and resumes by itself once it can');
-  }
+const passes = 'it keeps what it has, and resumes by itself once it can';
+
+function examineRunning(from: string, status: StandbyStatus, find: Find): void {
+  const { behind, shipped, proven, hasKey, problem, advice = passes } = status;
+  if (problem !== undefined) find('warning', 'standby-not-following', from, problem, advice);
   if (behind && behind.seconds > late.behind) {
     const message = `the standby is ${behind.seconds} seconds and ${behind.transactions} transactions behind what is shipped`;
     find(

@@ -70,7 +70,7 @@ export class NodeAppendFile implements AppendFile {
       end += piece.length;
     }
     this.#end = Math.max(this.#end, end);
-    this.#needPlace(this.#needWhole(this.#end));
+    this.#needPlace(this.#needWhole(this.#end) ?? (await this.#handle.stat()));
   }
 
   /** Returns how many of the bytes were written, perhaps none. */
@@ -112,10 +112,14 @@ export class NodeAppendFile implements AppendFile {
     throw new FileLost(this.#own.name, what, { isUntouched: true });
   }
 
-  /** These system calls take a microsecond each; a group's fsync takes 300. */
-  #needWhole(size: number, isUntouched = false): Stats {
+  /**
+   * These system calls take a microsecond each; a group's fsync takes 300. Undefined for a file of others, which is
+   * never asked here: where it lies somebody may let the main thread wait for ever.
+   */
+  #needWhole(size: number, isUntouched = false): Stats | undefined {
+    if (!this.#own) return undefined;
     const found = fstatSync(this.#handle.fd);
-    if (!this.#own || found.size >= size) return found;
+    if (found.size >= size) return found;
     throw new FileLost(this.#own.name, `the file was cut to ${found.size} bytes while it was open, expected ${size}`, {
       isUntouched,
     });
@@ -156,7 +160,7 @@ export class NodeAppendFile implements AppendFile {
   async trim(): Promise<void> {
     if (this.#pending.length > 0) await this.sync();
     this.#needAround(this.#size, nothing);
-    if (this.#end > this.#size && fstatSync(this.#handle.fd).size === this.#end) await this.truncate(this.#size);
+    if (this.#end > this.#size && (await this.#handle.stat()).size === this.#end) await this.truncate(this.#size);
   }
 
   async truncate(size: number): Promise<void> {

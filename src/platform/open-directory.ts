@@ -17,6 +17,9 @@ const { O_RDONLY, O_RDWR, O_CREAT, O_EXCL, O_DIRECTORY, O_NOFOLLOW } = constants
  */
 const O_PATH = 0o10_000_000;
 
+/** Bytes of a directory that is listed: on most file systems some 200,000 entries, a third of a second. */
+const mostListed = 8n * 1024n * 1024n;
+
 const openPath: (path: string, flags: number) => Promise<number> = promisify(openDescriptor);
 const look: (fd: number, options: { bigint: true }) => Promise<BigIntStats> = promisify(fstat);
 
@@ -96,12 +99,14 @@ export class OpenDirectory {
     }
   }
 
-  names(): Promise<string[]> {
+  async names(): Promise<string[]> {
+    await this.#needListable();
     return this.#named('', () => readdir(byDescriptor(this.#fd)));
   }
 
   /** Names of all but directories and links. */
   async plainNames(): Promise<string[]> {
+    await this.#needListable();
     const entries = await this.#named('', () => readdir(byDescriptor(this.#fd), { withFileTypes: true }));
     return entries.filter((entry) => !entry.isDirectory() && !entry.isSymbolicLink()).map(({ name }) => name);
   }
@@ -154,6 +159,17 @@ export class OpenDirectory {
 
   close(): void {
     closeSync(this.#fd);
+  }
+
+  /**
+   * Throws `refused` for a directory with very many entries: all names are in memory at once. Most file systems tell by
+   * its size; counting while reading would have Node look up entries on the main thread, where the system does not say
+   * what they are.
+   */
+  async #needListable(): Promise<void> {
+    const { size, blocks } = await this.look();
+    const bytes = [size, blocks * 512n].reduce((a, b) => (a > b ? a : b));
+    if (bytes > mostListed) throw tooMany(this.path, bytes);
   }
 
   #entry(name: string): string {
@@ -238,6 +254,14 @@ async function named<T>(path: string, step: () => Promise<T>): Promise<T> {
     const code = systemCode(cause);
     throw code === undefined ? cause : Object.assign(new Error(`${code}: ${path}`, { cause }), { code });
   }
+}
+
+function tooMany(path: string, bytes: bigint): KmsError {
+  return new KmsError('refused', `${path}: this directory takes ${bytes} bytes, so it has, or had, very many entries`, {
+    hint:
+      'it is not listed; find out who made them, and put a new directory in its place with what belongs there: many ' +
+      'file systems never make one smaller',
+  });
 }
 
 function isMount(path: string): KmsError {

@@ -6,6 +6,7 @@ import { type MailSettings, parseSmtpUrl, smtpMailer } from '../../src/appliance
 import { inviteMail } from '../../src/core/links.ts';
 import { KmsError } from '../../src/errors.ts';
 import { certificate } from '../support/localhost-certificate.ts';
+import { drip, flood, oddServer, type Say } from '../support/odd-server.ts';
 import { startSmtpServer, textOf } from '../support/smtp-server.ts';
 
 const from = 'kms@example.org';
@@ -101,6 +102,64 @@ test('a refusal and a dead server are one error each, without the link and the a
   const port = typeof address === 'object' && address ? address.port : 0;
   await new Promise((resolve) => closed.close(resolve));
   assert.match((await failureOf(parseSmtpUrl(`smtp://127.0.0.1:${port}`, from))).message, /ECONN|ESOCKET/);
+});
+
+const greeted = (say: Say): Say => {
+  return (socket) => {
+    socket.write('220 mail.test\r\n');
+    socket.once('data', () => say(socket));
+  };
+};
+
+const endless: Readonly<Record<string, Say>> = {
+  'a greeting without an end': flood('', '220-hello\r\n'),
+  'a greeting of one line without an end': flood('220 ', 'x'),
+  'empty lines without an end': flood('', '\r\n'),
+  'a greeting that drips': drip('', '220-hello\r\n'),
+  nothing: () => {},
+  'offers without an end': greeted(flood('', '250-OFFER\r\n')),
+  'offers that drip': greeted(drip('', '250-OFFER\r\n')),
+  'one offer that drips': greeted(drip('250-', 'x')),
+  'empty lines that drip': greeted(drip('', '\r\n')),
+};
+
+for (const [what, say] of Object.entries(endless)) {
+  test(`a server that says ${what} is given up`, async () => {
+    const server = await oddServer({ atOnce: true });
+    server.say = say;
+    const before = process.memoryUsage().rss;
+    try {
+      const began = performance.now();
+      const mailer = smtpMailer(parseSmtpUrl(`smtp://127.0.0.1:${server.port}`, from), 1500);
+      await assert.rejects(mailer.send(mail), { code: 'unavailable', message: /did not accept a mail/ });
+      assert.ok(performance.now() - began < 5000, `${performance.now() - began} ms`);
+      const grown = (process.memoryUsage().rss - before) / (1 << 20);
+      assert.ok(grown < 200, `${Math.round(grown)} MiB`);
+      while (server.open() > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    } finally {
+      server.close();
+    }
+  });
+}
+
+test('a server that is slow gets a few connections at once, and the mails one after the other', async () => {
+  const server = await oddServer({ atOnce: true });
+  let most = 0;
+  server.say = (socket) => {
+    most = Math.max(most, server.open());
+    setTimeout(() => socket.end('421 later\r\n'), 5);
+  };
+  try {
+    const mailer = smtpMailer(parseSmtpUrl(`smtp://127.0.0.1:${server.port}`, from));
+    const said = await Promise.all(Array.from({ length: 5000 }, () => mailer.send(mail).catch(String)));
+    const tooMany = said.filter((each) => /too many mails are waiting/.test(String(each)));
+    assert.equal(tooMany.length, 5000 - 32 - 4096);
+    assert.ok(said.every((each) => each !== undefined));
+    // The server may not have seen the end of those before.
+    assert.ok(most <= 64, `${most} connections`);
+  } finally {
+    server.close();
+  }
 });
 
 test('addresses of mail servers', () => {

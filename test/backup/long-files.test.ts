@@ -19,8 +19,10 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { after, test } from 'node:test';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { ShipTarget } from '../../src/backup/ship-target.ts';
+import { endOfSegment } from '../../src/backup/shipped-segments.ts';
 import { Standby } from '../../src/backup/standby.ts';
 import { KmsError } from '../../src/errors.ts';
+import { encodeHeader } from '../../src/store/activity/segment.ts';
 import { MemoryFiles } from '../support/memory-files.ts';
 import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { until } from '../support/until.ts';
@@ -147,6 +149,32 @@ test('a file that is one by its header and would fill the disk is not copied', a
   const { problem, bytes } = await lightly(name, () => followed(place, undefined));
   assert.match(problem ?? '', /bytes arrived, but there is room for/);
   assert.ok(bytes < 1024 ** 2, `${bytes} bytes were copied`);
+  const data = join(at.dir, `restored-${++count}`);
+  const keys = { keys: { keyFile: `${at.data}.master.key`, env } };
+  const refused = { code: 'refused', message: /iB are to be restored, and [0-9.]+ .iB are free there$/ };
+  await lightly('restored', () => assert.rejects(restoreAppliance({ from: place.shipped, data, ...keys }), refused));
+  assert.ok(!existsSync(data), 'and nothing is left of it');
+});
+
+test('a segment that claims a root as no appliance writes is not read to it', async () => {
+  const uid = new Uint8Array(16);
+  const start = encodeHeader({
+    epoch: 1,
+    uid,
+    firstSeq: 1,
+    records: 1,
+    blocks: 1,
+    pages: 1,
+    rootLength: 5 * 1024 ** 2,
+  });
+  const readAt = async (_name: string, at: number): Promise<Uint8Array> => {
+    assert.equal(at, 0, 'only the header is read');
+    return start;
+  };
+  const files = { readAt, size: async () => huge, list: async () => [] };
+  const keys = { epoch: 1, key: () => new Uint8Array(32) };
+  const path = 'tenants/a/activity-000000000001.kms.1';
+  assert.equal(await endOfSegment(files, path, '00'.repeat(16), keys), undefined);
 });
 
 test('numbers that nobody proved are looked at before they count', async () => {

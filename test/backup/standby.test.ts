@@ -603,3 +603,24 @@ test('after a disaster the standby follows the restored copy, and is promoted wi
   assert.deepEqual((await p.names(await standing.tookOver)).toSorted(), ['after', 'before']);
   await assert.rejects(p.serveFirst(), { code: 'refused', message: gone });
 });
+
+test('a standby without room for a second copy does not stop the one that serves', async () => {
+  const p = await place();
+  const first = await p.serveFirst();
+  assert.equal((await p.ask(first, '/ks/keyrings', { name: 'a' })).status, 200);
+  await until('it has shipped', p.hasArrived);
+  let free = 1e12;
+  const standby = await Standby.open({
+    ...{ from: p.shipped, data: p.second, keys: { keys: { env, keyFile: p.key } } },
+    free: async () => free,
+  });
+  await standby.catchUp();
+  free = 1000;
+  const refused = { code: 'refused', message: /iB are to be restored, and 1000 bytes are free there$/ };
+  await assert.rejects(standby.takeOver({ wait: 200, fence: true, acceptOlder: false }), refused);
+  assert.ok(!readdirSync(p.life()).includes('kms.fence'), 'no fence was raised');
+  assert.deepEqual(await p.names(first), ['a']);
+  free = 1e12;
+  assert.equal((await standby.takeOver({ wait: 60_000, fence: true, acceptOlder: false })).isComplete, true);
+  assert.equal((await p.ask(first, '/readyz')).status, 503);
+});

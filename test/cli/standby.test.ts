@@ -1,7 +1,18 @@
 // `kms standby` as typed: option combinations that are refused, its output, and that no recovery kit is left beside the
 // data.
 import assert from 'node:assert/strict';
-import { chownSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { test } from 'node:test';
 import { until } from '../support/until.ts';
 import { desk } from './kms.ts';
@@ -87,6 +98,28 @@ test('doctor says how a standby is: whether it follows, what it cannot see, and 
   const finds = (...wanted: readonly string[]) =>
     until(`doctor finds ${wanted}`, async () => (await names()).join() === wanted.join());
   await follow(['--key-file', 'kms-data.master.key'], () => finds());
+  const [first = ''] = readdirSync(d.path('shipped'));
+  const journal = d.path('shipped', first, 'points.kms');
+  const whole = readFileSync(journal);
+  await follow(['--key-file', 'kms-data.master.key'], async () => {
+    appendFileSync(journal, 'what no appliance\nwrote\nthere\n');
+    await finds('standby-not-following');
+    const { stdout } = await d.kms('doctor --data second');
+    assert.match(stdout, /line [0-9]+ does not verify/);
+    assert.match(stdout, /it keeps what it has, and goes on once that is put right: nothing was changed/);
+    assert.doesNotMatch(stdout, /by itself/);
+    assert.match((await d.kms('status --data second')).stdout, /^what to do +it keeps what it has, and goes on once/m);
+    writeFileSync(journal, whole);
+    await finds();
+    renameSync(d.path('shipped'), d.path('away'));
+    await finds('standby-not-following', 'standby-source');
+    assert.match(
+      (await d.kms('doctor --data second')).stdout,
+      /it keeps what it has, and resumes by itself once it can/,
+    );
+    renameSync(d.path('away'), d.path('shipped'));
+    await finds();
+  });
   renameSync(d.path('kms-data.master.key'), d.path('kept.key'));
   await follow([], () => finds('standby-without-key'));
   assert.deepEqual(await names(), ['standby-stopped']);
@@ -169,4 +202,30 @@ test('a directory of another, with a mark in it, stops no appliance and gets no 
   } finally {
     await server.stop();
   }
+});
+
+test('a life under another name, and a directory in place of a backup, are told as what they are', async () => {
+  await using d = await desk();
+  await d.kms('init');
+  const server = await serving(d, ['--ship-to', 'shipped']);
+  await server.stop();
+  const [life = ''] = readdirSync(d.path('shipped'));
+  cpSync(d.path('shipped', life), d.path('copied', life.replace(/-[0-9]+$/, '-1800000000000')), { recursive: true });
+  const key = '--key-file kms-data.master.key';
+  const copied = await d.kms(`restore copied --data new ${key}`);
+  assert.equal(copied.code, 1);
+  assert.match(copied.stderr, /no line of its journal, points\.kms, verifies, as in a copy under another name/);
+  const journal = d.path('copied', readdirSync(d.path('copied'))[0] ?? '', 'points.kms');
+  appendFileSync(journal, readFileSync(journal));
+  const longer = await d.kms(`restore copied --data new ${key}`);
+  assert.match(longer.stderr, /points\.kms: line 1 does not verify; nothing was changed; none of it can be used: /);
+  assert.match(longer.stderr, /a copy under another name than the one that it was shipped to/);
+  for (const name of ['shipped', `shipped/${life}`]) {
+    const { code, stderr } = await d.kms(`backup verify ${name} ${key}`);
+    assert.equal(code, 1);
+    assert.match(stderr, /: is a directory, and this verifies a backup, which is one file; name a file in it; /);
+    assert.doesNotMatch(stderr, /damaged|another backup/);
+  }
+  rmSync(d.path('copied'), { recursive: true });
+  assert.equal((await d.kms(`restore shipped --data new ${key}`)).code, 0);
 });

@@ -3,7 +3,7 @@
 // changes, and each refusal says what is there.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
-import {
+import fs, {
   linkSync,
   lstatSync,
   mkdirSync,
@@ -19,6 +19,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
@@ -455,4 +456,80 @@ test('the stamp of a file changes whenever the file does, and at no other time',
   assert.equal(await taken(), 4);
   await assert.rejects(at.files.stamp('none'), { code: 'ENOENT' });
   rmSync(at.base, { recursive: true });
+});
+
+test('a directory of very many entries is not listed, and what has few is, beside it', async (t) => {
+  const { base, share, files } = place();
+  const full = join(share, 'full');
+  mkdirSync(full);
+  writeFileSync(join(full, 'one'), 'x');
+  // Long names fill a directory sooner; other file systems count entries, or tell nothing.
+  const filler = 'x'.repeat(240);
+  const isFull = (): boolean => Math.max(statSync(full).size, statSync(full).blocks * 512) > 8 * 1024 * 1024;
+  for (let n = 0; n < 40_000 && !isFull(); n++) linkSync(join(full, 'one'), join(full, `${filler}${n}`));
+  try {
+    if (!isFull()) return t.skip('this file system does not tell how many entries a directory has');
+    const refused = {
+      code: 'refused',
+      message: /full: this directory takes [0-9]+ bytes, so it has, or had, very many/,
+    };
+    for (const list of [() => files.names('full'), () => files.list('full'), () => files.removeDir('full')]) {
+      const before = process.memoryUsage().rss;
+      await assert.rejects(list(), refused);
+      assert.ok(process.memoryUsage().rss - before < 32 << 20);
+    }
+    assert.deepEqual([...(await files.read('full/one', 9))], [0x78]);
+    assert.ok((await files.names('.')).includes('full'));
+  } finally {
+    rmSync(base, { recursive: true });
+  }
+});
+
+test('no operation waits for the file system on the main thread, which may hang', async () => {
+  const { base, files } = place();
+  const called: string[] = [];
+  const plain = new Map<string, unknown>();
+  const functions = fs as unknown as Record<string, unknown>;
+  let isWithin = false;
+  for (const [key, value] of Object.entries(functions)) {
+    if (!key.endsWith('Sync') || typeof value !== 'function') continue;
+    plain.set(key, value);
+    functions[key] = (...args: unknown[]): unknown => {
+      // The one closes a descriptor that opened nothing, the other reads from the kernel's memory.
+      const isFree =
+        key === 'closeSync' || (key === 'readFileSync' && String(args[0]).startsWith('/proc/self/fdinfo/'));
+      if (!isFree && !isWithin) called.push(`${key} ${args[0]}`);
+      const before = isWithin;
+      isWithin ||= isFree;
+      try {
+        return Reflect.apply(value, fs, args);
+      } finally {
+        isWithin = before;
+      }
+    };
+  }
+  syncBuiltinESMExports();
+  try {
+    for (const [what, operation] of Object.entries(operations)) {
+      if (what === 'removeWhole') continue;
+      await files.replace(name, bytes);
+      await outcome(operation(files));
+      assert.deepEqual(called, [], what);
+    }
+    await files.replace(name, bytes);
+    const file = await files.openAppend(name, false);
+    await file.append(bytes, 8192);
+    await file.sync();
+    await file.append(bytes);
+    await file.sync();
+    await file.trim();
+    await file.truncate(2);
+    await file.sync();
+    await file.close();
+    assert.deepEqual(called, []);
+  } finally {
+    Object.assign(functions, Object.fromEntries(plain));
+    syncBuiltinESMExports();
+    rmSync(base, { recursive: true });
+  }
 });

@@ -9,6 +9,7 @@ import type { ApplianceEvent } from '../../src/platform/events.ts';
 import { DeliveryFault } from '../../src/telemetry/streaming/receiver.ts';
 import { SyslogReceiver, type SyslogSettings } from '../../src/telemetry/streaming/syslog.ts';
 import { certificate } from '../support/localhost-certificate.ts';
+import { flood, oddServer } from '../support/odd-server.ts';
 import { prng } from '../support/prng.ts';
 import { checkReceived, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { SyslogServer } from '../support/syslog-server.ts';
@@ -244,3 +245,24 @@ async function listening(options: Parameters<typeof SyslogServer.listen>[0]) {
   const server = await SyslogServer.listen(options);
   return Object.assign(server, { [Symbol.asyncDispose]: () => server.kill() });
 }
+
+test('a server that talks without an end is broken off', async () => {
+  const server = await oddServer({ atOnce: true });
+  server.say = flood('', 'x');
+  const target = { kind: 'syslog', name: 'odd', host: '127.0.0.1', port: server.port, tls: false } as const;
+  const receiver = new SyslogReceiver(target, { hostname: 'h' });
+  try {
+    await receiver.ready();
+    await until('it is broken off', () =>
+      receiver.ready().then(
+        () => false,
+        (error) => /it sent more than 65536 bytes/.test(error.message),
+      ),
+    );
+    await until('the connection is closed', () => server.open() === 0);
+    assert.ok(server.sent() < 64 << 20, `${server.sent()} bytes`);
+  } finally {
+    receiver.drop();
+    server.close();
+  }
+});

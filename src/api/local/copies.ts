@@ -54,6 +54,7 @@ export const standbyStatus = z.object({
     behind: z.object({ transactions: z.int(), seconds: z.int() }).nullable(),
     hasKey: z.boolean().meta({ description: 'without the master key nothing is proven' }),
     problem: z.string().exactOptional().meta({ description: 'why the last look took nothing' }),
+    advice: z.string().exactOptional().meta({ description: 'what to do about the problem; absent where it passes' }),
   }),
 });
 export type StandbyAnswer = Sent<z.output<typeof standbyStatus>>;

@@ -86,7 +86,7 @@ async function showNodes(cli: Cli, { shared }: SealedStatus | OpenStatus): Promi
 }
 
 async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
-  const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem } = status.standby;
+  const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem, advice } = status.standby;
   const distance = behind && `${behind.transactions} transactions, ${ageOf(behind.seconds)}`;
   await printThing(cli, status, [
     ['standby', 'yes: it serves no client until `kms standby promote`'],
@@ -100,6 +100,7 @@ async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
     ['proven to open', proven ? `${proven.transactions} transactions, as of ${proven.at}` : 'nothing yet'],
     ['master key', hasKey ? 'at hand' : 'not at hand: nothing can be proven'],
     ['problem', problem],
+    ['what to do', advice],
   ]);
 }
 

@@ -32,6 +32,9 @@ const usualTimeouts: Timeouts = { connect: 10_000, write: 30_000, close: 15_000 
 const leastQuiet = 200;
 const quietTrips = 4;
 
+/** Bytes that a server may send on a connection: reading them costs as much as serving. */
+const mostHeard = 64 * 1024;
+
 export class SyslogReceiver implements Receiver {
   readonly #target: SyslogTarget;
   readonly #settings: SyslogSettings;
@@ -106,8 +109,14 @@ class Connection {
       else this.#break(new DeliveryFault('broken', 'it closed the connection'));
     });
     socket.on('close', () => this.#break(new DeliveryFault('broken', 'the connection was closed')));
-    // Syslog servers send nothing; any data is discarded.
-    socket.resume();
+    // Syslog servers send nothing; a little is discarded.
+    let heard = 0;
+    socket.on('data', (piece) => {
+      heard += piece.length;
+      if (heard <= mostHeard) return;
+      this.#break(new DeliveryFault('broken', `it sent more than ${mostHeard} bytes, and syslog servers send nothing`));
+      socket.destroy();
+    });
   }
 
   /** Throws if the connection is broken. */
