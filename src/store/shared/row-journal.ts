@@ -210,7 +210,7 @@ class RowJournal implements Journal<RowLog, RowEnd> {
     return filesBehind(engine, uid, () => ({ seq, tag }));
   }
 
-  /** Another node may have written the newest snapshot, and one that still uses an old key may have appended under it. */
+  /** Another node may have written the newest snapshot, and one with an old key may have appended under that. */
   async epochs(): Promise<Set<number>> {
     const snapshot = await newestSnapshot(this.#world, () => true);
     const found = new Set(snapshot && [snapshot.header.epoch]);
