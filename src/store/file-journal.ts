@@ -104,11 +104,11 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
     return new FileLog(this.#context, uid, writer, log.closed, events);
   }
 
-  begin(): true {
+  async begin(): Promise<true> {
     return true;
   }
 
-  end(): undefined {}
+  async end(): Promise<void> {}
 
   async alone(job: () => Promise<void>): Promise<boolean> {
     await job();
@@ -170,7 +170,7 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
    */
   async hold(owner: JournalOwner<FileLog>, counted: boolean): Promise<StoreHold> {
     await (await owner.serving()).activity.hashed();
-    return owner.alone(async (live) => {
+    return owner.inTurn(async (live) => {
       // Tallies may stand for rows that the tables do not have yet.
       if (counted) await live.session.runCounts();
       const release = this.#keepFiles(owner);

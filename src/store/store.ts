@@ -231,7 +231,7 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
     else this.#startWhenDue(live);
   }
 
-  alone<R>(job: (live: Served<L>) => Promise<R>): Promise<R> {
+  inTurn<R>(job: (live: Served<L>) => Promise<R>): Promise<R> {
     return this.#queue(async (live, answer) => answer(await job(live)));
   }
 

@@ -16,9 +16,9 @@ interface TurnsWorld<L> {
   /** The store in service, after any recovery under way. Throws while there is none. */
   serving(): Promise<L>;
   /** Takes the turn. Resolves to false if the store in service has changed. Throws if there is no turn. */
-  begin(live: L): Promise<boolean> | boolean;
+  begin(live: L): Promise<boolean>;
   /** Ends the turn; `more` is waiting. */
-  end(live: L, more: boolean): Promise<void> | undefined;
+  end(live: L, more: boolean): Promise<void>;
 }
 
 export class Turns<L extends { readonly dead: boolean }> {

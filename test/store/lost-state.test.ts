@@ -65,7 +65,7 @@ test('no job runs on a store that failed as its turn began', async () => {
       failing.dead = true;
       return true;
     },
-    end: () => undefined,
+    end: async () => {},
   });
   const ran: (typeof next)[] = [];
   turns.add({ run: async (live) => void ran.push(live), refuse: assert.fail });
