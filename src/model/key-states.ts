@@ -172,11 +172,6 @@ export function useWarning(use: KeyUse, { key, version = key }: UsedStates): str
   return table[worse ?? (table[key].warning === undefined ? version : key)].warning;
 }
 
-/** Whether a key in this state has bytes. */
-export function hasMaterial(state: KeyState): boolean {
-  return state !== 'destroyed';
-}
-
 /** Dates that move a key by themselves, in epoch milliseconds. */
 export interface KeyDates {
   readonly activateAt?: number | undefined;

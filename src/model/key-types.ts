@@ -29,16 +29,13 @@ export type KeyType = (typeof keyTypes)[number];
 
 export type KeyHash = 'sha1' | 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 
-/** A form of a key's bytes: `raw`, or a standard's structure in DER. */
-export type KeyMaterialForm = 'raw' | 'pkcs8' | 'seed' | 'scalar';
-
-/** What a purpose allows: a key has one purpose, and any of its uses. The first is the one if none is asked for. */
+/** A purpose, of which a key has one; it has any of that purpose's uses. */
 interface Purpose {
   /** Uses of a key made without saying which. */
   readonly usual: readonly KeyUse[];
   /** Uses that can be asked for. */
   readonly possible: readonly KeyUse[];
-  /** KeyUsage and algorithms of AWS KMS, in the order in which it lists them; undefined where it has none. */
+  /** KeyUsage and algorithms of AWS KMS in its order, since clients take the first; undefined where it has none. */
   readonly aws?: { readonly usage: string; readonly algorithms: readonly string[] } | undefined;
 }
 
@@ -47,26 +44,29 @@ export interface KeyTypeFacts {
   readonly bits?: number | undefined;
   /** Whether there is a public key. */
   readonly isAsymmetric: boolean;
+  /** The first is the one if no uses are asked for. */
   readonly purposes: readonly [Purpose, ...Purpose[]];
-  /** Bytes of a generated key; undefined where it is not of one length (RSA). */
+  /** Bytes of a generated key as it is kept; undefined for RSA, whose PKCS #8 has no one length. */
   readonly length?: number | undefined;
   /** Fewest and most bytes that can be imported; as generated if undefined. */
   readonly importLengths?: readonly [least: number, most: number] | undefined;
-  /** How private or symmetric keys are kept. */
-  readonly form: KeyMaterialForm;
+  /** Structure of a kept key: its own bytes, or a standard's. */
+  readonly form: 'raw' | 'pkcs8' | 'seed' | 'scalar';
+  /** Structure of a public key outside of SPKI: bytes of its own, a point of SEC 1, or PKCS #1. */
+  readonly publicForm?: 'raw' | 'point' | 'pkcs1' | undefined;
   /** Hashes for signing, the usual one first; for OAEP those of RSA's encryption; one for HMAC. */
   readonly hashes: readonly KeyHash[];
   readonly paddings: readonly ('pss' | 'pkcs1v15')[];
   /** Signatures in DER, or as fixed-length numbers one after the other (JWS). */
   readonly encodings: readonly ('der' | 'raw')[];
-  /** Digest lengths that can be signed instead of a message, by hash; `mu` is ML-DSA's representative. */
+  /** What can be signed in place of a message: its hash, or ML-DSA's message representative µ. */
   readonly prehashed: 'hash' | 'mu' | 'none';
   /** Name as a type in Vault's and OpenBao's transit, with ML-DSA's parameter set. */
   readonly vault?: { readonly type: string; readonly parameterSet?: string | undefined } | undefined;
   /** KeySpec of AWS KMS. */
   readonly awsSpec?: string | undefined;
-  /** Cryptographic Algorithm and Length of KMIP; the length is in bits. */
-  readonly kmip?: { readonly algorithm: string; readonly length: number } | undefined;
+  /** Cryptographic Algorithm, Length in bits and Recommended Curve of KMIP. Older clients call EC keys ECDSA. */
+  readonly kmip?: { readonly algorithm: string; readonly length: number; readonly curve?: string } | undefined;
 }
 
 const ciphers: Purpose = {
@@ -111,6 +111,7 @@ function rsa(bits: 2048 | 3072 | 4096): KeyTypeFacts {
       },
     ],
     form: 'pkcs8',
+    publicForm: 'pkcs1',
     hashes: ['sha2-256', 'sha2-384', 'sha2-512'],
     paddings: ['pss', 'pkcs1v15'],
     encodings: [],
@@ -131,11 +132,12 @@ interface Curve {
   readonly vault?: string;
   readonly awsSpec: string;
   readonly awsHash: string;
+  readonly kmipCurve: string;
 }
 
 const ecHashes = ['sha2-256', 'sha2-384', 'sha2-512', 'sha2-224'] as const;
 
-function ecdsa({ bits, length, hash, vault, awsSpec, awsHash }: Curve): KeyTypeFacts {
+function ecdsa({ bits, length, hash, vault, awsSpec, awsHash, kmipCurve }: Curve): KeyTypeFacts {
   const purpose = signing(`ECDSA_${awsHash}`);
   const agree = awsSpec === 'ECC_SECG_P256K1' ? { ...agreement, aws: undefined } : agreement;
   return {
@@ -144,13 +146,14 @@ function ecdsa({ bits, length, hash, vault, awsSpec, awsHash }: Curve): KeyTypeF
     purposes: [purpose, agree],
     length,
     form: 'scalar',
+    publicForm: 'point',
     hashes: [hash, ...ecHashes.filter((each) => each !== hash)],
     paddings: [],
     encodings: ['der', 'raw'],
     prehashed: 'hash',
     vault: vault === undefined ? undefined : { type: vault },
     awsSpec,
-    kmip: { algorithm: 'EC', length: bits },
+    kmip: { algorithm: 'EC', length: bits, curve: kmipCurve },
   };
 }
 
@@ -182,6 +185,7 @@ function mlDsa(set: 44 | 65 | 87): KeyTypeFacts {
     purposes: [signing('ML_DSA_SHAKE_256')],
     length: 32,
     form: 'seed',
+    publicForm: 'raw',
     hashes: [],
     paddings: [],
     encodings: [],
@@ -222,26 +226,27 @@ export const keyTypeFacts: Readonly<Record<KeyType, KeyTypeFacts>> = {
   'rsa-4096': rsa(4096),
   'ecdsa-p256': ecdsa({
     ...{ bits: 256, length: 32, hash: 'sha2-256' },
-    ...{ vault: 'ecdsa-p256', awsSpec: 'ECC_NIST_P256', awsHash: 'SHA_256' },
+    ...{ vault: 'ecdsa-p256', awsSpec: 'ECC_NIST_P256', awsHash: 'SHA_256', kmipCurve: 'P-256' },
   }),
   'ecdsa-p384': ecdsa({
     ...{ bits: 384, length: 48, hash: 'sha2-384' },
-    ...{ vault: 'ecdsa-p384', awsSpec: 'ECC_NIST_P384', awsHash: 'SHA_384' },
+    ...{ vault: 'ecdsa-p384', awsSpec: 'ECC_NIST_P384', awsHash: 'SHA_384', kmipCurve: 'P-384' },
   }),
   'ecdsa-p521': ecdsa({
     ...{ bits: 521, length: 66, hash: 'sha2-512' },
-    ...{ vault: 'ecdsa-p521', awsSpec: 'ECC_NIST_P521', awsHash: 'SHA_512' },
+    ...{ vault: 'ecdsa-p521', awsSpec: 'ECC_NIST_P521', awsHash: 'SHA_512', kmipCurve: 'P-521' },
   }),
   'ecdsa-secp256k1': ecdsa({
     ...{ bits: 256, length: 32, hash: 'sha2-256' },
-    ...{ awsSpec: 'ECC_SECG_P256K1', awsHash: 'SHA_256' },
+    ...{ awsSpec: 'ECC_SECG_P256K1', awsHash: 'SHA_256', kmipCurve: 'SECP256K1' },
   }),
   ed25519: {
     bits: 256,
     isAsymmetric: true,
-    purposes: [signing('ED25519_SHA_512')],
+    purposes: [signing('ED25519_SHA_512', 'ED25519_PH_SHA_512')],
     length: 32,
     form: 'seed',
+    publicForm: 'raw',
     hashes: [],
     paddings: [],
     encodings: [],

@@ -1,5 +1,6 @@
 // Signatures by managed keys of every type that signs, behind one pair of functions. Options that a type has not are
 // refused, so that no caller believes in a hash or padding that was not used.
+import { ed25519ph } from '@noble/curves/ed25519.js';
 import { KmsError } from '../../errors.ts';
 import { ed25519FromSpki, ed25519Sign, ed25519Verify } from '../ed25519.ts';
 import type { EcType, HashName } from '../primitives.ts';
@@ -11,7 +12,7 @@ import type { RsaType } from './rsa-keys.ts';
 
 export type SigningType = RsaType | EcType | MlDsaType | 'ed25519';
 
-/** How to sign: RSA needs a hash and a padding, ECDSA a hash; Ed25519 and ML-DSA have no choice. */
+/** How to sign: RSA needs a hash and a padding, ECDSA a hash; Ed25519 has one choice, and ML-DSA none. */
 export interface SignatureOptions {
   readonly hash?: HashName | undefined;
   readonly padding?: RsaPadding | undefined;
@@ -19,6 +20,8 @@ export interface SignatureOptions {
   readonly saltLength?: SaltLength | 'any' | undefined;
   /** ECDSA only; DER by default. */
   readonly encoding?: SignatureEncoding | undefined;
+  /** Ed25519 only: Ed25519ph (RFC 8032 §5.1), which signs the SHA-512 of the message given. */
+  readonly variant?: 'ph' | undefined;
 }
 
 const isRsa = (type: SigningType): type is RsaType => type.startsWith('rsa-');
@@ -34,10 +37,10 @@ export function signWithKey(
 ): Uint8Array {
   if (isRsa(type)) return rsaSign(type, key, input, rsaScheme(type, options), random);
   if (isEc(type)) return ecdsaSign(type, key, input, ecHash(type, options), options.encoding);
-  needNone(type, options);
+  needNone(type, options, lackedBy(type));
   if (type !== 'ed25519') return mlDsaSignWith(type, key, input);
   needMessage(input);
-  return ed25519Sign(key, input.bytes);
+  return options.variant === 'ph' ? ed25519ph.sign(input.bytes, key) : ed25519Sign(key, input.bytes);
 }
 
 /** Whether the signature is valid; `publicKey` is SPKI DER. Throws `invalid` for input that does not fit. */
@@ -50,15 +53,27 @@ export function verifyWithKey(
 ): boolean {
   if (isRsa(type)) return rsaVerify(type, publicKey, input, rsaScheme(type, options), signature);
   if (isEc(type)) return ecdsaVerify(type, publicKey, input, ecHash(type, options), signature, options.encoding);
-  needNone(type, options);
+  needNone(type, options, lackedBy(type));
   if (type !== 'ed25519') return mlDsaVerifyWith(type, publicKey, input, signature);
   needMessage(input);
   const point = ed25519FromSpki(publicKey);
-  return point !== undefined && ed25519Verify(point, input.bytes, signature);
+  if (!point) return false;
+  return options.variant === 'ph'
+    ? isPrehashSignature(point, input.bytes, signature)
+    : ed25519Verify(point, input.bytes, signature);
 }
 
-function rsaScheme(type: RsaType, { hash, padding, saltLength, encoding }: SignatureOptions): RsaScheme {
-  if (encoding !== undefined) throw refused('encoding', type);
+function isPrehashSignature(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return ed25519ph.verify(signature, message, point, { zip215: false });
+  } catch {
+    return false;
+  }
+}
+
+function rsaScheme(type: RsaType, options: SignatureOptions): RsaScheme {
+  needNone(type, options, ['encoding', 'variant']);
+  const { hash, padding, saltLength } = options;
   if (hash === undefined || padding === undefined) {
     throw new KmsError('invalid', `${padding === undefined ? 'padding' : 'hash'}: ${type} needs one to sign`);
   }
@@ -69,21 +84,23 @@ function rsaScheme(type: RsaType, { hash, padding, saltLength, encoding }: Signa
   return { hash, padding, saltLength };
 }
 
-function ecHash(type: EcType, { hash, padding, saltLength }: SignatureOptions): HashName {
-  if (padding !== undefined) throw refused('padding', type);
-  if (saltLength !== undefined) throw refused('saltLength', type);
+function ecHash(type: EcType, options: SignatureOptions): HashName {
+  needNone(type, options, ['padding', 'saltLength', 'variant']);
+  const { hash } = options;
   if (hash === undefined) throw new KmsError('invalid', `hash: ${type} needs one to sign`);
   return hash;
 }
 
-function needNone(type: SigningType, options: SignatureOptions): void {
-  for (const name of ['hash', 'padding', 'saltLength', 'encoding'] as const) {
-    if (options[name] !== undefined) throw refused(name, type);
-  }
+function needNone(type: SigningType, options: SignatureOptions, names: readonly (keyof SignatureOptions)[]): void {
+  const given = names.find((name) => options[name] !== undefined);
+  if (given === undefined) return;
+  throw new KmsError('invalid', `${given}: signatures of ${type} have no such choice`);
 }
 
-function refused(option: keyof SignatureOptions, type: SigningType): KmsError {
-  return new KmsError('invalid', `${option}: signatures of ${type} have no such choice`);
+/** Options that Ed25519 and ML-DSA have not. */
+function lackedBy(type: SigningType): readonly (keyof SignatureOptions)[] {
+  const none = ['hash', 'padding', 'saltLength', 'encoding'] as const;
+  return type === 'ed25519' ? none : [...none, 'variant'];
 }
 
 function needMessage({ isDigest }: Signable): void {
