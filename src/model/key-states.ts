@@ -24,7 +24,7 @@ export const keyMoves = [
   'restore',
   'destroy',
 ] as const;
-export type KeyMove = (typeof keyMoves)[number];
+type KeyMove = (typeof keyMoves)[number];
 
 /** `former` is the state before the deletion was scheduled. */
 type Target = KeyState | 'former';
@@ -144,7 +144,7 @@ export function movesFrom(state: KeyState): readonly KeyMove[] {
 }
 
 /** States of a key and of the version that is used; undefined for the key alone. */
-export interface UsedStates {
+interface UsedStates {
   readonly key: KeyState;
   readonly version?: KeyState | undefined;
 }
@@ -173,7 +173,7 @@ export function useWarning(use: KeyUse, { key, version = key }: UsedStates): str
 }
 
 /** Dates that move a key by themselves, in epoch milliseconds. */
-export interface KeyDates {
+interface KeyDates {
   readonly activateAt?: number | undefined;
   readonly deactivateAt?: number | undefined;
   /** End of the time in which a key that is pending deletion can be restored. */

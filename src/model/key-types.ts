@@ -27,7 +27,7 @@ export const keyTypes = [
 ] as const;
 export type KeyType = (typeof keyTypes)[number];
 
-export type KeyHash = 'sha1' | 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+type KeyHash = 'sha1' | 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 
 /** A purpose, of which a key has one; it has any of that purpose's uses. */
 interface Purpose {
@@ -35,11 +35,13 @@ interface Purpose {
   readonly usual: readonly KeyUse[];
   /** Uses that can be asked for. */
   readonly possible: readonly KeyUse[];
-  /** KeyUsage and algorithms of AWS KMS in its order, since clients take the first; undefined where it has none. */
+  /** Hashes for OAEP, the usual one first. */
+  readonly oaepHashes?: readonly KeyHash[] | undefined;
+  /** AWS KMS: KeyUsage, and algorithms in its order, since clients take the first. Undefined if it has none. */
   readonly aws?: { readonly usage: string; readonly algorithms: readonly string[] } | undefined;
 }
 
-export interface KeyTypeFacts {
+interface KeyTypeFacts {
   /** Strength as others count it: of the key, the modulus or the curve. Undefined for secrets and ML-DSA. */
   readonly bits?: number | undefined;
   /** Whether there is a public key. */
@@ -54,12 +56,12 @@ export interface KeyTypeFacts {
   readonly form: 'raw' | 'pkcs8' | 'seed' | 'scalar';
   /** Structure of a public key outside of SPKI: bytes of its own, a point of SEC 1, or PKCS #1. */
   readonly publicForm?: 'raw' | 'point' | 'pkcs1' | undefined;
-  /** Hashes for signing, the usual one first; for OAEP those of RSA's encryption; one for HMAC. */
+  /** Hashes for signing, the usual one first; the one of HMAC. */
   readonly hashes: readonly KeyHash[];
   readonly paddings: readonly ('pss' | 'pkcs1v15')[];
   /** Signatures in DER, or as fixed-length numbers one after the other (JWS). */
   readonly encodings: readonly ('der' | 'raw')[];
-  /** What can be signed in place of a message: its hash, or ML-DSA's message representative µ. */
+  /** Bytes that can be signed in place of a message: its hash, or ML-DSA's message representative µ. */
   readonly prehashed: 'hash' | 'mu' | 'none';
   /** Name as a type in Vault's and OpenBao's transit, with ML-DSA's parameter set. */
   readonly vault?: { readonly type: string; readonly parameterSet?: string | undefined } | undefined;
@@ -107,6 +109,7 @@ function rsa(bits: 2048 | 3072 | 4096): KeyTypeFacts {
       {
         usual: ['encrypt', 'decrypt'],
         possible: ['encrypt', 'decrypt', 'wrap', 'unwrap', 'export'],
+        oaepHashes: ['sha2-256', 'sha1', 'sha2-384', 'sha2-512'],
         aws: { usage: 'ENCRYPT_DECRYPT', algorithms: ['RSAES_OAEP_SHA_1', 'RSAES_OAEP_SHA_256'] },
       },
     ],
@@ -121,9 +124,6 @@ function rsa(bits: 2048 | 3072 | 4096): KeyTypeFacts {
     kmip: { algorithm: 'RSA', length: bits },
   };
 }
-
-/** Hashes that RSA's OAEP can use, the usual one first. */
-export const oaepHashes = ['sha2-256', 'sha1', 'sha2-384', 'sha2-512'] as const satisfies readonly KeyHash[];
 
 interface Curve {
   readonly bits: number;

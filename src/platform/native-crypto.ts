@@ -9,7 +9,8 @@ import { native, type Primitives, putIn } from '../crypto/primitives.ts';
 import { type SelfTests, selfTest, selfTests } from '../crypto/self-test.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from './events.ts';
-import { nodeAgreement, plain, startAgreement } from './native-agreement.ts';
+import { nodeAgreement, startAgreement } from './native-agreement.ts';
+import { plain } from './native-key-objects.ts';
 import { nodeRsa } from './native-rsa.ts';
 import { hashNames, nodeSignatures } from './native-signatures.ts';
 

@@ -10,8 +10,7 @@ import {
 } from 'node:crypto';
 import type { OaepHash, RsaPrimitives } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
-import { plain } from './native-agreement.ts';
-import { kept, publicKey } from './native-signatures.ts';
+import { kept, plain, publicKey } from './native-key-objects.ts';
 
 const privateKey = kept((pkcs8) => createPrivateKey({ key: viewOf(pkcs8), format: 'der', type: 'pkcs8' }));
 

@@ -7,7 +7,7 @@ import { curveOid } from '../crypto/managed/ecdsa.ts';
 import { mlDsaSeedToPkcs8 } from '../crypto/managed/ml-dsa-keys.ts';
 import type { EcType, MlDsaSet, Primitives } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
-import { plain, privateKeyFrom } from './native-agreement.ts';
+import { kept, plain, privateKeyFrom, publicKey } from './native-key-objects.ts';
 
 /** Node's names of hashes. */
 export const hashNames = {
@@ -16,24 +16,6 @@ export const hashNames = {
   'sha2-384': 'sha384',
   'sha2-512': 'sha512',
 } as const;
-
-/**
- * Caches the key object of each byte array, since making one takes as long as a signature. The key is collected with
- * its array.
- */
-export function kept(make: (bytes: Uint8Array) => KeyObject): (bytes: Uint8Array) => KeyObject {
-  const keys = new WeakMap<Uint8Array, KeyObject>();
-  return (bytes) => {
-    const known = keys.get(bytes);
-    if (known) return known;
-    const key = make(bytes);
-    keys.set(bytes, key);
-    return key;
-  };
-}
-
-/** The key object of SPKI DER. */
-export const publicKey = kept((spki) => createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }));
 
 /** The DER before the 32 bytes of an Ed25519 seed in PKCS #8 (RFC 8410 §7). */
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');

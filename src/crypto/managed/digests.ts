@@ -63,7 +63,7 @@ export function isHmac(hash: HashName, key: Uint8Array, message: Uint8Array, mac
   }
 }
 
-export interface HkdfInput {
+interface HkdfInput {
   readonly hash: HashName;
   readonly salt?: Uint8Array | undefined;
   readonly info: Uint8Array;

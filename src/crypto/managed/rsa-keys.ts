@@ -159,8 +159,9 @@ export function rsaKeyOfFactors(p: bigint, q: bigint): Uint8Array {
 const trials = 3;
 
 /**
- * Throws `invalid` unless the key undoes what it did to random blocks. With exponents that fit, that is Fermat's test of
- * both factors to random bases, which only Carmichael numbers pass without being primes, and costs no event loop.
+ * Throws `invalid` unless the key undoes what it did to random blocks. With exponents that fit, that is Fermat's test
+ * of both factors to random bases, which only Carmichael numbers pass without being primes. A test for primes proper
+ * takes a tenth of a second and more.
  */
 export function tryRsaKey(type: RsaType, pkcs8: Uint8Array, random: (length: number) => Uint8Array): void {
   const { privateOperation, publicOperation } = platformRsa();
