@@ -28,8 +28,8 @@ interface KnownAnswer {
   readonly of: string;
   /** Hex. */
   readonly answer: string;
-  /** Tested only where the platform does it: noble either lacks it, or is much too slow at first. */
-  readonly platforms?: keyof Primitives;
+  /** Tested only if the platform has this primitive: noble either lacks it, or is much too slow at first. */
+  readonly ifPlatformHas?: keyof Primitives;
   run(): Uint8Array;
 }
 
@@ -97,7 +97,7 @@ const costlyAnswers: readonly KnownAnswer[] = [
   },
   {
     of: 'RSA',
-    platforms: 'rsa',
+    ifPlatformHas: 'rsa',
     answer: 'be373409ade0f142294c5f17f1ba54fa5b7b9f18b223e4df58d1475f4238857b',
     run: rsaSignedAndOpened,
   },
@@ -169,14 +169,14 @@ const slowAnswers: readonly KnownAnswer[] = [
   },
   {
     of: 'ECDSA with other curves',
-    platforms: 'ecdsaVerify',
+    ifPlatformHas: 'ecdsaVerify',
     // For each curve: noble's signature by RFC 6979; the same of another message; a signature made here.
     answer: '010001010001010001',
     run: () => concatBytes(...sampleSignatures.map(ecdsaChecked)),
   },
   {
     of: 'ML-DSA',
-    platforms: 'mlDsaVerify',
+    ifPlatformHas: 'mlDsaVerify',
     // Results: noble's signature; the same of another message; a signature made here, as noble and the platform see it.
     answer: '01000101',
     run() {
@@ -306,8 +306,8 @@ type SelfTest = () => string | undefined;
 
 /** One test per primitive. */
 export function selfTests(which: SelfTests): readonly SelfTest[] {
-  return answers[which].map(({ of, answer, platforms, run }) => () => {
-    if (platforms !== undefined && !native()[platforms]) return undefined;
+  return answers[which].map(({ of, answer, ifPlatformHas, run }) => () => {
+    if (ifPlatformHas !== undefined && !native()[ifPlatformHas]) return undefined;
     try {
       return toHex(run()) === answer ? undefined : `${of}: another answer than the known one`;
     } catch (error) {

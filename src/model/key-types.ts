@@ -41,6 +41,14 @@ interface Purpose {
   readonly aws?: { readonly usage: string; readonly algorithms: readonly string[] } | undefined;
 }
 
+interface VaultName {
+  readonly type: string;
+  /** ML-DSA only. */
+  readonly parameterSet?: string;
+  /** For types that share a name: whether a key made by that name has another type. */
+  readonly isShownOnly?: boolean;
+}
+
 interface KeyTypeFacts {
   /** Strength as others count it: of the key, the modulus or the curve. Undefined for secrets and ML-DSA. */
   readonly bits?: number | undefined;
@@ -63,8 +71,8 @@ interface KeyTypeFacts {
   readonly encodings: readonly ('der' | 'raw')[];
   /** Bytes that can be signed in place of a message: its hash, or ML-DSA's message representative µ. */
   readonly prehashed: 'hash' | 'mu' | 'none';
-  /** Name as a type in Vault's and OpenBao's transit, with ML-DSA's parameter set. */
-  readonly vault?: { readonly type: string; readonly parameterSet?: string | undefined } | undefined;
+  /** Name as a type in Vault's and OpenBao's transit. */
+  readonly vault?: VaultName | undefined;
   /** KeySpec of AWS KMS. */
   readonly awsSpec?: string | undefined;
   /** Cryptographic Algorithm, Length in bits and Recommended Curve of KMIP. Older clients call EC keys ECDSA. */
@@ -80,8 +88,11 @@ const ciphers: Purpose = {
 const streamCiphers: Purpose = { ...ciphers, possible: ['encrypt', 'decrypt', 'derive', 'export'] };
 
 function signing(...algorithms: readonly string[]): Purpose {
-  const aws = algorithms.length > 0 ? { usage: 'SIGN_VERIFY', algorithms } : undefined;
-  return { usual: ['sign', 'verify'], possible: ['sign', 'verify', 'export'], aws };
+  return {
+    usual: ['sign', 'verify'],
+    possible: ['sign', 'verify', 'export'],
+    aws: { usage: 'SIGN_VERIFY', algorithms },
+  };
 }
 
 const agreement: Purpose = {
@@ -172,8 +183,7 @@ function hmac(length: 28 | 32 | 48 | 64, hash: Exclude<KeyHash, 'sha1'>): KeyTyp
     length,
     importLengths: [16, 512],
     hashes: [hash],
-    // Transit has one type, whose hash each request names.
-    vault: hash === 'sha2-256' ? { type: 'hmac' } : undefined,
+    vault: { type: 'hmac', isShownOnly: hash !== 'sha2-256' },
     awsSpec: `HMAC_${bits}`,
     kmip: { algorithm: `HMAC_SHA${bits}`, length: bits },
   };

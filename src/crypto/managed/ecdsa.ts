@@ -47,7 +47,7 @@ export function newScalar(type: EcType, random: (length: number) => Uint8Array):
   const { length, noble } = curves[type];
   for (;;) {
     const scalar = random(length);
-    // P-521's order has one bit in its first byte; one in two draws is below the order.
+    // P-521 has one bit in the first byte. Almost all draws are below the order of their curve.
     if (type === 'ecdsa-p521') scalar[0] = (scalar[0] ?? 0) & 1;
     if (noble.utils.isValidSecretKey(scalar)) return scalar;
   }
@@ -104,7 +104,7 @@ export function readEcSpki(type: EcType, spki: Uint8Array): Uint8Array {
   return readPoint(type, point);
 }
 
-const noble = { prehash: false, lowS: false, format: 'der' } as const;
+const ofDigest = { prehash: false, lowS: false, format: 'der' } as const;
 
 /** Signs the hash of a message, or a hash made elsewhere. Throws `invalid` for a hash of another length. */
 export function ecdsaSign(
@@ -116,7 +116,7 @@ export function ecdsaSign(
 ): Uint8Array {
   const curve = curves[type];
   const sign = input.isDigest ? undefined : native().ecdsaSign;
-  const made = sign?.(type, key, hash, input.bytes) ?? curve.noble.sign(digestOf(hash, input), key, noble);
+  const made = sign?.(type, key, hash, input.bytes) ?? curve.noble.sign(digestOf(hash, input), key, ofDigest);
   // Users of secp256k1 (Bitcoin, Ethereum) take the smaller of the two values of s alone.
   const signature = type === 'ecdsa-secp256k1' ? withLowS(made) : made;
   return encoding === 'der' ? signature : curve.noble.Signature.fromBytes(signature, 'der').toBytes('compact');
@@ -152,7 +152,7 @@ export function ecdsaVerify(
   if (verify) return verify(publicKey, hash, input.bytes, inDer);
   const hashed = digestOf(hash, input);
   try {
-    return curve.noble.verify(inDer, hashed, pointOfSpki(type, publicKey), noble);
+    return curve.noble.verify(inDer, hashed, pointOfSpki(type, publicKey), ofDigest);
   } catch {
     return false;
   }

@@ -28,7 +28,7 @@ import {
   mlDsaPublicKey,
   mlDsaSeedLength,
   mlDsaSeedToPkcs8,
-  needType,
+  needMlDsa,
   readMlDsaPrivateKey,
   readMlDsaPublicKey,
   readMlDsaSpki,
@@ -130,8 +130,14 @@ function tried(type: RsaType, pkcs8: Uint8Array, random: (length: number) => Uin
 function importDer(type: AsymmetricType, bytes: Uint8Array, random: (length: number) => Uint8Array): Uint8Array {
   const reader = onlySequence(bytes);
   reader.read(tags.integer);
-  if (reader.isNext(tags.integer) && isRsa(type)) return tried(type, readRsaPrivateKey(type, bytes), random);
-  if (reader.isNext(tags.octetString) && isEc(type)) return readSec1(type, bytes);
+  if (reader.isNext(tags.integer)) {
+    if (!isRsa(type)) throw anotherKind(type);
+    return tried(type, readRsaPrivateKey(type, bytes), random);
+  }
+  if (reader.isNext(tags.octetString)) {
+    if (!isEc(type)) throw anotherKind(type);
+    return readSec1(type, bytes);
+  }
   const algorithm = reader.sequence();
   const inside = reader.read(tags.octetString);
   reader.readIf(tags.explicit0);
@@ -149,7 +155,7 @@ function importPkcs8(
   random: (length: number) => Uint8Array,
 ): Uint8Array {
   if (isMlDsa(type)) {
-    needType(type, algorithm);
+    needMlDsa(type, algorithm);
     return readMlDsaPrivateKey(type, inside);
   }
   const oid = algorithm.read(tags.oid);

@@ -55,7 +55,7 @@ export function readMlDsaPublicKey(type: MlDsaType, publicKey: Uint8Array): Uint
 /** Checks SPKI DER. Throws `invalid`. */
 export function readMlDsaSpki(type: MlDsaType, spki: Uint8Array): Uint8Array {
   const outer = onlySequence(spki);
-  needType(type, outer.sequence());
+  needMlDsa(type, outer.sequence());
   const key = outer.bits();
   outer.end();
   return readMlDsaPublicKey(type, key);
@@ -106,7 +106,7 @@ function needSeed(seed: Uint8Array): Uint8Array {
 }
 
 /** Throws `invalid` unless the AlgorithmIdentifier is the type's, which has no parameters. */
-export function needType(type: MlDsaType, identifier: DerReader): void {
+export function needMlDsa(type: MlDsaType, identifier: DerReader): void {
   if (!equalBytes(identifier.read(tags.oid), parameters[type].oid)) {
     throw new KmsError('invalid', `expected a key of the type ${type}, got one of another kind`);
   }
