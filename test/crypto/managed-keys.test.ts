@@ -12,6 +12,7 @@ import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from '../../src/crypto/m
 import {
   type AsymmetricType,
   exportPkcs8,
+  exportTraditional,
   generateKey,
   importKey,
   importPublicKey,
@@ -83,6 +84,7 @@ test('keys are read in the forms of SEC 1 and PKCS #1 too', () => {
     const pair = newPair(type);
     const sec1 = bytes(pair.export({ format: 'der', type: 'sec1' }));
     assert.deepEqual(take(type, sec1), take(type, pkcs8(pair)));
+    assert.deepEqual(exportTraditional(type, take(type, sec1)), sec1);
     const pem = pair.export({ format: 'pem', type: 'sec1' }).toString();
     assert.deepEqual(
       keyDerOfPem(`-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${pem}`, 'private'),
@@ -94,6 +96,7 @@ test('keys are read in the forms of SEC 1 and PKCS #1 too', () => {
   const pkcs1 = bytes(pair.export({ format: 'der', type: 'pkcs1' }));
   assert.deepEqual(take('rsa-2048', pkcs1), pkcs8(pair));
   assert.deepEqual(importKey('rsa-2048', 'raw', pkcs1, systemRandom), pkcs8(pair));
+  assert.deepEqual(exportTraditional('rsa-2048', pkcs8(pair)), pkcs1);
 });
 
 test('keys made here are keys of node:crypto, and ECDSA takes compressed points', () => {

@@ -282,6 +282,56 @@ test('options that do not fit the type are refused, and so is a digest of anothe
   }
 });
 
+test('keys of another type are refused as invalid, whatever they are', async () => {
+  const smallest = (type: SigningType): Promise<Uint8Array> | Uint8Array =>
+    type === 'rsa-2048'
+      ? rsaKey
+      : type === 'rsa-3072' || type === 'rsa-4096'
+        ? generateRsaKey(type)
+        : generateKey(type, systemRandom);
+  const types = ['rsa-2048', 'rsa-3072', ...ecTypes, 'ed25519', 'ml-dsa-44', 'ml-dsa-65', 'ml-dsa-87'] as const;
+  const keys = await Promise.all(types.map(async (type) => ({ type, key: await smallest(type) })));
+  const optionsOf = (type: SigningType): SignatureOptions => {
+    if (type.startsWith('rsa-')) return { padding: 'pss', hash: 'sha2-256' };
+    return type.startsWith('ecdsa-') ? { hash: 'sha2-256' } : {};
+  };
+  // Seeds and scalars of 32 bytes tell no type.
+  const bare = new Set<string>(['ecdsa-p256', 'ecdsa-secp256k1', 'ed25519', 'ml-dsa-44', 'ml-dsa-65', 'ml-dsa-87']);
+  for (const choice of choices) {
+    takeCrypto(choice);
+    for (const { type: own, key } of keys) {
+      const publicKey = publicKeyOf(own, key);
+      for (const type of types) {
+        if (type === own || (choice === 'noble' && type.startsWith('rsa-'))) continue;
+        const options = optionsOf(type);
+        for (const input of [
+          plainInput,
+          { bytes: systemRandom(type.startsWith('ml-dsa-') ? 64 : 32), isDigest: true },
+        ]) {
+          if (type === 'ed25519' && input.isDigest) continue;
+          if (!bare.has(own) || !bare.has(type)) {
+            refuses(
+              () => signWithKey(type, key, input, options, systemRandom),
+              /^expected a (?:private )?(?:key|seed) of/,
+            );
+          }
+          for (const length of [64, 70, 256, 2420]) {
+            const verifies = () => verifyWithKey(type, publicKey, input, options, new Uint8Array(length).fill(1));
+            if (type.startsWith('rsa-')) assert.equal(verifies(), false);
+            else refuses(verifies, /^expected a public key of the type/);
+          }
+        }
+      }
+      if (choice === 'noble' || own.startsWith('rsa-2048')) continue;
+      refuses(
+        () => oaepEncrypt('rsa-2048', publicKey, 'sha1', message, message),
+        /^expected a key of the type rsa-2048/,
+      );
+      assert.equal(oaepDecrypt('rsa-2048', key, 'sha1', new Uint8Array(256), message), undefined);
+    }
+  }
+});
+
 test('hashes, HMAC and HKDF are those of node:crypto, by both', () => {
   const bytes = fc.uint8Array({ maxLength: 300 });
   const key = fc.uint8Array({ minLength: 16, maxLength: 200 });

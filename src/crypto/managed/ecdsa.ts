@@ -69,9 +69,25 @@ export function pointToSpki(type: EcType, point: Uint8Array): Uint8Array {
   return der(tags.sequence, algorithm, derBits(point));
 }
 
-/** The uncompressed point in SPKI DER that this project made or read. */
+/**
+ * The uncompressed point in SPKI DER that this project made or read. Throws `invalid` for another type's: each has a
+ * length of its own.
+ */
 export function pointOfSpki(type: EcType, spki: Uint8Array): Uint8Array {
-  return spki.subarray(spki.length - 1 - 2 * curves[type].length);
+  const { length, oid } = curves[type];
+  // Tags and lengths, two identifiers, and the point with the first byte of its bit string.
+  const head = spki.length - 1 - 2 * length;
+  const expected = 4 + 2 + ecPublicKeyOid.length + 2 + oid.length + (length > 60 ? 5 : 3);
+  if (head === expected) return spki.subarray(head);
+  throw new KmsError('invalid', `expected a public key of the type ${type}`);
+}
+
+function needKey(type: EcType, key: Uint8Array): void {
+  if (key.length === curves[type].length) return;
+  throw new KmsError(
+    'invalid',
+    `expected a private key of ${curves[type].length} bytes for ${type}, got ${key.length}`,
+  );
 }
 
 /**
@@ -114,6 +130,7 @@ export function ecdsaSign(
   hash: HashName,
   encoding: SignatureEncoding = 'der',
 ): Uint8Array {
+  needKey(type, key);
   const curve = curves[type];
   const sign = input.isDigest ? undefined : native().ecdsaSign;
   const made = sign?.(type, key, hash, input.bytes) ?? curve.noble.sign(digestOf(hash, input), key, ofDigest);
@@ -141,6 +158,7 @@ export function ecdsaVerify(
   signature: Uint8Array,
   encoding: SignatureEncoding = 'der',
 ): boolean {
+  const point = pointOfSpki(type, publicKey);
   const curve = curves[type];
   const inDer = encoding === 'der' ? signature : rawToDer(curve, signature);
   if (!inDer) {
@@ -152,7 +170,7 @@ export function ecdsaVerify(
   if (verify) return verify(publicKey, hash, input.bytes, inDer);
   const hashed = digestOf(hash, input);
   try {
-    return curve.noble.verify(inDer, hashed, pointOfSpki(type, publicKey), ofDigest);
+    return curve.noble.verify(inDer, hashed, point, ofDigest);
   } catch {
     return false;
   }
@@ -173,19 +191,22 @@ function rawToDer({ noble, length }: Curve, signature: Uint8Array): Uint8Array |
  * that was read here. It is not a key yet: derive one from it.
  */
 export function ecdhShared(type: EcType, key: Uint8Array, publicKey: Uint8Array): Uint8Array {
+  needKey(type, key);
   const { noble, length } = curves[type];
   return noble.getSharedSecret(key, pointOfSpki(type, publicKey), false).slice(1, 1 + length);
 }
 
-/** PKCS #8 DER of a scalar, with its public key, as OpenSSL writes it (RFC 5915 §3). */
-export function scalarToPkcs8(type: EcType, scalar: Uint8Array): Uint8Array {
+/** SEC 1 DER of a scalar with its public key (RFC 5915 §3); its curve is left out within PKCS #8. */
+export function scalarToSec1(type: EcType, scalar: Uint8Array, isInPkcs8 = false): Uint8Array {
   const point = curves[type].noble.getPublicKey(scalar, false);
-  const key = der(
-    tags.sequence,
-    der(tags.integer, Uint8Array.of(1)),
-    der(tags.octetString, scalar),
-    der(tags.explicit1, derBits(point)),
-  );
+  const version = der(tags.integer, Uint8Array.of(1));
+  const curve = isInPkcs8 ? new Uint8Array() : der(tags.explicit0, der(tags.oid, curves[type].oid));
+  return der(tags.sequence, version, der(tags.octetString, scalar), curve, der(tags.explicit1, derBits(point)));
+}
+
+/** PKCS #8 DER of a scalar, with its public key, as OpenSSL writes it. */
+export function scalarToPkcs8(type: EcType, scalar: Uint8Array): Uint8Array {
+  const key = scalarToSec1(type, scalar, true);
   const algorithm = der(tags.sequence, der(tags.oid, ecPublicKeyOid), der(tags.oid, curves[type].oid));
   try {
     return der(tags.sequence, der(tags.integer, Uint8Array.of(0)), algorithm, der(tags.octetString, key));

@@ -21,6 +21,7 @@ import {
   readPoint,
   scalarLength,
   scalarToPkcs8,
+  scalarToSec1,
 } from './ecdsa.ts';
 import {
   type MlDsaType,
@@ -40,6 +41,7 @@ import {
   readRsaPublicKey,
   readRsaSpki,
   rsaOid,
+  rsaPrivateNumbers,
   rsaPublicKey,
   rsaPublicNumbers,
   tryRsaKey,
@@ -217,6 +219,11 @@ export function exportPkcs8(type: AsymmetricType, key: Uint8Array): Uint8Array {
   const algorithm = der(tags.sequence, der(tags.oid, ed25519Oid));
   const seed = der(tags.octetString, der(tags.octetString, key));
   return der(tags.sequence, der(tags.integer, Uint8Array.of(0)), algorithm, seed);
+}
+
+/** PKCS #1 DER of an RSA key or SEC 1 DER of an ECDSA key, which OpenSSL calls the traditional forms. */
+export function exportTraditional(type: RsaType | EcType, key: Uint8Array): Uint8Array {
+  return isRsa(type) ? rsaPrivateNumbers(key).slice() : scalarToSec1(type, key);
 }
 
 /** The public key of a kept key, SPKI DER. */

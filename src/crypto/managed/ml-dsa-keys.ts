@@ -61,9 +61,13 @@ export function readMlDsaSpki(type: MlDsaType, spki: Uint8Array): Uint8Array {
   return readMlDsaPublicKey(type, key);
 }
 
-/** The bytes of the public key in SPKI DER that this project made or read. */
+/** Bytes of SPKI DER before the public key: as many in each set. */
+const spkiHead = 22;
+
+/** The bytes of the public key in SPKI DER that this project made or read. Throws `invalid` for another type's. */
 export function mlDsaPublicBytes(type: MlDsaType, spki: Uint8Array): Uint8Array {
-  return spki.subarray(spki.length - parameters[type].publicKeyLength);
+  if (spki.length === spkiHead + parameters[type].publicKeyLength) return spki.subarray(spkiHead);
+  throw new KmsError('invalid', `expected a public key of the type ${type}`);
 }
 
 /** PKCS #8 DER of a seed (RFC 9881 §6, the choice `seed`). */
@@ -102,7 +106,11 @@ export function readMlDsaPrivateKey(type: MlDsaType, bytes: Uint8Array): Uint8Ar
 
 function needSeed(seed: Uint8Array): Uint8Array {
   if (seed.length === mlDsaSeedLength) return seed.slice();
-  throw new KmsError('invalid', `expected a seed of ${mlDsaSeedLength} bytes for ML-DSA, got ${seed.length}`);
+  throw wrongSeed(seed);
+}
+
+function wrongSeed({ length }: Uint8Array): KmsError {
+  return new KmsError('invalid', `expected a seed of ${mlDsaSeedLength} bytes for ML-DSA, got ${length}`);
 }
 
 /** Throws `invalid` unless the AlgorithmIdentifier is the type's, which has no parameters. */
@@ -115,6 +123,7 @@ export function needMlDsa(type: MlDsaType, identifier: DerReader): void {
 
 /** Signs a message, or a µ of 64 bytes. Throws `invalid` for a µ of another length. */
 export function mlDsaSignWith(type: MlDsaType, seed: Uint8Array, { bytes, isDigest }: Signable): Uint8Array {
+  if (seed.length !== mlDsaSeedLength) throw wrongSeed(seed);
   const { noble, set } = parameters[type];
   if (isDigest) needMu(bytes);
   else {
@@ -136,12 +145,12 @@ export function mlDsaVerifyWith(
   { bytes, isDigest }: Signable,
   signature: Uint8Array,
 ): boolean {
+  const key = mlDsaPublicBytes(type, publicKey);
   const { noble, signatureLength } = parameters[type];
   if (isDigest) needMu(bytes);
   if (signature.length !== signatureLength) return false;
   const { mlDsaVerify } = native();
   if (mlDsaVerify && !isDigest) return mlDsaVerify(publicKey, bytes, signature);
-  const key = mlDsaPublicBytes(type, publicKey);
   try {
     return isDigest
       ? noble.internal.verify(signature, bytes, key, { externalMu: true })

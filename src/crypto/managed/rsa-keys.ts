@@ -93,12 +93,17 @@ export function rsaPublicNumbers(spki: Uint8Array): Uint8Array {
   return outer.bits();
 }
 
-/** The public key of a private key of the form above, SPKI DER. */
-export function rsaPublicKey(pkcs8: Uint8Array): Uint8Array {
+/** The RSAPrivateKey in PKCS #8 DER of the form above. */
+export function rsaPrivateNumbers(pkcs8: Uint8Array): Uint8Array {
   const outer = onlySequence(pkcs8);
   outer.read(tags.integer);
   outer.sequence();
-  const { n, e } = privateNumbersOf(onlySequence(outer.read(tags.octetString)));
+  return outer.read(tags.octetString);
+}
+
+/** The public key of a private key of the form above, SPKI DER. */
+export function rsaPublicKey(pkcs8: Uint8Array): Uint8Array {
+  const { n, e } = privateNumbersOf(onlySequence(rsaPrivateNumbers(pkcs8)));
   return der(tags.sequence, rsaAlgorithm, derBits(publicNumbers(n, e)));
 }
 

@@ -42,7 +42,20 @@ export function oaepEncrypt(
       `plaintext: expected at most ${most} bytes for ${type} with OAEP and ${hash}, got ${message.length}`,
     );
   }
-  return platformRsa().oaepEncrypt(publicKey, hash, label, message);
+  const { oaepEncrypt: encrypt } = platformRsa();
+  return ofType(type, () => encrypt(publicKey, hash, label, message));
+}
+
+/** The platform's result, as long as the modulus. Throws `invalid` if it has none: the key is of another type. */
+function ofType(type: RsaType, operate: () => Uint8Array): Uint8Array {
+  let cause: unknown;
+  try {
+    const result = operate();
+    if (result.length === modulusLength(type)) return result;
+  } catch (error) {
+    cause = error;
+  }
+  throw new KmsError('invalid', `expected a key of the type ${type}`, { cause });
 }
 
 /** The message; undefined for anything that was not encrypted to this key with this hash and label. */
@@ -67,10 +80,10 @@ export function rsaSign(
 ): Uint8Array {
   const hashed = digestOf(hash, input);
   const { privateOperation } = platformRsa();
-  if (padding === 'pkcs1v15') return privateOperation(key, pkcs1Block(type, hash, hashed));
+  if (padding === 'pkcs1v15') return ofType(type, () => privateOperation(key, pkcs1Block(type, hash, hashed)));
   if (saltLength === 'any') throw new KmsError('invalid', 'saltLength: expected the length of the salt to make');
   const salt = random(saltBytes(type, hash, saltLength));
-  return privateOperation(key, pssBlock(type, hash, hashed, salt));
+  return ofType(type, () => privateOperation(key, pssBlock(type, hash, hashed, salt)));
 }
 
 /** Whether the signature is valid; also false for a malformed one. Throws as `rsaSign` does. */
@@ -86,7 +99,7 @@ export function rsaVerify(
   const { publicOperation } = platformRsa();
   if (signature.length !== modulusLength(type)) return false;
   const block = publicOperation(publicKey, signature);
-  if (!block) return false;
+  if (block?.length !== signature.length) return false;
   if (padding === 'pss') return isPssBlock(type, hash, hashed, block, salt);
   return equalBytes(block, pkcs1Block(type, hash, hashed));
 }

@@ -40,6 +40,7 @@ export function signWithKey(
   needNone(type, options, lackedBy(type));
   if (type !== 'ed25519') return mlDsaSignWith(type, key, input);
   needMessage(input);
+  if (key.length !== 32) throw anotherType('private', type);
   return options.variant === 'ph' ? ed25519ph.sign(input.bytes, key) : ed25519Sign(key, input.bytes);
 }
 
@@ -57,10 +58,14 @@ export function verifyWithKey(
   if (type !== 'ed25519') return mlDsaVerifyWith(type, publicKey, input, signature);
   needMessage(input);
   const point = ed25519FromSpki(publicKey);
-  if (!point) return false;
+  if (!point) throw anotherType('public', type);
   return options.variant === 'ph'
     ? isPrehashSignature(point, input.bytes, signature)
     : ed25519Verify(point, input.bytes, signature);
+}
+
+function anotherType(half: 'private' | 'public', type: SigningType): KmsError {
+  return new KmsError('invalid', `expected a ${half} key of the type ${type}`);
 }
 
 function isPrehashSignature(point: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
