@@ -80,9 +80,8 @@ export class CheckpointRuns<R, How = never> {
     }
   }
 
-  /** Drops the segments of the activity log up to record `seq`, by a checkpoint. */
-  async drop(seq: number): Promise<void> {
+  /** Drops the segments of the activity log up to record `seq` with the next checkpoint. */
+  drop(seq: number): void {
     this.#dropTo = Math.max(seq, this.#dropTo ?? 0);
-    await this.run();
   }
 }

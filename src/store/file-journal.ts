@@ -104,11 +104,11 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
     return new FileLog(this.#context, uid, writer, log.closed, events);
   }
 
-  begin(): true {
+  async begin(): Promise<true> {
     return true;
   }
 
-  end(): undefined {}
+  async end(): Promise<void> {}
 
   async alone(job: () => Promise<void>): Promise<boolean> {
     await job();
@@ -170,7 +170,7 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
    */
   async hold(owner: JournalOwner<FileLog>, counted: boolean): Promise<StoreHold> {
     await (await owner.serving()).activity.hashed();
-    return owner.alone(async (live) => {
+    return owner.inTurn(async (live) => {
       // Tallies may stand for rows that the tables do not have yet.
       if (counted) await live.session.runCounts();
       const release = this.#keepFiles(owner);
@@ -236,16 +236,21 @@ export class FileJournal implements Journal<FileLog, FileEnd> {
     return this.files;
   }
 
-  async epochs({ snapshot }: Served<FileLog>): Promise<number[]> {
+  async epochs(owner: JournalOwner<FileLog>): Promise<number[]> {
     const { files, dir } = this;
-    const { logs } = await listStoreFiles(files, dir);
     const epochOf = async (kind: 'snapshot' | 'log', name: string): Promise<number> =>
       decodeFileHeader(kind, name, await files.readAt(name, 0, headerLength)).epoch;
-    const behind = logs.filter((number) => number > snapshot.generation);
-    return Promise.all([
-      epochOf('snapshot', snapshotName(dir, snapshot.generation)),
-      ...behind.map((number) => epochOf('log', logName(dir, number))),
-    ]);
+    // A checkpoint that ends meanwhile would remove them.
+    const release = this.#keepFiles(owner);
+    try {
+      const { generation } = (await owner.serving()).snapshot;
+      const { logs } = await listStoreFiles(files, dir);
+      const behind = logs.filter((number) => number > generation).map((number) => logName(dir, number));
+      const epochs = behind.map((name) => epochOf('log', name));
+      return await Promise.all([epochOf('snapshot', snapshotName(dir, generation)), ...epochs]);
+    } finally {
+      release();
+    }
   }
 
   /** After that it leaves the files alone: another process may own them. */

@@ -116,8 +116,8 @@ export interface Served<L extends Log = Log> {
 export interface JournalOwner<L extends Log> {
   /** The store in service, after any recovery under way. Throws `unavailable` if there is none. */
   serving(): Promise<Served<L>>;
-  /** Runs `job` while no transaction runs. */
-  alone<R>(job: (live: Served<L>) => Promise<R>): Promise<R>;
+  /** Runs `job` in a turn: no transaction runs meanwhile. */
+  inTurn<R>(job: (live: Served<L>) => Promise<R>): Promise<R>;
   /** Makes a checkpoint of the present moment. */
   cover(how: CheckpointHow): Promise<CheckpointResult>;
   /** Discards the state, and recovers it from the journal. */
@@ -166,9 +166,9 @@ export interface Journal<L extends Log = Log, E extends LogEnd = LogEnd> {
    * Takes the turn and replays what others appended behind the store's place. Resolves to false if the store in service
    * has changed. Throws if there is no turn.
    */
-  begin(live: Served<L>, owner: JournalOwner<L>): Promise<boolean> | true;
+  begin(live: Served<L>, owner: JournalOwner<L>): Promise<boolean>;
   /** Appends what was run in the turn and ends it; `more` is waiting. */
-  end(live: Served<L>, owner: JournalOwner<L>, more: boolean): Promise<void> | undefined;
+  end(live: Served<L>, owner: JournalOwner<L>, more: boolean): Promise<void>;
 
   /** Runs `job` while no other process makes a checkpoint; returns false, without running it, if one does. */
   alone(job: () => Promise<void>): Promise<boolean>;
@@ -189,8 +189,8 @@ export interface Journal<L extends Log = Log, E extends LogEnd = LogEnd> {
   released(owner: JournalOwner<L>): Promise<void>;
   /** The files in which a segment may be replaced after that checkpoint. */
   filesAfter(made: CheckpointResult): WholeFiles;
-  /** Key epochs of the snapshot, and of the log behind it. */
-  epochs(live: Served<L>): Promise<Iterable<number>>;
+  /** Key epochs of the newest snapshot, and of the log after it. */
+  epochs(owner: JournalOwner<L>): Promise<Iterable<number>>;
   /** Waits for its own work on the files, and stops it. */
   stop(): Promise<void>;
   close(): Promise<void>;

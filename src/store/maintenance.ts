@@ -63,7 +63,8 @@ export class Maintenance<L extends Log> {
       throw error;
     });
     const { through = 0, known } = covered;
-    if (through <= live.snapshot.generation && dropTo === undefined) return undefined;
+    // A snapshot that may be held is never written again.
+    if (through <= live.snapshot.generation) return undefined;
     const at = now();
     const { segmentRecords } = limits;
     const { counted = false } = how;
@@ -120,7 +121,7 @@ export class Maintenance<L extends Log> {
       // A copy under way may include old versions of the files.
       await this.#free();
       const found = await epochsOfSegments(resealed);
-      for (const epoch of await this.#journal.epochs(await this.#owner.serving())) found.add(epoch);
+      for (const epoch of await this.#journal.epochs(this.#owner)) found.add(epoch);
       if (found.size === 1 || round === rounds) return [...found].sort((a, b) => a - b);
     }
   }

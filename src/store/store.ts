@@ -50,8 +50,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   readonly #availability: Availability<Live<T, L>>;
   readonly #turns: Turns<Live<T, L>>;
   readonly #maintenance: Maintenance<L>;
-  /** The mark and the status when the store was last in service. */
-  #mark: Mark = { sequence: 0, runs: [] };
+  /** The log and the status when the store was last in service. */
+  #log: L | undefined;
   #status: ServiceStatus = emptyStatus;
   #hadTurn = false;
   #closing: Promise<void> | undefined;
@@ -116,8 +116,9 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
         },
         onFailure: (cause: unknown) => live && this.leave(live, cause),
       };
-      const log = await this.#journal.open(recovered, events, before);
       const session = new Session(state, (sql) => tables(sql), activity);
+      const log = await this.#journal.open(recovered, events, before);
+      this.#log = log;
       const isMigrated = state.schemaVersion >= migrations.length;
       live = { uid, state, session, activity, log, snapshot, isMigrated, dead: false, inUse: false };
       return live;
@@ -146,12 +147,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
 
   transactionInSlices<R>(fn: (tx: Transaction<T>) => Slices<R>): Promise<R> {
     return this.#queue(async (live, answer) => {
-      try {
-        const result = await runSlices(live.session.runInSlices(fn));
-        answer(this.#committed(live, result));
-      } catch (error) {
-        answer(this.#refused(live, error));
-      }
+      const result = await runSlices(live.session.runInSlices(fn));
+      answer(this.#committed(live, result));
     });
   }
 
@@ -190,7 +187,14 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   #queue<R>(run: (live: Live<T, L>, answer: (result: R | Promise<R>) => void) => Promise<void> | void): Promise<R> {
     if (this.#closing) return Promise.reject(storeClosed());
     return new Promise((resolve, reject) => {
-      this.#turns.add({ run: (live) => run(live, resolve), refuse: reject });
+      const job = async (live: Live<T, L>): Promise<void> => {
+        try {
+          await run(live, resolve);
+        } catch (error) {
+          resolve(this.#refused(live, error));
+        }
+      };
+      this.#turns.add({ run: job, refuse: reject });
     });
   }
 
@@ -227,12 +231,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
     else this.#startWhenDue(live);
   }
 
-  alone<R>(job: (live: Served<L>) => Promise<R>): Promise<R> {
-    return this.#queue(async (live, answer) => {
-      const result = job(live).catch((error) => this.#refused(live, error));
-      answer(result);
-      await result.catch(() => {});
-    });
+  inTurn<R>(job: (live: Served<L>) => Promise<R>): Promise<R> {
+    return this.#queue(async (live, answer) => answer(await job(live)));
   }
 
   /** The same, without waiting for jobs if no other process appends. */
@@ -257,9 +257,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   }
 
   get mark(): Mark {
-    const { live } = this.#availability;
-    if (live) this.#mark = markOf(live.log);
-    return this.#mark;
+    const { sequence, runs } = this.#log?.mark ?? { sequence: 0, runs: [] };
+    return { sequence, runs };
   }
 
   status(): StoreStatus {
@@ -287,8 +286,8 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   }
 
   async dropActivity(seq: number): Promise<void> {
-    await this.#appendNothing();
-    return this.#maintenance.checkpoints.drop(seq);
+    this.#maintenance.checkpoints.drop(seq);
+    await this.cover({});
   }
 
   /** Appends an empty transaction, which gives the next checkpoint something to cover, under the newest key. */
@@ -329,7 +328,6 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
   leave(live: Served<L>, cause: unknown): void {
     if (live.dead) return;
     this.status();
-    this.#mark = this.mark;
     // Cast: every store in service is one of this class.
     this.#availability.leave(live as Live<T, L>, cause, live.log.release(cause));
   }
@@ -355,19 +353,16 @@ class JournalStore<T extends object, L extends Log, E extends LogEnd> implements
     this.#availability.beginClosing();
     await this.#turns.idle();
     await this.#maintenance.stop();
+    // If a write fails now, the log is repaired before the store ends.
+    await this.#availability.live?.log.durable()?.catch(() => {});
     await this.serving().catch(() => {});
     this.status();
     const live = await this.#availability.end();
     await live?.log.close();
-    if (live) this.#mark = markOf(live.log);
     live?.state.close();
     await this.#journal.close();
     await this.#world.onClosed();
   }
-}
-
-function markOf({ mark: { sequence, runs } }: Log): Mark {
-  return { sequence, runs };
 }
 
 /** The options with their defaults; `journal` is for checkpoints on this thread. */

@@ -6,7 +6,7 @@ import type { StoreLimits } from './journal.ts';
 /** A job on the store in service. */
 interface Job<L> {
   /** Runs it; resolves when the state is free for the next one. Its result may be durable later. Never fails. */
-  run(live: L): Promise<void> | void;
+  run(live: L): Promise<void>;
   /** Rejects the job with the reason. */
   refuse(error: unknown): void;
 }
@@ -16,9 +16,9 @@ interface TurnsWorld<L> {
   /** The store in service, after any recovery under way. Throws while there is none. */
   serving(): Promise<L>;
   /** Takes the turn. Resolves to false if the store in service has changed. Throws if there is no turn. */
-  begin(live: L): Promise<boolean> | boolean;
+  begin(live: L): Promise<boolean>;
   /** Ends the turn; `more` is waiting. */
-  end(live: L, more: boolean): Promise<void> | undefined;
+  end(live: L, more: boolean): Promise<void>;
 }
 
 export class Turns<L extends { readonly dead: boolean }> {
@@ -64,12 +64,11 @@ export class Turns<L extends { readonly dead: boolean }> {
   async #runWaiting(live: L): Promise<void> {
     const { turnRequests, turnMs } = this.#world.limits;
     const until = performance.now() + turnMs;
-    let ran = 0;
-    do {
-      const job = this.#waiting.shift();
+    for (let ran = 0; ran < turnRequests && (ran === 0 || performance.now() < until); ran++) {
+      // The store may have failed since the turn began, too.
+      const job = live.dead ? undefined : this.#waiting.shift();
       if (!job) return;
       await job.run(live);
-      ran++;
-    } while (!live.dead && ran < turnRequests && performance.now() < until);
+    }
   }
 }

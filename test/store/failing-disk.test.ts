@@ -5,10 +5,11 @@ import { test } from 'node:test';
 import { writeCheckpoint } from '../../src/store/checkpoint.ts';
 import { FileJournal } from '../../src/store/file-journal.ts';
 import type { Store, StoreEvent } from '../../src/store/port.ts';
+import { headerLength } from '../../src/store/store-files.ts';
 import { simStore, testDir } from '../support/embedded-store.ts';
 import { prng } from '../support/prng.ts';
 import type { Step } from '../support/sim-files.ts';
-import { testStoreKeys } from '../support/store-keys.ts';
+import { ChangingKeys, testStoreKeys } from '../support/store-keys.ts';
 import { sqlWasm } from '../support/wasm.ts';
 import { activityInput, type NoteTables } from './contract.ts';
 
@@ -299,6 +300,60 @@ test('what waits for a checkpoint or a resealing does not begin while the store 
   finish();
   await Promise.all([first, closed, ...refused]);
   assert.equal(begun, 1);
+});
+
+test('a write that fails while the store is being closed is repaired before the end of it', async () => {
+  const { store, files, open, kinds } = await setUp();
+  await add(store, 'a');
+  files.failure = once('sync', 'EIO');
+  const lost = assert.rejects(add(store, 'b'), { code: 'internal' });
+  await store.close();
+  const { steps } = files;
+  await lost;
+  for (let n = 0; n < 30; n++) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(files.steps, steps, 'it uses its files after the end');
+  assert.deepEqual(kinds(), ['write-failed', 'recovered']);
+  const again = await open();
+  assert.deepEqual(await names(again), ['a']);
+  await again.close();
+});
+
+test('files that are held stay as they are if a checkpoint has to drop segments once more', async () => {
+  const { store, files } = await simStore({ limits: { segmentRecords: 2 } });
+  for (const name of ['a', 'b', 'c', 'd']) await add(store, name);
+  files.failure = once('remove', 'EIO');
+  await assert.rejects(store.dropActivity(2));
+  files.failure = undefined;
+  const { files: held, release } = await store.hold(false);
+  const content = () => Promise.all(held.map(({ name, bytes }) => files.readAt(name, 0, bytes)));
+  const before = await content();
+  await store.checkpoint();
+  await add(store, 'e');
+  await store.checkpoint();
+  assert.deepEqual(await content(), before);
+  assert.equal(store.status().activityDropped?.seq, 2);
+  release();
+  await store.close();
+});
+
+test('a checkpoint that ends while a resealing looks at the files takes none of them away', async () => {
+  const keys = new ChangingKeys();
+  let checkpoints = 0;
+  const { store, files } = await simStore({ keys, onEvent: () => void checkpoints++ });
+  await add(store, 'a');
+  keys.epoch = 2;
+  const readAt = files.readAt.bind(files);
+  files.readAt = async (name, offset, length) => {
+    if (checkpoints === 1 && length === headerLength) {
+      checkpoints++;
+      await add(store, 'b');
+      await store.checkpoint();
+    }
+    return readAt(name, offset, length);
+  };
+  assert.deepEqual(await store.reseal(), [2]);
+  assert.equal(checkpoints, 3);
+  await store.close();
 });
 
 test('a copy that ends once the store is closed takes no file away', async () => {

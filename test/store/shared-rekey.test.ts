@@ -112,6 +112,25 @@ test('a node whose place went with the rows recovers, and loses nothing that it 
   for (const { store } of [a, b]) await store.close();
 });
 
+test('another node may replace the snapshot in the middle of it', async () => {
+  const { a, b, seal } = await twoNodes();
+  await write(a.store, 1, 6);
+  await a.store.checkpoint();
+  await seal(2);
+  const replace = a.engine.replaceBehind.bind(a.engine);
+  let isReplaced = false;
+  a.engine.replaceBehind = async (store, row, name, bytes) => {
+    await replace(store, row, name, bytes);
+    if (isReplaced || !name.includes('activity')) return;
+    isReplaced = true;
+    await write(b.store, 7, 7);
+    await b.store.checkpoint();
+  };
+  assert.deepEqual(await a.store.reseal(), [2]);
+  assert.ok(isReplaced);
+  for (const { store } of [a, b]) await store.close();
+});
+
 test('it waits for whoever copies the files, and is done after it', async () => {
   const { a, b, seal, database } = await twoNodes();
   await write(a.store, 1, 4);

@@ -210,12 +210,10 @@ class RowJournal implements Journal<RowLog, RowEnd> {
     return filesBehind(engine, uid, () => ({ seq, tag }));
   }
 
-  /** A node that still uses an old key may have appended under it. */
+  /** Another node may have written the newest snapshot, and one with an old key may have appended under that. */
   async epochs(): Promise<Set<number>> {
-    const found = new Set<number>();
-    // Another node may have replaced the snapshot that this one uses.
     const snapshot = await newestSnapshot(this.#world, () => true);
-    if (snapshot) found.add(snapshot.header.epoch);
+    const found = new Set(snapshot && [snapshot.header.epoch]);
     for (let from = 1; ; ) {
       const rows = await this.#world.engine.rows(this.dir, from, rowsAtOnce);
       for (const { epoch, seq } of rows) {

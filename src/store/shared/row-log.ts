@@ -46,10 +46,10 @@ export interface NextRow {
 }
 
 export class RowLog implements Log {
-  readonly events: LogEvents;
   /** Names of missing segments: see `RowEnd`. */
   readonly missing: string;
   readonly #world: RowLogWorld;
+  readonly #events: LogEvents;
   #place: Place;
   #known: Place;
   #rows: RowBytes[];
@@ -66,7 +66,7 @@ export class RowLog implements Log {
   /** `known`: the end of the log that this node's answers are based on so far. */
   constructor(world: RowLogWorld, { at, rows, missing }: RowEnd, events: LogEvents, known: Place = beginning) {
     this.#world = world;
-    this.events = events;
+    this.#events = events;
     this.missing = missing;
     this.#place = at;
     this.#known = known;
@@ -150,7 +150,7 @@ export class RowLog implements Log {
     if (next) {
       this.#hasBegun = true;
       this.#take(next.row, next.place);
-      this.events.onDurable({ transactions: group.count, ms, syncMs: ms });
+      this.#events.onDurable({ transactions: group.count, ms, syncMs: ms });
     }
     this.#known = this.#place;
     group.resolve();
