@@ -51,6 +51,16 @@ export function ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signat
   }
 }
 
+/** Whether 32 bytes are the canonical encoding of a point that is not of small order. */
+export function isEd25519PublicKey(bytes: Uint8Array): boolean {
+  if (bytes.length !== 32) return false;
+  try {
+    return !Point.fromBytes(bytes).isSmallOrder();
+  } catch {
+    return false;
+  }
+}
+
 const prime = 2n ** 255n - 19n;
 
 /** y coordinates of the points of order 1, 2, 4 and 8; the points of one y differ in the sign of x only. */

@@ -1,7 +1,7 @@
 // PEM (RFC 7468): labelled blocks of base64, with any text around them (§2 and §5.2: comments, "Bag Attributes", output
 // of `openssl -text`, another key). The only PEM reader for keys that are handed in.
 import { KmsError } from '../errors.ts';
-import { fromBase64, fromUtf8 } from './bytes.ts';
+import { fromBase64, fromUtf8, toBase64 } from './bytes.ts';
 
 /** The text of a PEM file. PEM is ASCII; the text around its blocks is for people only and may be Latin-1. */
 export function pemText(bytes: Uint8Array): string {
@@ -35,4 +35,10 @@ export function pemBlock(text: string, label: string): Uint8Array | undefined {
   throw new KmsError('invalid', `expected one PEM block "${label}", found ${blocks.length}`, {
     hint: 'give only the one that is meant',
   });
+}
+
+/** A PEM block with this label, with a newline at its end. */
+export function toPem(label: string, bytes: Uint8Array): string {
+  const lines = toBase64(bytes).match(/.{1,64}/g) ?? [];
+  return `-----BEGIN ${label}-----\n${lines.join('\n')}\n-----END ${label}-----\n`;
 }

@@ -15,7 +15,33 @@ export interface RunningSha256 {
   digest(): Uint8Array;
 }
 
-export type EcdsaHash = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+export type HashName = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+
+/** Types of keys for ECDSA, by their curve. */
+export type EcType = 'ecdsa-p256' | 'ecdsa-p384' | 'ecdsa-p521' | 'ecdsa-secp256k1';
+
+/** Hashes that OAEP is used with; SHA-1 is safe there, and the only one that some clients have. */
+export type OaepHash = 'sha1' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+
+/**
+ * RSA, which noble has not: a platform without it has no RSA keys. Private keys are PKCS #8 DER, public keys SPKI DER,
+ * both checked already; messages and ciphertexts are as long as the modulus.
+ */
+export interface RsaPrimitives {
+  /** A new key, made off this thread: 2048 bits take some 100 ms, 4096 bits a second and more. */
+  generate(bits: number): Promise<Uint8Array>;
+  /** RSASP1 (RFC 8017 §5.2.1). `block` is a number below the modulus. */
+  privateOperation(privateKey: Uint8Array, block: Uint8Array): Uint8Array;
+  /** RSAVP1 (RFC 8017 §5.2.2); undefined for a number that is not below the modulus. */
+  publicOperation(publicKey: Uint8Array, block: Uint8Array): Uint8Array | undefined;
+  /** RSAES-OAEP (RFC 8017 §7.1), MGF1 with the same hash. `message` is not too long. */
+  oaepEncrypt(publicKey: Uint8Array, hash: OaepHash, label: Uint8Array, message: Uint8Array): Uint8Array;
+  /** Undefined for any ciphertext that does not open; the time does not tell why. */
+  oaepDecrypt(privateKey: Uint8Array, hash: OaepHash, label: Uint8Array, sealed: Uint8Array): Uint8Array | undefined;
+}
+
+/** ML-DSA's parameter sets (FIPS 204 §4). */
+export type MlDsaSet = 44 | 65 | 87;
 
 /**
  * All calls are synchronous, since a transaction may not wait. A signing key prepared from an array may be cached for
@@ -24,6 +50,8 @@ export type EcdsaHash = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 export interface Primitives {
   sha256(bytes: Uint8Array): Uint8Array;
   runningSha256(): RunningSha256;
+  hash(hash: HashName, message: Uint8Array): Uint8Array;
+  hmac(hash: HashName, key: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519PublicKey(seed: Uint8Array): Uint8Array;
   /**
@@ -32,14 +60,19 @@ export interface Primitives {
    */
   ed25519Verify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean;
   /** ECDSA in DER over the message's hash. Each signature differs, whereas noble's follow RFC 6979. */
-  p256Sign(key: Uint8Array, hash: EcdsaHash, message: Uint8Array): Uint8Array;
-  /** `publicKey` is an uncompressed point of the curve. Also false for a malformed signature. */
-  p256Verify(publicKey: Uint8Array, hash: EcdsaHash, message: Uint8Array, signature: Uint8Array): boolean;
+  ecdsaSign(type: EcType, key: Uint8Array, hash: HashName, message: Uint8Array): Uint8Array;
+  /** `publicKey` is SPKI DER of a point of the curve. Also false for a malformed signature. */
+  ecdsaVerify(publicKey: Uint8Array, hash: HashName, message: Uint8Array, signature: Uint8Array): boolean;
+  /** Pure ML-DSA without a context. Each signature differs. `seed` has 32 bytes. */
+  mlDsaSign(set: MlDsaSet, seed: Uint8Array, message: Uint8Array): Uint8Array;
+  /** `publicKey` is SPKI DER. Also false for a malformed signature. */
+  mlDsaVerify(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean;
+  readonly rsa: RsaPrimitives;
   /** RFC 8439 with a 12-byte nonce: ciphertext and tag. */
   sealChaCha(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
   /** `sealed` has at least 16 bytes. */
   openChaCha(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, associated: Uint8Array): Uint8Array | undefined;
-  /** AES-256-GCM with a 12-byte nonce: ciphertext and tag. */
+  /** AES-GCM with a key of 16 or 32 bytes and a 12-byte nonce: ciphertext and tag. */
   sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array;
   /** `sealed` has at least 16 bytes. */
   openGcm(key: Uint8Array, nonce: Uint8Array, sealed: Uint8Array, associated: Uint8Array): Uint8Array | undefined;

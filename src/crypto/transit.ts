@@ -1,15 +1,17 @@
 // Keys that the appliance holds for its clients, and the operations with them. Ciphertexts and signatures are
 // `vault:vN:` and base64, of nonce, ciphertext and tag or of the signature. Each message is bound to ring, version and
 // the caller's associated data, and each sealed key to ring, version and type (docs/formats.md).
-import { gcm } from '@noble/ciphers/aes.js';
-import { chacha20poly1305 } from '@noble/ciphers/chacha.js';
 import { p256 } from '@noble/curves/nist.js';
 import { hkdf } from '@noble/hashes/hkdf.js';
-import { sha224, sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
+import { sha256 } from '@noble/hashes/sha2.js';
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
-import { type EcdsaHash, native } from './primitives.ts';
+import { nonceLength, openWithNonce, sealWithNonce, tagLength } from './managed/ciphers.ts';
+import { digest } from './managed/digests.ts';
+import { pointToSpki } from './managed/ecdsa.ts';
+import { toPem } from './pem.ts';
+import { type HashName, native } from './primitives.ts';
 
 /** The ring and version that a key belongs to. */
 interface KeyPlace {
@@ -22,8 +24,6 @@ type CipherName = 'aes256-gcm96' | 'chacha20-poly1305';
 type SignerName = 'ed25519' | 'ecdsa-p256';
 
 const keyLength = 32;
-const nonceLength = 12;
-const tagLength = 16;
 const none = new Uint8Array(0);
 
 /** A new key: 32 random bytes; for ECDSA, a valid scalar of the curve. */
@@ -97,7 +97,7 @@ export function sealMessage(
   random: (length: number) => Uint8Array,
 ): string {
   const nonce = random(nonceLength);
-  const sealed = seal(type, key, nonce, plaintext, messageBytes(place, associated));
+  const sealed = sealWithNonce(ciphers[type], key, nonce, plaintext, messageBytes(place, associated));
   return prefixed(place.version, concatBytes(nonce, sealed));
 }
 
@@ -111,56 +111,10 @@ export function openMessage(
 ): Uint8Array | undefined {
   if (bytes.length < nonceLength + tagLength) return undefined;
   const nonce = bytes.slice(0, nonceLength);
-  return open(type, key, nonce, bytes.slice(nonceLength), messageBytes(place, associated));
+  return openWithNonce(ciphers[type], key, nonce, bytes.slice(nonceLength), messageBytes(place, associated));
 }
 
-export function sealGcm(key: Uint8Array, nonce: Uint8Array, plaintext: Uint8Array, associated: Uint8Array): Uint8Array {
-  return native().sealGcm?.(key, nonce, plaintext, associated) ?? gcm(key, nonce, associated).encrypt(plaintext);
-}
-
-/** `sealed` has at least 16 bytes. */
-export function openGcm(
-  key: Uint8Array,
-  nonce: Uint8Array,
-  sealed: Uint8Array,
-  associated: Uint8Array,
-): Uint8Array | undefined {
-  const { openGcm: open } = native();
-  return open ? open(key, nonce, sealed, associated) : opened(() => gcm(key, nonce, associated).decrypt(sealed));
-}
-
-function seal(
-  type: CipherName,
-  key: Uint8Array,
-  nonce: Uint8Array,
-  plaintext: Uint8Array,
-  associated: Uint8Array,
-): Uint8Array {
-  if (type === 'aes256-gcm96') return sealGcm(key, nonce, plaintext, associated);
-  const { sealChaCha } = native();
-  return sealChaCha?.(key, nonce, plaintext, associated) ?? chacha20poly1305(key, nonce, associated).encrypt(plaintext);
-}
-
-function open(
-  type: CipherName,
-  key: Uint8Array,
-  nonce: Uint8Array,
-  sealed: Uint8Array,
-  associated: Uint8Array,
-): Uint8Array | undefined {
-  if (type === 'aes256-gcm96') return openGcm(key, nonce, sealed, associated);
-  const { openChaCha } = native();
-  if (openChaCha) return openChaCha(key, nonce, sealed, associated);
-  return opened(() => chacha20poly1305(key, nonce, associated).decrypt(sealed));
-}
-
-function opened(decrypt: () => Uint8Array): Uint8Array | undefined {
-  try {
-    return decrypt();
-  } catch {
-    return undefined;
-  }
-}
+const ciphers = { 'aes256-gcm96': 'aes256-gcm', 'chacha20-poly1305': 'chacha20-poly1305' } as const;
 
 function prefixed(version: number, bytes: Uint8Array): string {
   return `vault:v${version}:${toBase64(bytes)}`;
@@ -213,10 +167,8 @@ function misplaced(text: string): number | undefined {
   return end < text.length ? end : undefined;
 }
 
-const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
-
 /** The hash that ECDSA makes of its input; undefined if the input is a hash already. */
-type SignedAs = EcdsaHash | undefined;
+type SignedAs = HashName | undefined;
 
 const ecdsa = { prehash: false, lowS: false, format: 'der' } as const;
 
@@ -240,14 +192,14 @@ export function signMessage(
 /** ECDSA in DER. The platform signs messages only; noble signs hashes made elsewhere. */
 export function p256Sign(key: Uint8Array, message: Uint8Array, as: SignedAs): Uint8Array {
   if (as === undefined) return p256.sign(leftmost(message), key, ecdsa);
-  return native().p256Sign?.(key, as, message) ?? p256.sign(hashes[as](message), key, ecdsa);
+  return native().ecdsaSign?.('ecdsa-p256', key, as, message) ?? p256.sign(digest(as, message), key, ecdsa);
 }
 
 export function p256Verify(publicKey: Uint8Array, message: Uint8Array, as: SignedAs, signature: Uint8Array): boolean {
-  const { p256Verify: verify } = native();
-  if (verify && as !== undefined) return verify(publicKey, as, message, signature);
+  const { ecdsaVerify: verify } = native();
+  if (verify && as !== undefined) return verify(p256ToSpki(publicKey), as, message, signature);
   try {
-    return p256.verify(signature, as === undefined ? leftmost(message) : hashes[as](message), publicKey, ecdsa);
+    return p256.verify(signature, as === undefined ? leftmost(message) : digest(as, message), publicKey, ecdsa);
   } catch {
     return false;
   }
@@ -271,18 +223,18 @@ export function transitPublicKey(type: CipherName | SignerName, key: Uint8Array)
   return type === 'ecdsa-p256' ? p256.getPublicKey(key, false) : none;
 }
 
-/** SPKI DER of a P-256 key up to the point (RFC 5480 §2). */
-const p256Spki = Uint8Array.of(
-  ...[0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01],
-  ...[0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00],
-);
+/** SPKI DER of each point, since the platform keeps what it prepared with the array. */
+const spkis = new WeakMap<Uint8Array, Uint8Array>();
 
-export function p256ToSpki(point: Uint8Array): Uint8Array {
-  return concatBytes(p256Spki, point);
+function p256ToSpki(point: Uint8Array): Uint8Array {
+  const known = spkis.get(point);
+  if (known) return known;
+  const spki = pointToSpki('ecdsa-p256', point);
+  spkis.set(point, spki);
+  return spki;
 }
 
 /** PEM of an uncompressed point of P-256. */
 export function p256Pem(point: Uint8Array): string {
-  const lines = toBase64(p256ToSpki(point)).match(/.{1,64}/g) ?? [];
-  return `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+  return toPem('PUBLIC KEY', pointToSpki('ecdsa-p256', point));
 }

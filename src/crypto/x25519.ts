@@ -2,8 +2,8 @@
 // hand in.
 import { pow } from '@noble/curves/abstract/modular.js';
 import { montgomery } from '@noble/curves/abstract/montgomery.js';
-import { concatBytes, fromBase64, toBase64 } from './bytes.ts';
-import { isPem, pemBlock } from './pem.ts';
+import { concatBytes, fromBase64 } from './bytes.ts';
+import { isPem, pemBlock, toPem } from './pem.ts';
 import { native } from './primitives.ts';
 
 /** RFC 8410 §4: SubjectPublicKeyInfo of id-X25519 up to the 32 key bytes. */
@@ -72,8 +72,7 @@ export function privateKeyToPkcs8(raw32: Uint8Array): Uint8Array {
 
 /** PEM of a PKCS#8 private key, with a newline at its end. */
 export function pkcs8ToPem(der: Uint8Array): string {
-  const lines = toBase64(der).match(/.{1,64}/g) ?? [];
-  return `-----BEGIN PRIVATE KEY-----\n${lines.join('\n')}\n-----END PRIVATE KEY-----\n`;
+  return toPem('PRIVATE KEY', der);
 }
 
 /**

@@ -2,27 +2,16 @@
 // primitives, since commands need only this and start without the rest.
 
 import * as nodeCrypto from 'node:crypto';
-import { createPrivateKey, createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
+import { createPublicKey, diffieHellman, type KeyObject } from 'node:crypto';
 import { concatBytes, equalBytes, toHex } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/fast-hash.ts';
 import { native, type Primitives, putIn } from '../crypto/primitives.ts';
 import { systemRandom } from '../crypto/random.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../crypto/x-wing.ts';
-import { KmsError } from '../errors.ts';
+import { plain, privateKeyFrom } from './native-key-objects.ts';
 
 /** Available since Node 24.7. */
 const { encapsulate, decapsulate } = nodeCrypto as Partial<typeof nodeCrypto>;
-
-export function privateKeyFrom(prefix: Uint8Array, bytes: Uint8Array, length: number): KeyObject {
-  // Node ignores excess bytes.
-  if (bytes.length !== length) throw new KmsError('internal', `expected ${length} bytes of a key, got ${bytes.length}`);
-  const der = Buffer.concat([prefix, bytes]);
-  try {
-    return createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });
-  } finally {
-    der.fill(0);
-  }
-}
 
 /** The last bytes of the public key's SPKI DER, which are the key itself. */
 function publicBytes(key: KeyObject, length: number): Uint8Array {
@@ -45,11 +34,6 @@ function x25519Shared(privateKey: Uint8Array, publicKey: Uint8Array): Uint8Array
   } catch {
     return undefined;
   }
-}
-
-/** The same bytes as a plain array: a Buffer differs, as in a `slice` that copies nothing. */
-export function plain(bytes: Buffer): Uint8Array {
-  return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
 /** The primitives for wrapping and unwrapping keys of rings. */

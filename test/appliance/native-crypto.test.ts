@@ -93,8 +93,13 @@ test('this Node has all of them', () => {
     'ed25519Sign',
     'ed25519PublicKey',
     'ed25519Verify',
-    'p256Sign',
-    'p256Verify',
+    'ecdsaSign',
+    'ecdsaVerify',
+    'mlDsaSign',
+    'mlDsaVerify',
+    'rsa',
+    'hash',
+    'hmac',
     'sealChaCha',
     'openChaCha',
     'argon2id',
@@ -371,7 +376,7 @@ test('what passes the self-test is put in, signatures a while after the start', 
   assert.deepEqual(cryptoInUse(), { by: 'node', openssl: process.versions.openssl });
   assert.ok(native().sha256 && native().sealChaCha && native().argon2id);
   assert.ok(native().x25519Shared && native().mlKemDecapsulate && native().sealGcm);
-  assert.equal(native().ed25519Sign ?? native().ed25519Verify ?? native().p256Sign, undefined);
+  assert.equal(native().ed25519Sign ?? native().ed25519Verify ?? native().ecdsaSign, undefined);
   await finish();
   assert.ok(native().x25519PublicKey && native().x25519Shared && native().mlKemPublicKey && native().mlKemDecapsulate);
   assert.ok(native().mlKemEncapsulate);
@@ -428,6 +433,33 @@ const faults: Readonly<Record<string, (sound: Required<Primitives>) => Partial<P
   'Ed25519 signatures:': ({ ed25519Sign: sound }) => ({
     ed25519Sign: (seed, message) => flipped(sound(seed, message), 511),
   }),
+  'SHA-2:': ({ hash: sound }) => ({ hash: (name, given) => sound(name === 'sha2-384' ? 'sha2-512' : name, given) }),
+  'HMAC:': ({ hmac: sound }) => ({ hmac: (name, key, given) => flipped(sound(name, key, given), 17) }),
+  'AES-128-GCM:': ({ sealGcm: sound }) => ({
+    sealGcm(key, nonce, text, bound) {
+      const sealed = sound(key, nonce, text, bound);
+      return key.length === 16 ? flipped(sealed, 1) : sealed;
+    },
+  }),
+  'RSA:': ({ rsa }) => ({
+    rsa: { ...rsa, privateOperation: (key, block) => flipped(rsa.privateOperation(key, block), 2047) },
+  }),
+  // Takes any signature for the message's.
+  'RSA: ': ({ rsa }) => ({ rsa: { ...rsa, publicOperation: (_key, block) => block } }),
+  // Ignores the label.
+  'RSA:  ': ({ rsa }) => ({
+    rsa: {
+      ...rsa,
+      oaepEncrypt: (key, hash, _label, message) => rsa.oaepEncrypt(key, hash, new Uint8Array(), message),
+      oaepDecrypt: (key, hash, _label, sealed) => rsa.oaepDecrypt(key, hash, new Uint8Array(), sealed),
+    },
+  }),
+  'ECDSA with other curves:': ({ ecdsaSign: sound }) => ({
+    ecdsaSign: (type, key, _hash, message) => sound(type, key, 'sha2-256', message),
+  }),
+  'ECDSA with other curves: ': () => ({ ecdsaVerify: () => true }),
+  'ML-DSA:': ({ mlDsaSign: sound }) => ({ mlDsaSign: (set, seed, text) => flipped(sound(set, seed, text), 5) }),
+  'ML-DSA: ': () => ({ mlDsaVerify: () => true }),
   'Ed25519 signatures: ': () => ({
     ed25519Sign() {
       throw new Error('unsupported');
