@@ -7,7 +7,7 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { openXChaCha, sealXChaCha } from './aead.ts';
 import { concatBytes, fromBase64, toBase64, utf8 } from './bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
-import { nonceLength, openWithNonce, sealWithNonce, tagLength } from './managed/ciphers.ts';
+import { openAead, sealAead, tagLength } from './managed/ciphers.ts';
 import { digest } from './managed/digests.ts';
 import { pointToSpki } from './managed/ecdsa.ts';
 import { toPem } from './pem.ts';
@@ -96,9 +96,8 @@ export function sealMessage(
   associated: Uint8Array,
   random: (length: number) => Uint8Array,
 ): string {
-  const nonce = random(nonceLength);
-  const sealed = sealWithNonce(ciphers[type], key, nonce, plaintext, messageBytes(place, associated));
-  return prefixed(place.version, concatBytes(nonce, sealed));
+  const sealed = sealAead(ciphers[type], key, plaintext, messageBytes(place, associated), random);
+  return prefixed(place.version, sealed);
 }
 
 /** The plaintext; undefined if key, place, associated data or message is wrong. */
@@ -109,9 +108,7 @@ export function openMessage(
   bytes: Uint8Array,
   associated: Uint8Array,
 ): Uint8Array | undefined {
-  if (bytes.length < nonceLength + tagLength) return undefined;
-  const nonce = bytes.slice(0, nonceLength);
-  return openWithNonce(ciphers[type], key, nonce, bytes.slice(nonceLength), messageBytes(place, associated));
+  return openAead(ciphers[type], key, bytes, messageBytes(place, associated));
 }
 
 const ciphers = { 'aes256-gcm96': 'aes256-gcm', 'chacha20-poly1305': 'chacha20-poly1305' } as const;

@@ -14,7 +14,7 @@ export const cipherKeyLengths: Readonly<Record<CipherType, number>> = {
   'chacha20-poly1305': 32,
 };
 
-export const nonceLength = 12;
+const nonceLength = 12;
 export const tagLength = 16;
 
 /** Ciphertext and tag. `key` has 16 or 32 bytes, `nonce` 12. */
