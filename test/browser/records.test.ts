@@ -1,6 +1,8 @@
 // The console's own records in the activity log: one for a page that is opened, and no more while it stays open.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+import type { Page, Request } from 'playwright-core';
 import { consolePages } from '../../src/api/console-pages.ts';
 import { servedAppliance } from './appliance.ts';
 import { goTo, password, visitAs } from './log-in.ts';
@@ -20,10 +22,32 @@ async function recordsOf(username: string): Promise<string[]> {
 /** Pages that need nothing in their address, and read at most one list. */
 const whole = Object.entries(consolePages).filter(([, { path }]) => !/[{]/.test(path));
 
+/** Returns a function that waits until every request of the page is answered and half a second brought no new one. */
+function watchRequests(page: Page): () => Promise<void> {
+  const unanswered = new Set<Request>();
+  let last = performance.now();
+  const ended = (request: Request) => {
+    unanswered.delete(request);
+    last = performance.now();
+  };
+  page.on('request', (request) => unanswered.add(request));
+  // An endless stream counts as answered once it begins: its record was written before.
+  page.on('response', (response) => ended(response.request()));
+  page.on('requestfailed', ended);
+  return async () => {
+    // Two frames: the page is shown, and has sent what it sends then.
+    await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
+    last = performance.now();
+    while (unanswered.size > 0 || performance.now() - last < 500) await setTimeout(20);
+  };
+}
+
 test('a visit to a page writes at most one record', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada');
+  const settled = watchRequests(page);
   await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
   await page.getByText('Payroll').waitFor();
+  await settled();
   const first = (await recordsOf('ada')).filter(
     (action) => !/^(session\.(create|refresh)|user\.invited)$/.test(action),
   );
@@ -31,9 +55,7 @@ test('a visit to a page writes at most one record', async () => {
   for (const [name, { path }] of whole) {
     const before = (await recordsOf('ada')).length;
     await goTo(page, path);
-    // The page sends its requests after it is shown.
-    await page.waitForTimeout(500);
-    await page.waitForLoadState('networkidle');
+    await settled();
     const after = await recordsOf('ada');
     const written = after.slice(0, after.length - before);
     // Two requests: your sessions and your second factors; the keyrings and the transit rings.
