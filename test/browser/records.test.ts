@@ -37,8 +37,13 @@ function watchRequests(page: Page): () => Promise<void> {
   return async () => {
     // Two frames: the page is shown, and has sent what it sends then.
     await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))));
-    last = performance.now();
-    while (unanswered.size > 0 || performance.now() - last < 500) await setTimeout(20);
+    const start = performance.now();
+    last = start;
+    while (unanswered.size > 0 || performance.now() - last < 500) {
+      const urls = [...unanswered].map((request) => request.url());
+      assert.ok(performance.now() - start < 30_000, `the page does not come to rest: ${urls.join(' ')}`);
+      await setTimeout(20);
+    }
   };
 }
 
