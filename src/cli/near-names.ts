@@ -35,6 +35,17 @@ export async function withNearName(cli: Cli, client: Client, error: unknown, ten
   return error;
 }
 
+/**
+ * The error that there is no such keyring; undefined if there is, if the caller may not see it, and for a program, which
+ * leaves no record of the question.
+ */
+export async function withoutRing(cli: Cli, client: Client, ringname: string): Promise<KmsError | undefined> {
+  if (!cli.io.stderr.isTTY) return undefined;
+  const problem: unknown = await client.getKeyring({ ringname }).catch((error) => error);
+  if (!(problem instanceof KmsError) || problem.code !== 'not-found') return undefined;
+  return new KmsError('not-found', `there is no keyring ${ringname}`, { cause: problem });
+}
+
 async function nearName(
   client: Client,
   kind: NameKind,
