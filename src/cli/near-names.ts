@@ -57,7 +57,7 @@ async function nearName(
   return isAmong(names, name) ? undefined : nearest(name, names);
 }
 
-/** An API key by its id or by its name, which commands do not take. */
+/** An API key by its id or by its name. */
 async function nearKey(client: Client, typed: string): Promise<string | undefined> {
   const { apikeys: data = [] } = await client.getNames();
   if (data.some(({ keyid }) => keyid === typed)) return undefined;
