@@ -50,8 +50,8 @@ export async function confirmAtTerminal(
 }
 
 /**
- * What the appliance says before the question. A thing that is missing or in use ends the command there; what the caller
- * may not see, or an appliance that does not answer, does not: the deed itself will report it.
+ * Lines from the appliance to show before the question. A missing thing, or one in use, ends the command. If the caller
+ * may not see it, or the appliance does not answer, the question is asked: the command itself will say why.
  */
 export async function detailsFrom(
   cli: Cli,

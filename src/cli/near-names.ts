@@ -36,8 +36,8 @@ export async function withNearName(cli: Cli, client: Client, error: unknown, ten
 }
 
 /**
- * The error that there is no such keyring; undefined if there is, if the caller may not see it, and for a program, which
- * leaves no record of the question.
+ * The error that there is no such keyring; undefined if there is, or if the caller may not see it. Nothing is asked for
+ * a program, which leaves no record.
  */
 export async function withoutRing(cli: Cli, client: Client, ringname: string): Promise<KmsError | undefined> {
   if (!cli.io.stderr.isTTY) return undefined;
