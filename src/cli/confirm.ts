@@ -1,10 +1,11 @@
 // The confirmation before something is destroyed.
 import { boundedJson, longestAnswer } from '../client/bounded.ts';
+import type { Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 import { isLabel } from '../model/label.ts';
 import type { Cli, CliOf } from './command.ts';
-import { localUrl } from './connect.ts';
+import { localUrl, withClient } from './connect.ts';
 import { chosenTenant } from './default-tenants.ts';
 import { networkFetch } from './fetch.ts';
 import type { destroying } from './grammar/option-sets.ts';
@@ -39,9 +40,29 @@ export async function confirm(
 }
 
 /** The same for a command that goes on without a terminal, since scripts run it: it asks only on one. */
-export async function confirmAtTerminal(cli: CliOf<typeof destroying>, deed: string): Promise<void> {
+export async function confirmAtTerminal(
+  cli: CliOf<typeof destroying>,
+  deed: string | (() => Promise<string>),
+): Promise<void> {
   const { stdin, stderr } = cli.io;
-  if (stdin.isTTY && stderr.isTTY && !cli.get('--yes')) await askAtTerminal(cli, deed);
+  if (!stdin.isTTY || !stderr.isTTY || cli.get('--yes')) return;
+  await askAtTerminal(cli, typeof deed === 'string' ? deed : await deed());
+}
+
+/**
+ * Lines from the appliance to show before the question. A missing thing, or one in use, ends the command. If the caller
+ * may not see it, or the appliance does not answer, the question is asked: the command itself will say why.
+ */
+export async function detailsFrom(
+  cli: Cli,
+  see: (client: Client) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  try {
+    return await withClient(cli, see);
+  } catch (error) {
+    if (error instanceof KmsError && (error.code === 'not-found' || error.code === 'conflict')) throw error;
+    return [];
+  }
 }
 
 async function askAtTerminal(cli: Cli, deed: string, { name, of }: Pick<Confirmation, 'name' | 'of'> = {}) {

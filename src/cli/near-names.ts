@@ -35,6 +35,17 @@ export async function withNearName(cli: Cli, client: Client, error: unknown, ten
   return error;
 }
 
+/**
+ * The error that there is no such keyring; undefined if there is, or if the caller may not see it. Nothing is asked for
+ * a program, which leaves no record.
+ */
+export async function withoutRing(cli: Cli, client: Client, ringname: string): Promise<KmsError | undefined> {
+  if (!cli.io.stderr.isTTY) return undefined;
+  const problem: unknown = await client.getKeyring({ ringname }).catch((error) => error);
+  if (!(problem instanceof KmsError) || problem.code !== 'not-found') return undefined;
+  return new KmsError('not-found', `there is no keyring ${ringname}`, { cause: problem });
+}
+
 async function nearName(
   client: Client,
   kind: NameKind,
@@ -46,7 +57,7 @@ async function nearName(
   return isAmong(names, name) ? undefined : nearest(name, names);
 }
 
-/** An API key by its id or by its name, which commands do not take. */
+/** An API key by its id or by its name. */
 async function nearKey(client: Client, typed: string): Promise<string | undefined> {
   const { apikeys: data = [] } = await client.getNames();
   if (data.some(({ keyid }) => keyid === typed)) return undefined;

@@ -129,7 +129,7 @@ test('an API key is deleted for good, after the question that tells its last use
   const tty = { stdin: true, stdout: true, stderr: true };
   const kept = await d.kms(`apikey delete ${keyid}`, { tty, stdin: typed('n\n') });
   assert.equal(kept.code, 1);
-  const asked = `^${keyid}, nightly: last used 2\\S+Z\nThis deletes the API key ${keyid} for good\\.`;
+  const asked = `^${keyid}, nightly: last used \\d{4}-\\d\\d-\\d\\d\nThis deletes the API key ${keyid} for good\\.`;
   assert.match(kept.stderr, new RegExp(asked));
   assert.equal((await d.kms(`apikey delete ${keyid} --yes`)).stdout, `${keyid} is deleted\n`);
   assert.equal(await isValid(), false);

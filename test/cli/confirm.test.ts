@@ -9,8 +9,8 @@ import { serving } from './serving.ts';
 
 const wordsOf = (leaf: GrammarCommand): string[] => leaf.fullName().split(' ').slice(1);
 const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => long === '--yes');
-/** Asks on a terminal only, and has its own test below. */
-const asksAtTerminal = (leaf: GrammarCommand): boolean => leaf.fullName() === 'kms seal';
+/** Those that ask on a terminal only have their own tests below. */
+const asksAtTerminal = (leaf: GrammarCommand): boolean => ['kms seal', 'kms apikey revoke'].includes(leaf.fullName());
 const destroying = leavesOf(grammar()).filter((leaf) => asks(leaf) && !asksAtTerminal(leaf));
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
@@ -104,4 +104,46 @@ test('the question says on which appliance, by its label, which takes no record'
   assert.equal(await asked(...args), `On prod €, at ${d.url}, ${rest}${not}`);
   assert.equal((await seen()).length, before, 'nothing is recorded');
   assert.match(await asked('profile', 'remove', 'x'), /^This removes the profile x /);
+});
+
+test('revoke asks on a terminal and says which key, by a name or an end of its id; without one it does not', async () => {
+  await using d = await servedDesk({ label: { text: 'prod', colour: 'red' } });
+  const { keyid } = await d.json<{ keyid: string }>(
+    'apikey create --account admin --name worker --flag asset.search --json',
+  );
+  const question =
+    'On prod, this disables the API key worker (never used): programs that use it are refused at once. Go on? [y/N] ';
+  for (const named of [keyid, keyid.slice(-6), `apik_…${keyid.slice(-6)}`, 'worker']) {
+    const kept = await d.kms(['apikey', 'revoke', named], { tty, stdin: typed('n\n') });
+    assert.deepEqual([kept.code, kept.stderr], [1, `${question}kms: not confirmed; nothing was done\n`]);
+  }
+  assert.equal((await d.json<{ active: boolean }>('apikey show worker --json')).active, true);
+  assert.equal((await d.kms('apikey revoke worker')).code, 0);
+  assert.equal((await d.json<{ active: boolean }>(`apikey show ${keyid} --json`)).active, false);
+  await d.kms('apikey create --account admin --name worker');
+  const twice = await d.kms('apikey revoke worker');
+  assert.equal(twice.code, 1);
+  assert.match(twice.stderr, /^kms: 2 API keys are named by worker; give the id of one: apik_\w+, apik_\w+\n$/);
+});
+
+test('what is missing or in use is told before the question', async () => {
+  await using d = await servedDesk();
+  for (const noun of ['keyring', 'transit']) {
+    const { code, stderr } = await d.kms([noun, 'delete', 'payroll'], { tty, stdin: typed('payroll\n') });
+    assert.equal(code, 1);
+    assert.doesNotMatch(stderr, /To go on/);
+  }
+  await d.json('keyring create payroll --json');
+  for (const name of ['one', 'two']) {
+    await d.kms(['apikey', 'create', '--account', 'admin', '--name', name, '--flag', 'keyring.payroll.encrypt']);
+    const all =
+      name === 'one'
+        ? 'the active API key one names it; disable it'
+        : '2 active API keys name it (one, …); disable them';
+    const said = `kms: payroll cannot be deleted: ${all} first, see \`kms apikey list --ring payroll\`\n`;
+    for (const options of [{ tty, stdin: typed('payroll\n') }, { env: { KMS_YES: 'true' } }]) {
+      const { code, stdout, stderr } = await d.kms('keyring delete payroll', options);
+      assert.deepEqual([code, stdout, stderr], [1, '', said]);
+    }
+  }
 });

@@ -202,7 +202,7 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
     [
       'encrypt --ring other -o out in',
       1,
-      `cannot read the private key from ${ringKey}/other.key: there is no such file or directory; name the file that has the private key of other with --private-key FILE`,
+      `cannot read the private key from ${ringKey}/other.key: there is no such file or directory; name the file that has the private key of other with --private-key FILE, or add --recipient to encrypt without a private key`,
     ],
     [
       'encrypt --ring ../x -o out in',
@@ -455,3 +455,18 @@ function brokenPipe(d: ServedDesk) {
   };
   return { io, err: () => text };
 }
+
+test('without its private key, encrypting names the way without one, and a misspelt keyring', async () => {
+  await using d = await withRing();
+  const tty = { stderr: true };
+  const misspelt = await d.kms('encrypt --ring payrol -o x', { tty, stdin: 'hi' });
+  assert.deepEqual(told(misspelt), [1, '', 'kms: there is no keyring payrol; did you mean payroll?\n']);
+  assert.match(
+    (await d.kms('encrypt --ring zzz -o x', { tty, stdin: 'hi' })).stderr,
+    /there is no keyring zzz; check the name or id\n$/,
+  );
+  await rm(d.path('config', 'kms', 'rings'), { recursive: true });
+  const { code, stderr } = await d.kms('encrypt --ring payroll -o x', { tty, stdin: 'hi' });
+  assert.equal(code, 1);
+  assert.match(stderr, /with --private-key FILE, or add --recipient to encrypt without a private key\n$/);
+});

@@ -305,7 +305,7 @@ test('a name that is nearly right is named, where the caller may list', async ()
     ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],
     ['tenant show defalt', 'kms: there is no tenant defalt; did you mean default?\n'],
-    ['apikey show nightly', `kms: there is no API key nightly; did you mean ${keyid} (nightly)?\n`],
+    ['apikey show nightli', `kms: there is no API key nightli; did you mean ${keyid} (nightly)?\n`],
     [`apikey show ${keyid}0`.slice(0, -2), `kms: there is no API key ${keyid.slice(0, -1)}; did you mean ${keyid}?\n`],
   ] as const) {
     assert.deepEqual(pick(await d.kms(line, { tty: { stderr: true } })), [1, '', stderr], line);

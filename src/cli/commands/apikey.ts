@@ -1,10 +1,12 @@
 // API key commands. A secret is shown once, when its key is made, or saved in a file that only its user can read.
 
 import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
+import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { fileError, type NewFile, newFile } from '../files.ts';
 import type { apikey } from '../grammar/apikey.ts';
@@ -14,7 +16,7 @@ import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
-import { visible } from '../text.ts';
+import { inShort, visible } from '../text.ts';
 import { accountIdOf, uidQuery } from './account.ts';
 
 export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
@@ -97,7 +99,7 @@ export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
 
 export async function show(cli: CliOf<typeof apikey.show>): Promise<void> {
   await withClient(cli, async (client) => {
-    const key = await client.getApiKey({ apikeyid: cli.get('<KEYID>') });
+    const key = await client.getApiKey({ apikeyid: await keyIdOf(client, cli.get('<KEYID>')) });
     await printThing(cli, key, apiKeyPairs(key));
   });
 }
@@ -125,14 +127,23 @@ export async function update(cli: CliOf<typeof apikey.update>): Promise<void> {
   await withClient(cli, async (client) => {
     const references = account === undefined ? undefined : { accountId: await accountIdOf(client, account) };
     const owner = ownerName === undefined ? undefined : (await client.getUser({ username: ownerName })).id;
-    const key = await client.updateApiKey(given({ apikeyid: cli.get('<KEYID>'), op, ...changes, references, owner }));
+    const apikeyid = await keyIdOf(client, cli.get('<KEYID>'));
+    const key = await client.updateApiKey(given({ apikeyid, op, ...changes, references, owner }));
     await printThing(cli, key, apiKeyPairs(key));
   });
 }
 
 export async function revoke(cli: CliOf<typeof apikey.revoke>): Promise<void> {
+  const typed = cli.get('<KEYID>');
+  await confirmAtTerminal(cli, async () => {
+    const [key] = await detailsFrom(cli, async (client) => {
+      const { name, keyid, lastUsedAt } = await client.getApiKey({ apikeyid: await keyIdOf(client, typed) });
+      return [`${name || keyid} (${lastUse(lastUsedAt)})`];
+    });
+    return `disables the API key ${key ?? typed}: programs that use it are refused at once`;
+  });
   await withClient(cli, async (client) => {
-    const key = await client.updateApiKey({ apikeyid: cli.get('<KEYID>'), op: 'merge', active: false });
+    const key = await client.updateApiKey({ apikeyid: await keyIdOf(client, typed), op: 'merge', active: false });
     if (cli.json) await printJson(cli, key);
     else
       await printLine(
@@ -144,19 +155,48 @@ export async function revoke(cli: CliOf<typeof apikey.revoke>): Promise<void> {
 
 /** The question says which key it is, and when it was last used. */
 export async function remove(cli: CliOf<typeof apikey.remove>): Promise<void> {
-  const keyid = cli.get('<KEYID>');
+  const typed = cli.get('<KEYID>');
   const details = (): Promise<readonly string[]> =>
-    withClient(cli, async (client) => {
-      const { name, lastUsedAt } = await client.getApiKey({ apikeyid: keyid });
-      const named = name === '' ? keyid : `${keyid}, ${name}`;
-      return [`${named}: ${lastUsedAt === null ? 'never used' : `last used ${timeText(lastUsedAt)}`}`];
-      // Without it the question is asked all the same: a caller who may delete keys need not be allowed to read them.
-    }).catch(() => []);
-  await confirm(cli, `deletes the API key ${keyid} for good`, { details });
+    detailsFrom(cli, async (client) => {
+      const { name, keyid, lastUsedAt } = await client.getApiKey({ apikeyid: await keyIdOf(client, typed) });
+      return [`${name === '' ? keyid : `${keyid}, ${name}`}: ${lastUse(lastUsedAt)}`];
+    });
+  await confirm(cli, `deletes the API key ${typed} for good`, { details });
   await withClient(cli, async (client) => {
+    const keyid = await keyIdOf(client, typed);
     const answer = await client.deleteApiKeyById({ keyid });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, `${keyid} is deleted`);
+  });
+}
+
+function lastUse(at: number | null): string {
+  return at === null ? 'never used' : `last used ${inShort(timeText(at), { now: Date.now() })}`;
+}
+
+/** Letters of an id that a list on a terminal shows. */
+const shownEnding = 6;
+
+/**
+ * The id of the key that is named by its id, by the end of it as lists show it, or by its name. Throws `refused` if
+ * there are several. A caller who may not list keys gives the whole id.
+ */
+async function keyIdOf(client: Client, typed: string): Promise<string> {
+  if (/^apik_[0-9a-hjkmnp-tv-z]{26}$/.test(typed)) return typed;
+  const ending = typed.replace(/^(apik_)?(…|\.\.\.)?/, '');
+  const meant: string[] = [];
+  try {
+    for await (const { keyid, name } of items(client.listApiKeys, { limit: 1000 })) {
+      if (name === typed || (ending.length >= shownEnding && keyid.endsWith(ending))) meant.push(keyid);
+    }
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'forbidden') return typed;
+    throw error;
+  }
+  const [only = typed, ...others] = meant;
+  if (others.length === 0) return only;
+  throw new KmsError('refused', `${meant.length} API keys are named by ${typed}`, {
+    hint: `give the id of one: ${meant.slice(0, 5).join(', ')}${meant.length > 5 ? ', …' : ''}`,
   });
 }
 
@@ -194,16 +234,16 @@ function apiKeyPairs(key: Shown): readonly Pair[] {
 
 export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
   { title: 'name', value: (key) => key.name, name: true },
-  { title: 'id', value: (key) => key.keyid, whole: true },
+  { title: 'id', value: (key) => key.keyid, short: true },
   { title: 'active', value: stateOf, whole: true },
   { title: 'flags', value: granted, spare: true },
-  { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true, spare: true },
+  { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true },
   { title: 'expires', value: (key) => timeText(key.expiresAt), short: true, spare: true },
   { title: 'account', value: (key) => key.references.accountId, short: true, spare: true },
   { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
 ];
 
-function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {
+export function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {
   if (!active) return 'no';
   return expiresAt !== null && expiresAt <= Date.now() ? 'expired' : 'yes';
 }

@@ -13,10 +13,12 @@ import { type Connection, openConnection, withClient } from '../connect.ts';
 import { readPem } from '../files.ts';
 import type { files } from '../grammar/files.ts';
 import { say } from '../io.ts';
+import { withoutRing } from '../near-names.ts';
 import { type Pair, printJson, printThing } from '../output.ts';
 import {
   allKeptRingKeys,
   checkedRingName,
+  isOfFile,
   keptRingKey,
   knownPublicKey,
   namedRingKey,
@@ -77,10 +79,21 @@ async function withPrivateKey(cli: EncryptCli, ringname: string, asset: Asset): 
   const named = await namedRingKey(cli);
   if (named === undefined) checkedRingName(ringname);
   return async (client, appliance) => {
-    const privateKey = named ?? (await keptRingKey(cli, appliance, ringname));
+    const privateKey =
+      named ??
+      (await keptRingKey(cli, appliance, ringname).catch(async (error) => {
+        throw (await withoutRing(cli, client, ringname)) ?? withoutKey(error);
+      }));
     const answer = await client.encrypt(given({ ringname, asset }));
     return { key: await unwrapRingKey({ privateKey, key: answer.key }), header: answer.header, answers: [answer] };
   };
+}
+
+/** The error about a missing private key, with the way to encrypt without one. */
+function withoutKey(error: unknown): unknown {
+  if (!isOfFile(error) || error.hint === undefined) return error;
+  const hint = `${error.hint}, or add --recipient to encrypt without a private key`;
+  return new KmsError(error.code, error.message, { hint, cause: error });
 }
 
 async function toRecipients(cli: EncryptCli, rings: readonly string[], asset: Asset): Promise<Seal> {

@@ -1,18 +1,21 @@
 // Keyring commands. The private key of a new keyring is returned once and saved to a file of its own.
 
 import type { KeyListItem, KeyRing, KeyRingConfig, ListedKeyRing } from '../../api/keyrings.ts';
+import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { fingerprintOf, publicKeySpki } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { readPem } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
+import { stateOf } from './apikey.ts';
 
 export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
@@ -152,17 +155,49 @@ function changes(cli: CliOf<typeof keyring.config>) {
 
 export async function remove(cli: CliOf<typeof keyring.remove>): Promise<void> {
   const name = cli.get('<NAME>');
+  const details = () =>
+    detailsFrom(cli, async (client) => {
+      await client.getKeyring({ ringname: name });
+      await refuseIfNamed(client, name);
+      return [];
+    });
   await confirm(
     cli,
     `deletes the keyring ${name}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
-    { name },
+    { name, details },
   );
   await withClient(cli, async (client) => {
-    const answer = await client.deleteKeyring({ name });
+    const answer = await client.deleteKeyring({ name }).catch(async (error) => {
+      // A status of 400 has no code of its own.
+      const isRefused = error instanceof KmsError && (error.code === 'conflict' || error.code === 'invalid');
+      if (isRefused) await refuseIfNamed(client, name).catch(rethrowConflict);
+      throw error;
+    });
     if (cli.json) await printJson(cli, answer);
     else
       await printLine(cli, `${answer.name} is deleted; for 30 days \`kms keyring restore ${answer.id}\` restores it`);
   });
+}
+
+/** Throws `conflict` while active API keys name the keyring. */
+async function refuseIfNamed(client: Client, ringname: string): Promise<void> {
+  let count = 0;
+  let first = '';
+  for await (const key of items(client.searchKeyringApiKeys, { keyringname: ringname, limit: 1000 })) {
+    if (stateOf(key) !== 'yes') continue;
+    count++;
+    first ||= key.name || key.keyid;
+  }
+  if (count === 0) return;
+  const who = count === 1 ? `the active API key ${first} names it` : `${count} active API keys name it (${first}, …)`;
+  throw new KmsError('conflict', `${ringname} cannot be deleted: ${who}`, {
+    hint: `disable ${count === 1 ? 'it' : 'them'} first, see \`kms apikey list --ring ${ringname}\``,
+  });
+}
+
+/** Callers who may not list keys get the appliance's own error. */
+function rethrowConflict(error: unknown): void {
+  if (error instanceof KmsError && error.code === 'conflict') throw error;
 }
 
 export async function restore(cli: CliOf<typeof keyring.restore>): Promise<void> {

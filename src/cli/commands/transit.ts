@@ -3,7 +3,7 @@ import type { TransitRing } from '../../api/transit.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { transit } from '../grammar/transit.ts';
 import { mustReachStdout, write } from '../io.ts';
@@ -69,10 +69,11 @@ export async function config(cli: CliOf<typeof transit.config>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof transit.remove>): Promise<void> {
   const ringname = cli.get('<NAME>');
+  const details = () => detailsFrom(cli, (client) => client.getTransitRing({ ringname }).then(() => []));
   await confirm(
     cli,
     `deletes the transit ring ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
-    { name: ringname },
+    { name: ringname, details },
   );
   await withClient(cli, async (client) => {
     const answer = await client.deleteTransitRing({ ringname });

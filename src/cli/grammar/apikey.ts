@@ -53,9 +53,15 @@ export const apikey = {
       '--active': boolean('BOOLEAN', 'true or false'),
     },
   ),
-  revoke: command('revoke', 'make an API key inactive', ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
-    '<KEYID>': argument('api-key'),
-  }),
+  revoke: command(
+    'revoke',
+    'make an API key inactive; asks first on a terminal',
+    ['kms apikey revoke apik_01jz4b8m6q3v9x2c5d7f8g9h0k'],
+    {
+      '<KEYID>': argument('api-key'),
+      ...destroying,
+    },
+  ),
   remove: command(
     'delete',
     'delete an API key; `revoke` can be taken back, this cannot',
