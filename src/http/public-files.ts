@@ -206,32 +206,34 @@ function labelHtml({ text, colour = 'grey' }: Label): string {
 
 export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[] {
   const { description, docs } = publicEndpoints;
-  const at = (
-    path: string,
-    file: Exclude<keyof DescriptionFiles, 'pages'>,
-    headers: Readonly<Record<string, string>>,
-  ): ServedPath => {
-    const serve = async () => ({ status: 200, body: {}, content: (await appliance.descriptionFiles())[file], headers });
+  type Name = Exclude<keyof DescriptionFiles, 'pages'>;
+  type Headers = Readonly<Record<string, string>>;
+  const file = (name: Name, headers: Headers) => async (): Promise<Outcome> => {
+    const { [name]: content } = await appliance.descriptionFiles();
+    return { status: 200, body: {}, content, headers };
+  };
+  const at = (path: string, name: Name, headers: Headers): ServedPath => {
+    const serve = file(name, headers);
     return { method: 'GET', path, serve: (request, state) => guarded(state, request, serve) };
   };
   const book = guideBook(appliance);
+  const style = { 'Content-Type': 'text/css; charset=utf-8' };
+  const icon = { 'Content-Type': 'image/svg+xml' };
   return [
     at(description.path, 'document', {}),
     at(docs.path, 'page', pageHeaders),
-    at(`${docs.path}/style.css`, 'style', { 'Content-Type': 'text/css; charset=utf-8' }),
+    { method: 'GET', path: `${docs.path}/style.css`, serve: evenSealed(file('style', style)) },
     at(`${docs.path}/script.js`, 'script', { 'Content-Type': 'text/javascript; charset=utf-8' }),
-    at(`${docs.path}/icon.svg`, 'icon', { 'Content-Type': 'image/svg+xml' }),
+    { method: 'GET', path: `${docs.path}/icon.svg`, serve: evenSealed(file('icon', icon)) },
     {
       method: 'GET',
       path: `${docs.path}/guides`,
-      serve: (request, state) =>
-        guarded(state, request, async () => guidePage((await book()).home(queryOf(request).q ?? ''))),
+      serve: evenSealed(async (request) => guidePage((await book()).home(queryOf(request).q ?? ''))),
     },
     {
       method: 'GET',
       path: `${docs.path}/guides/{name}`,
-      serve: (request, state, { name = '' }) =>
-        guarded(state, request, async () => guidePage((await book()).guide(name))),
+      serve: evenSealed(async (_request, { name = '' }) => guidePage((await book()).guide(name))),
     },
     {
       method: 'GET',
@@ -243,6 +245,15 @@ export function descriptionPaths(appliance: AppliancePort): readonly ServedPath[
         }),
     },
   ];
+}
+
+/** Serves a text of the program, which tells nothing of any tenant, while sealed too: one guide is about unsealing. */
+function evenSealed(serve: (request: ApiRequest, params: PathParams) => Promise<Outcome>): ServedPath['serve'] {
+  return async (request, state, params) => {
+    const answer = (): Promise<Outcome> => serve(request, params);
+    if (!state.sealed) return guarded(state, request, answer);
+    return { outcome: await answer().catch(refused) };
+  };
 }
 
 /** Made on demand; tried again if the guides could not be read. */

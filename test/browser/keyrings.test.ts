@@ -7,6 +7,7 @@ import { visit, watchAnswers } from '../support/browser.ts';
 import { somePoint } from '../support/tang.ts';
 import { servedAppliance } from './appliance.ts';
 import { fillSetUp, visitAs } from './log-in.ts';
+import { looksRight } from './looks-right.ts';
 
 const appliance = await servedAppliance({}, { tang: true });
 
@@ -296,14 +297,19 @@ test('a keyring that an API key uses says so, and is not deleted', async () => {
   await users.getByRole('row').filter({ hasText: key.body.keyid }).getByText('keyring.ledger.encrypt').waitFor();
   await users.getByRole('row').filter({ hasText: 'wildcard' }).waitFor();
   await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByLabel('Type ledger to confirm').fill('ledger');
-  await page.getByRole('button', { name: 'Delete the keyring' }).click();
-  await page
-    .getByRole('alert')
-    .filter({ hasText: `still use this keyring: ${key.body.keyid}. Disable them, or revoke their flags` })
+  const dialog = page.getByRole('dialog', { name: 'Delete ledger?' });
+  await dialog
+    .getByText(
+      `ledger cannot be deleted: 1 active API key names it (${key.body.keyid}). Disable it first, or revoke its flags`,
+    )
     .waitFor();
+  assert.equal(await dialog.getByRole('textbox').count(), 0, 'no name is asked for in vain');
+  await looksRight(page, 'keyring-delete-hindered');
   await page.keyboard.press('Escape');
   await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await appliance.call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: key.body.keyid, active: false });
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByLabel('Type ledger to confirm').waitFor();
   assert.deepEqual(troubles, []);
 });
 

@@ -52,9 +52,13 @@ test('a new API key comes with a program that reads it from its file, and has no
   await page.getByRole('heading', { name: 'The key has been created' }).waitFor();
   const secret = await page.getByRole('textbox', { name: 'Secret of the API key' }).inputValue();
   const panel = page.getByRole('region', { name: 'Use it' });
-  await panel.getByText(/^The API key is in the file apik_\w{26}\.key/).waitFor();
+  await panel
+    .getByText(
+      /^The API key is in the file apik_\w{26}\.key\. No private key is needed: only its holder can open the file\.$/,
+    )
+    .waitFor();
   const text = (await panel.textContent()) ?? '';
-  assert.match(text, /KMS_API_KEY_FILE=apik_\w{26}\.key/);
+  assert.match(text, /KMS_API_KEY_FILE=apik_\w{26}\.key\nkms encrypt --ring payroll --recipient -o /);
   assert.ok(!text.includes(secret) && secret.length > 20);
   await looksRight(page, 'snippets-apikey');
   assert.deepEqual(troubles, []);

@@ -108,11 +108,15 @@ test('what is for a new API key does only what its flags allow', async () => {
   const shown = (...flags: string[]) =>
     apikeySnippets(inFile, parseFlags(Object.fromEntries(flags.map((flag) => [flag, true]))), ['ledger', 'pay.roll']);
   const both = shown('keyring.pay.roll.encrypt', 'keyring.pay.roll.decrypt');
-  assert.deepEqual(both, { ring: 'pay.roll', snippets: keyringSnippets(inFile, 'pay.roll', 'both') });
+  assert.deepEqual(both, { ring: 'pay.roll', use: 'both', snippets: keyringSnippets(inFile, 'pay.roll', 'both') });
   assert.equal(shown('keyring.*.encrypt').ring, 'ledger');
   const writing = shown('keyring.pay.roll.encrypt').snippets;
   const reading = shown('keyring.pay.roll.decrypt').snippets;
-  for (const { code } of writing) assert.doesNotMatch(code, /kms decrypt|\/ks\/decrypt|decryptBytes/);
+  assert.equal(shown('keyring.pay.roll.encrypt').use, 'encrypt');
+  for (const { code } of writing) {
+    assert.doesNotMatch(code, /kms decrypt|\/ks\/decrypt|decryptBytes|private/);
+    assert.ok(!code.includes('pay.roll.key'), 'what only encrypts needs no private key');
+  }
   for (const { code } of reading) assert.doesNotMatch(code, /kms encrypt|\/ks\/encrypt|encryptBytes/);
   assert.deepEqual(
     reading.map(({ language }) => language),

@@ -97,7 +97,7 @@ interface SecretStepProps extends Made {
 function SecretStep({ keyid, secret, flags, rings, onDone }: SecretStepProps) {
   const release = useHold();
   const keyFile = `${keyid}.key`;
-  const { ring, snippets } = apikeySnippets({ baseUrl, keyFile }, parseFlags(flags), rings.filter(isRingName));
+  const { ring, use, snippets } = apikeySnippets({ baseUrl, keyFile }, parseFlags(flags), rings.filter(isRingName));
   return (
     <>
       <section data-panel>
@@ -116,7 +116,11 @@ function SecretStep({ keyid, secret, flags, rings, onDone }: SecretStepProps) {
           I have it
         </Button>
       </section>
-      <Snippets snippets={snippets} keyFile={keyFile} {...(ring !== undefined && { privateKeyFile: `${ring}.key` })} />
+      <Snippets
+        {...{ snippets, keyFile }}
+        isSealing={use === 'encrypt'}
+        {...(ring !== undefined && use !== 'encrypt' && { privateKeyFile: `${ring}.key` })}
+      />
     </>
   );
 }

@@ -1,9 +1,8 @@
 // KeyringPage shows one keyring with its settings, keys and users; it rotates or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
-import { KmsError } from '../../errors.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
-import { FieldProblems } from '../error-text.ts';
+import { stateOf } from '../apikeys/key-change.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
 import { baseUrl, hrefTo } from '../navigation.ts';
@@ -14,7 +13,7 @@ import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
 import { keyringSnippets } from '../snippets/snippet-texts.ts';
 import { Snippets } from '../snippets/snippets.tsx';
-import { kemText } from '../text.ts';
+import { countedText, countText, kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
 import { RingPage, ringKinds } from './ring-page.tsx';
@@ -48,11 +47,8 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
         answer.reload();
         return `The new active key is ${key.id}.`;
       }}
-      remove={(ring) =>
-        api.deleteKeyring({ name: ring.name }).catch(async (error: unknown) => {
-          throw await whoUses(lacks === undefined ? api : undefined, ring.name, error);
-        })
-      }
+      hindrance={async ({ name }, signal) => (lacks === undefined ? whoUses(api, name, signal) : undefined)}
+      remove={(ring) => api.deleteKeyring({ name: ring.name })}
       restore={(id) => api.restoreKeyring({ id })}
       use={(ring) => <RingUse api={api} name={ring.name} />}
       loss="After that, nobody can encrypt with it or decrypt what it encrypted."
@@ -86,22 +82,21 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
   );
 }
 
-const mostNamed = 5;
+const mostNamed = 3;
+const mostLooked = 1000;
 
-/** Why a keyring cannot be deleted, with the keys that still use it. `api`: undefined if this user may not see them. */
-async function whoUses(api: Client | undefined, name: string, error: unknown): Promise<unknown> {
-  if (!(error instanceof KmsError) || !/still use/.test(error.message)) return error;
-  const advice = 'Disable them, or revoke their flags that name the keyring.';
-  try {
-    const { data = [] } = (await api?.searchKeyringApiKeys({ keyringname: name, limit: 100 })) ?? {};
-    const isUsable = ({ active, expiresAt }: SafeApiKey): boolean => active && (expiresAt ?? Infinity) > Date.now();
-    const keys = data.filter(isUsable).map(({ keyid }) => keyid);
-    const more = keys.length > mostNamed ? ` and ${keys.length - mostNamed} more` : '';
-    const named = keys.length === 0 ? '' : `: ${keys.slice(0, mostNamed).join(', ')}${more}`;
-    return new FieldProblems({}, `Active API keys still use this keyring${named}. ${advice}`);
-  } catch {
-    return new FieldProblems({}, `Active API keys still use this keyring. ${advice}`);
-  }
+/** Why a keyring cannot be deleted: the active keys whose flags name it. The service decides about the rest. */
+async function whoUses(api: Client, name: string, signal: AbortSignal): Promise<string | undefined> {
+  const { data, pagination } = await api.searchKeyringApiKeys({ keyringname: name, limit: mostLooked }, { signal });
+  const keys = data.filter((key) => stateOf(key, Date.now()) === 'active');
+  if (keys.length === 0) return undefined;
+  const names = keys.slice(0, mostNamed).map((key) => (key.name === '' ? key.keyid : key.name));
+  const more = keys.length - names.length;
+  const isOne = keys.length === 1;
+  const count = `${pagination.hasMore ? 'at least ' : ''}${countedText(keys.length, 'active API key')}`;
+  const named = `${names.join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
+  const advice = `Disable ${isOne ? 'it' : 'them'} first, or revoke ${isOne ? 'its' : 'their'} flags that name it.`;
+  return `${name} cannot be deleted: ${count} ${isOne ? 'names' : 'name'} it (${named}). ${advice}`;
 }
 
 interface KeyringUsersProps {

@@ -7,12 +7,12 @@ import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { Confirm, ConfirmByName } from '../parts/dialog.tsx';
+import { Confirm, ConfirmByName, Dialog } from '../parts/dialog.tsx';
 import { Field } from '../parts/fields.tsx';
 import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { type Answer, useState } from '../parts/state.ts';
+import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 
 /** Kinds of rings: the prefix of their flags, and their pages. */
@@ -50,6 +50,8 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   /** Resolves with a text for the user. */
   readonly rotate: () => Promise<string>;
   readonly mayBeDeleted?: (ring: Ring) => boolean;
+  /** Why it cannot be deleted now; undefined if it can, or if that is not known. */
+  readonly hindrance?: (ring: Ring, signal: AbortSignal) => Promise<string | undefined>;
   readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
   readonly restore: (id: string) => Promise<unknown>;
   /** Says whom a rotation or deletion concerns. */
@@ -61,7 +63,7 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
 }
 
 export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
-  const { kind, name, answer, navigate, actions, mayBeDeleted = () => true } = props;
+  const { kind, name, answer, actions, mayBeDeleted = () => true } = props;
   const [isDeleting, setDeleting] = useState(false);
   const [isRotating, setRotating] = useState(false);
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
@@ -125,31 +127,62 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           {props.use?.(ring)}
         </Confirm>
       )}
-      {isDeleting && ring && (
-        <ConfirmByName
-          key="delete"
-          title={`Delete ${ring.displayName}?`}
-          name={ring.name}
-          action={`Delete the ${nounOf(kind)}`}
-          busy="Deleting it…"
-          onClose={() => setDeleting(false)}
-          onConfirm={async () => {
-            const { id } = await props.remove(ring);
-            navigate(hrefTo(kind.list, {}, { deleted: id, name: ring.name }));
-            toast(`Deleted ${ring.displayName}.`, async () => {
-              await props.restore(id);
-              navigate(hrefTo(kind.page, { name: ring.name }));
-              toast(`${ring.displayName} is back.`);
-            });
-          }}
-        >
-          <p>
-            {props.loss} For 30 days you can restore it on the page {listTitle}; then its keys are gone for ever.
-          </p>
-          {props.use?.(ring)}
-        </ConfirmByName>
-      )}
+      {isDeleting && ring && <DeleteRing key="delete" {...props} ring={ring} onClose={() => setDeleting(false)} />}
     </>
+  );
+}
+
+interface DeleteRingProps<Ring> extends RingPageProps<Ring> {
+  readonly ring: Ring;
+  readonly onClose: () => void;
+}
+
+/** Asks for the name only if the ring can be deleted. */
+function DeleteRing<Ring extends ShownRing>(props: DeleteRingProps<Ring>) {
+  const { kind, ring, navigate, onClose, hindrance } = props;
+  const found = useAnswer(async (signal) => hindrance?.(ring, signal));
+  const { title: listTitle } = consolePages[kind.list];
+  const title = `Delete ${ring.displayName}?`;
+  if (hindrance && found.is === 'loading') {
+    return (
+      <Dialog key="loading" title={title} onClose={onClose}>
+        <Loading />
+      </Dialog>
+    );
+  }
+  if (found.is === 'ready' && found.value !== undefined) {
+    return (
+      <Dialog key="hindered" title={title} onClose={onClose}>
+        <p>{found.value}</p>
+        <button type="button" data-kind="quiet" onClick={onClose}>
+          Close
+        </button>
+      </Dialog>
+    );
+  }
+  return (
+    <ConfirmByName
+      key="ask"
+      title={title}
+      name={ring.name}
+      action={`Delete the ${nounOf(kind)}`}
+      busy="Deleting it…"
+      onClose={onClose}
+      onConfirm={async () => {
+        const { id } = await props.remove(ring);
+        navigate(hrefTo(kind.list, {}, { deleted: id, name: ring.name }));
+        toast(`Deleted ${ring.displayName}.`, async () => {
+          await props.restore(id);
+          navigate(hrefTo(kind.page, { name: ring.name }));
+          toast(`${ring.displayName} is back.`);
+        });
+      }}
+    >
+      <p>
+        {props.loss} For 30 days you can restore it on the page {listTitle}; then its keys are gone for ever.
+      </p>
+      {props.use?.(ring)}
+    </ConfirmByName>
   );
 }
 

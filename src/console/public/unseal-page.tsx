@@ -6,7 +6,7 @@ import { KmsError } from '../../errors.ts';
 import { typedStep } from '../../model/custodian-kinds.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { FieldProblems } from '../error-text.ts';
-import { baseUrl } from '../navigation.ts';
+import { baseUrl, guidesUrl } from '../navigation.ts';
 import { Field } from '../parts/fields.tsx';
 import { Form } from '../parts/form.tsx';
 import { announce } from '../parts/messages.tsx';
@@ -67,7 +67,7 @@ export function UnsealPage() {
       <p data-links>
         <small>
           On the machine of the service, <code>kms unseal</code> does the same, and also looks again where the key is
-          kept.
+          kept. <a href={`${guidesUrl}/custody`}>The guide to the master key</a> says where it may be.
         </small>
       </p>
     </MessagePage>

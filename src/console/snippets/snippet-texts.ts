@@ -19,21 +19,22 @@ export interface SnippetPlace {
 /** The operations of a program on a keyring. */
 type KeyringUse = 'encrypt' | 'decrypt' | 'both';
 
-/** Programs for a keyring, whose private key is in a file named like it. */
+/**
+ * Programs for a keyring. Those that decrypt read its private key from a file named like it; those that only encrypt
+ * seal to its public key.
+ */
 export function keyringSnippets(place: SnippetPlace, ring: string, use: KeyringUse): readonly Snippet[] {
-  const encrypts = use !== 'decrypt';
-  const decrypts = use !== 'encrypt';
+  if (use === 'encrypt') return sealingSnippets(place, ring);
+  const encrypts = use === 'both';
   const key = `${ring}.key`;
   const kms = lines(
     environment(place),
     encrypts && `kms encrypt --ring ${ring} --private-key ${key} -o report.pdf.kms report.pdf`,
-    decrypts && `kms decrypt --private-key ${key} -o ${use === 'both' ? 'copy.pdf' : 'report.pdf'} report.pdf.kms`,
+    `kms decrypt --private-key ${key} -o ${encrypts ? 'copy.pdf' : 'report.pdf'} report.pdf.kms`,
   );
   const typescript = lines(
     "import { readFile, writeFile } from 'node:fs/promises';",
-    `import { ${['createClient', ...(decrypts ? ['decryptBytes'] : []), ...(encrypts ? ['encryptBytes'] : [])].join(
-      ', ',
-    )} } from '@kms-appliance/client';`,
+    `import { createClient, decryptBytes${encrypts ? ', encryptBytes' : ''} } from '@kms-appliance/client';`,
     '',
     client(place),
     `const privateKey = await readFile(${text(key)}, 'utf8');`,
@@ -41,8 +42,8 @@ export function keyringSnippets(place: SnippetPlace, ring: string, use: KeyringU
     encrypts &&
       `const made = await encryptBytes(await readFile('report.pdf'), { client, ring: ${text(ring)}, privateKey });`,
     encrypts && "await writeFile('report.pdf.kms', made.bytes);",
-    decrypts && "const read = await decryptBytes(await readFile('report.pdf.kms'), { client, privateKey });",
-    decrypts && `await writeFile('${use === 'both' ? 'copy.pdf' : 'report.pdf'}', read.bytes);`,
+    "const read = await decryptBytes(await readFile('report.pdf.kms'), { client, privateKey });",
+    `await writeFile('${encrypts ? 'copy.pdf' : 'report.pdf'}', read.bytes);`,
   );
   const files: Snippet[] = [
     { language: 'kms', code: kms },
@@ -52,9 +53,9 @@ export function keyringSnippets(place: SnippetPlace, ring: string, use: KeyringU
   const curl = lines(
     "# A key wrapped to the keyring's public key, and the header to put in front of the file",
     `${post(place, `'${JSON.stringify({ ringname: ring })}'`, '/ks/encrypt')} > encrypt.json`,
-    decrypts && '# The same key again, by the header',
-    decrypts && `header=$(grep -o '"header":"[^"]*"' encrypt.json | cut -d '"' -f 4)`,
-    decrypts && post(place, '"{\\"header\\": \\"$header\\"}"', '/ks/decrypt'),
+    '# The same key again, by the header',
+    `header=$(grep -o '"header":"[^"]*"' encrypt.json | cut -d '"' -f 4)`,
+    post(place, '"{\\"header\\": \\"$header\\"}"', '/ks/decrypt'),
   );
   const python = lines(
     ask(place, []),
@@ -62,12 +63,32 @@ export function keyringSnippets(place: SnippetPlace, ring: string, use: KeyringU
     "# The key is wrapped to the keyring's public key; the header goes in front of the file.",
     `made = ask("/ks/encrypt", {"ringname": ${JSON.stringify(ring)}})`,
     'print(made["key"]["keyData"], made["header"])',
-    decrypts && '# The header gets the same key again.',
-    decrypts && 'again = ask("/ks/decrypt", {"header": made["header"]})',
-    decrypts && 'print(again["key"]["id"] == made["key"]["id"])',
+    '# The header gets the same key again.',
+    'again = ask("/ks/decrypt", {"header": made["header"]})',
+    'print(again["key"]["id"] == made["key"]["id"])',
   );
   const [kmsTab, ...rest] = files;
   return [...(kmsTab ? [kmsTab] : []), { language: 'curl', code: curl }, ...rest, { language: 'Python', code: python }];
+}
+
+/** Without the private key, files are sealed as docs/file-format.md says, which curl and Python alone cannot do. */
+function sealingSnippets(place: SnippetPlace, ring: string): readonly Snippet[] {
+  const kms = lines(environment(place), `kms encrypt --ring ${ring} --recipient -o report.pdf.kms report.pdf`);
+  const typescript = lines(
+    "import { readFile, writeFile } from 'node:fs/promises';",
+    "import { createClient, encryptBytes } from '@kms-appliance/client';",
+    '',
+    client(place),
+    '// Takes the public key that the service tells; return the one you know, and any other is refused.',
+    'const publicKey = (ring: { publicKey: string }) => ring.publicKey;',
+    '',
+    `const made = await encryptBytes(await readFile('report.pdf'), { client, ring: ${text(ring)}, publicKey });`,
+    "await writeFile('report.pdf.kms', made.bytes);",
+  );
+  return [
+    { language: 'kms', code: kms },
+    { language: 'TypeScript', code: typescript },
+  ];
 }
 
 interface TransitRing {
@@ -191,13 +212,13 @@ export function apikeySnippets(
   place: SnippetPlace,
   may: Flags,
   rings: readonly string[],
-): { readonly ring?: string; readonly snippets: readonly Snippet[] } {
+): { readonly ring?: string; readonly use?: KeyringUse; readonly snippets: readonly Snippet[] } {
   for (const ring of rings) {
     const encrypts = may.allows('keyring.encrypt', ring);
     const decrypts = may.allows('keyring.decrypt', ring);
     if (!encrypts && !decrypts) continue;
     const use = encrypts && decrypts ? 'both' : encrypts ? 'encrypt' : 'decrypt';
-    return { ring, snippets: keyringSnippets(place, ring, use) };
+    return { ring, use, snippets: keyringSnippets(place, ring, use) };
   }
   return { snippets: anySnippets(place) };
 }

@@ -11,6 +11,8 @@ interface SnippetsProps {
   readonly keyFile?: string;
   /** File with the private key that unwraps a keyring's keys. */
   readonly privateKeyFile?: string;
+  /** Whether the programs only encrypt, to the keyring's public key. */
+  readonly isSealing?: boolean;
 }
 
 type Language = Snippet['language'];
@@ -28,7 +30,7 @@ const unwraps: readonly Language[] = ['kms', 'TypeScript'];
 
 const keptAs = 'kms-snippets';
 
-export function Snippets({ snippets, keyFile, privateKeyFile }: SnippetsProps) {
+export function Snippets({ snippets, keyFile, privateKeyFile, isSealing = false }: SnippetsProps) {
   const [language, setLanguage] = useState<string | null>(() => localStorage.getItem(keptAs));
   const id = useId();
   const shown = snippets.find((each) => each.language === language) ?? snippets[0];
@@ -64,7 +66,7 @@ export function Snippets({ snippets, keyFile, privateKeyFile }: SnippetsProps) {
             , and the private key in the file <code>{privateKeyFile}</code>
           </>
         )}
-        .
+        .{isSealing && ' No private key is needed: only its holder can open the file.'}
       </p>
       <pre>
         <code>{shown.code}</code>
