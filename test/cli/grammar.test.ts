@@ -300,7 +300,7 @@ test('a name that is nearly right is named, where the caller may list', async ()
   for (const [line, stderr] of [
     ['keyring show payrol', 'kms: there is no keyring payrol; did you mean payroll?\n'],
     ['keyring rotate paryoll', 'kms: there is no keyring paryoll; did you mean payroll?\n'],
-    ['transit show unsael', 'kms: there is no transit ring unsael; did you mean unseal?\n'],
+    ['transit show unsael', 'kms: there is no managed key unsael; did you mean unseal?\n'],
     ['account show biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],

@@ -41,7 +41,7 @@ test('the groups are the table, whole', () => {
     [
       'Keyrings',
       'Asymmetric keyrings',
-      'Transit rings',
+      'Managed keys',
       'Tang key pairs',
       'Assets',
       'Users',

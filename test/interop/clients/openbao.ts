@@ -104,7 +104,7 @@ async function misused(desk: Desk, bao: string): Promise<void> {
 
 async function unsealed(desk: Desk, bao: string): Promise<void> {
   await desk.kms('transit', 'create', 'unseal');
-  const { key } = await desk.token('transit.unseal.encrypt', 'transit.unseal.decrypt');
+  const { key } = await desk.token('key.unseal.encrypt', 'key.unseal.decrypt');
   const [port, cluster] = [await freePort(), await freePort()];
   const address = `http://127.0.0.1:${port}`;
   mkdirSync(desk.path('bao-data'));

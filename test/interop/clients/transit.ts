@@ -15,7 +15,7 @@ export const sops: Client = {
       scenarios: [
         scenario('hc_vault: encrypt, decrypt, rotate the ring, rotate the file; denials', async (desk) => {
           await desk.kms('transit', 'create', 'sops');
-          const { key } = await desk.token('transit.sops.encrypt', 'transit.sops.decrypt');
+          const { key } = await desk.token('key.sops.encrypt', 'key.sops.decrypt');
           const env = desk.vault(key);
           const uri = `${desk.address}/v1/transit/keys/sops`;
           desk.write('plain.yaml', 'password: hunter2\n');
@@ -31,7 +31,7 @@ export const sops: Client = {
           const wrong = await desk.refused(program, ['decrypt', 'sops.yaml'], { env: desk.vault('kms_wrong') });
           expect(wrong.stderr, /403[\s\S]*permission denied/);
           const absent = `${desk.address}/v1/transit/keys/absent`;
-          const { key: any } = await desk.token('transit.*.encrypt');
+          const { key: any } = await desk.token('key.*.encrypt');
           const none = await desk.refused(program, ['encrypt', '--hc-vault-transit', absent, 'plain.yaml'], {
             env: desk.vault(any),
           });
@@ -76,7 +76,7 @@ export const cosign: Client = {
     const offline = ['--yes', '--use-signing-config=false', '--tlog-upload=false', '--new-bundle-format=false'];
 
     async function signs(desk: Desk, ring: string, file: 'file' | 'no file'): Promise<void> {
-      const { key } = await desk.token(...['read', 'sign', 'verify'].map((what) => `transit.${ring}.${what}`));
+      const { key } = await desk.token(...['read', 'sign', 'verify'].map((what) => `key.${ring}.${what}`));
       const named = `hashivault://${ring}`;
       desk.write('release.tar', 'the release');
       desk.write('other.tar', 'another release');
@@ -108,7 +108,7 @@ export const cosign: Client = {
       version,
       scenarios: [
         scenario('hashivault://, ECDSA P-256: make the key, sign, verify there and by a file, rotate', async (desk) => {
-          const { key } = await desk.token('transit.create', 'transit.cosign-p256.read');
+          const { key } = await desk.token('key.create', 'key.cosign-p256.read');
           await desk.run(program, ['generate-key-pair', '--kms', 'hashivault://cosign-p256'], { env: desk.vault(key) });
           expect((await desk.run('cat', ['cosign.pub'])).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
           await signs(desk, 'cosign-p256', 'file');
@@ -136,7 +136,7 @@ export const wrapping: Client = {
           'HashiCorp’s transit wrapper: wrap, unwrap, what was altered, a new key id once rotated',
           async (desk) => {
             await desk.kms('transit', 'create', 'wrapping');
-            const { key } = await desk.token('transit.wrapping.encrypt', 'transit.wrapping.decrypt');
+            const { key } = await desk.token('key.wrapping.encrypt', 'key.wrapping.decrypt');
             for (const KEY_ID of ['v1', 'v2']) {
               await desk.run(program, [], { env: { ...desk.vault(key), RING: 'wrapping', KEY_ID } });
               await desk.kms('transit', 'rotate', 'wrapping');
@@ -160,7 +160,7 @@ export const tink: Client = {
           await desk.kms('transit', 'create', 'tink');
           await desk.kms('transit', 'create', 'tink-derived', '--derived');
           const rings = ['tink', 'tink-derived'];
-          const { key } = await desk.token(...rings.flatMap((r) => [`transit.${r}.encrypt`, `transit.${r}.decrypt`]));
+          const { key } = await desk.token(...rings.flatMap((r) => [`key.${r}.encrypt`, `key.${r}.decrypt`]));
           const env = { ...desk.vault(key), RING: 'tink', DERIVED_RING: 'tink-derived' };
           await desk.run(program, [], { env });
         }),
@@ -181,7 +181,7 @@ export const openbaoLibrary: Client = {
           'OpenTofu’s two calls, bound and not; unknown ring 400, absent key nil, wrong token 403',
           async (desk) => {
             await desk.kms('transit', 'create', 'tofu-calls');
-            const { key } = await desk.token('transit.*.datakey', 'transit.*.decrypt', 'transit.*.read');
+            const { key } = await desk.token('key.*.datakey', 'key.*.decrypt', 'key.*.read');
             await desk.run(program, [], { env: { ...desk.vault(key), RING: 'tofu-calls' } });
           },
         ),

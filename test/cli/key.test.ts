@@ -26,7 +26,7 @@ test('transit: make, encrypt, rotate, decrypt, configure, delete and restore', a
     /^NAME +TYPE +VERSION +CUSTODY .*\nUnseal +aes256-gcm96 +2 +server /,
   );
   assert.match((await d.kms('status')).stdout, /TRANSIT RINGS.*\ndefault .* 1 /);
-  assert.match((await d.kms('recovery-kit')).stdout, /"server" \(transit rings\)[\s\S]*on that day: default 1\.\n/);
+  assert.match((await d.kms('recovery-kit')).stdout, /"server" \(managed keys\)[\s\S]*on that day: default 1\.\n/);
   const refused = await d.kms('transit delete unseal --yes');
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /deletion is not allowed/);
