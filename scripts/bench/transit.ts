@@ -28,7 +28,7 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
   const home = mkdtempSync(join(tmpdir(), 'kms-bench-transit-'));
   const made = makeAppliance(join(home, 'data'));
   const listen = ['--listen', '127.0.0.1:0', '--vault-listen', '127.0.0.1:0'];
-  const served = await start(0, kms, ['--data', made.data, 'serve', ...listen], /transit: listening on (\S+)/);
+  const served = await start(0, kms, ['--data', made.data, 'serve', ...listen], /Vault: listening on (\S+)/);
   const sides: Record<string, Side> = {
     kms: { process: served, url: served.match, token: made.headers.authorization.slice('Bearer '.length) },
   };

@@ -21,7 +21,7 @@ import {
   wordPattern,
 } from './values.ts';
 
-const tag = 'Transit';
+const tag = 'Managed keys';
 
 /** Common declaration of an endpoint that needs the flag for the ring named in its path. */
 function ofRing<const Action extends `key.${string}`>(action: Action) {

@@ -320,7 +320,7 @@ export const tags: readonly { readonly name: string; readonly description: strin
   },
   { name: 'Asym', description: 'The asym service: KeyRings of its own, their keys and rotation.' },
   {
-    name: 'Transit',
+    name: 'Managed keys',
     description:
       'Rings whose keys the appliance holds: it encrypts, decrypts and signs with them. Software that speaks Vault transit reaches them under `/v1/`, at an address of its own.',
   },

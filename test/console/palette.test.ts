@@ -50,7 +50,7 @@ const known = {
 
 test('names of each kind become entries that lead to their pages', () => {
   const entries = entriesOf(known);
-  assert.deepEqual(foundEntries(entries, 'transit vault')[0], {
+  assert.deepEqual(foundEntries(entries, 'managed vault')[0], {
     kind: 'Managed key',
     name: 'Vault-1',
     about: 'custody server, aes256-gcm96',
