@@ -1,5 +1,6 @@
-// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same runtime and, if
-// `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
+// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same
+// runtime and, if `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same
+// clients.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';

@@ -25,7 +25,7 @@ test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restor
     (await d.kms('key list')).stdout,
     /^NAME +TYPE +VERSION +CUSTODY .*\nUnseal +aes256-gcm96 +2 +server /,
   );
-  assert.match((await d.kms('status')).stdout, /TRANSIT RINGS.*\ndefault .* 1 /);
+  assert.match((await d.kms('status')).stdout, /MANAGED KEYS.*\ndefault .* 1 /);
   assert.match((await d.kms('recovery-kit')).stdout, /"server" \(managed keys\)[\s\S]*on that day: default 1\.\n/);
   const refused = await d.kms('key delete unseal --yes');
   assert.equal(refused.code, 1);

@@ -1,5 +1,5 @@
-// ManagedKeysPage lists the rings whose keys the service holds. They are created here, by the software that uses them, or
-// with `kms key`.
+// ManagedKeysPage lists the rings whose keys the service holds. They are created here, by the software that uses them,
+// or with `kms key`.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';

@@ -68,10 +68,10 @@ output "secret" {
       version,
       scenarios: [
         scenario('key provider openbao: apply, rotate, apply, read; a wrong token', async (desk) => {
-          await desk.kms('transit', 'create', 'tofu');
+          await desk.kms('key', 'create', 'tofu');
           const { key } = await desk.token('key.tofu.datakey', 'key.tofu.decrypt');
           const provider = `key_provider "openbao" "kms" {\n      key_name = "tofu"\n    }`;
-          const rotate = () => desk.kms('transit', 'rotate', 'tofu');
+          const rotate = () => desk.kms('key', 'rotate', 'tofu');
           await appliesTwice(desk, 'tofu-openbao', provider, desk.vault(key), desk.vault('kms_wrong'), rotate);
         }),
         scenario(

@@ -14,7 +14,7 @@ export const sops: Client = {
       version,
       scenarios: [
         scenario('hc_vault: encrypt, decrypt, rotate the ring, rotate the file; denials', async (desk) => {
-          await desk.kms('transit', 'create', 'sops');
+          await desk.kms('key', 'create', 'sops');
           const { key } = await desk.token('key.sops.encrypt', 'key.sops.decrypt');
           const env = desk.vault(key);
           const uri = `${desk.address}/v1/transit/keys/sops`;
@@ -24,7 +24,7 @@ export const sops: Client = {
           desk.write('sops.yaml', made.stdout);
           const opened = await desk.run(program, ['decrypt', 'sops.yaml'], { env });
           expect(opened.stdout, /^password: hunter2\n$/);
-          await desk.kms('transit', 'rotate', 'sops');
+          await desk.kms('key', 'rotate', 'sops');
           await desk.run(program, ['rotate', '-i', 'sops.yaml'], { env });
           expect((await desk.run(program, ['decrypt', 'sops.yaml'], { env })).stdout, /hunter2/);
           expect((await desk.run('cat', ['sops.yaml'])).stdout, /enc: vault:v2:/);
@@ -98,7 +98,7 @@ export const cosign: Client = {
           await desk.refused(program, [...verify, publicKey, 'other.tar']);
           if (version > 1) await desk.refused(program, [...verify, desk.path(ofVersion1), 'release.tar']);
         }
-        await desk.kms('transit', 'rotate', ring);
+        await desk.kms('key', 'rotate', ring);
       }
       const denied = await desk.refused(program, ['public-key', '--key', named], { env: desk.vault('kms_wrong') });
       expect(denied.stderr, /permission denied/);
@@ -114,7 +114,7 @@ export const cosign: Client = {
           await signs(desk, 'cosign-p256', 'file');
         }),
         scenario('hashivault://, Ed25519: sign, verify there, rotate', async (desk) => {
-          await desk.kms('transit', 'create', 'cosign-ed25519', '--type', 'ed25519');
+          await desk.kms('key', 'create', 'cosign-ed25519', '--type', 'ed25519');
           // With such a key cosign has Vault sign a digest as if it were the message, but verifies the message itself
           // if the key is in a file: it accepts neither OpenBao's signatures nor ours there.
           await signs(desk, 'cosign-ed25519', 'no file');
@@ -135,11 +135,11 @@ export const wrapping: Client = {
         scenario(
           'HashiCorp’s transit wrapper: wrap, unwrap, what was altered, a new key id once rotated',
           async (desk) => {
-            await desk.kms('transit', 'create', 'wrapping');
+            await desk.kms('key', 'create', 'wrapping');
             const { key } = await desk.token('key.wrapping.encrypt', 'key.wrapping.decrypt');
             for (const KEY_ID of ['v1', 'v2']) {
               await desk.run(program, [], { env: { ...desk.vault(key), RING: 'wrapping', KEY_ID } });
-              await desk.kms('transit', 'rotate', 'wrapping');
+              await desk.kms('key', 'rotate', 'wrapping');
             }
           },
         ),
@@ -157,8 +157,8 @@ export const tink: Client = {
       version: await goVersion('github.com/tink-crypto/tink-go-hcvault/v2'),
       scenarios: [
         scenario('hcvault: AEAD, envelope, wrong associated data, derived ring', async (desk) => {
-          await desk.kms('transit', 'create', 'tink');
-          await desk.kms('transit', 'create', 'tink-derived', '--derived');
+          await desk.kms('key', 'create', 'tink');
+          await desk.kms('key', 'create', 'tink-derived', '--derived');
           const rings = ['tink', 'tink-derived'];
           const { key } = await desk.token(...rings.flatMap((r) => [`key.${r}.encrypt`, `key.${r}.decrypt`]));
           const env = { ...desk.vault(key), RING: 'tink', DERIVED_RING: 'tink-derived' };
@@ -180,7 +180,7 @@ export const openbaoLibrary: Client = {
         scenario(
           'OpenTofu’s two calls, bound and not; unknown ring 400, absent key nil, wrong token 403',
           async (desk) => {
-            await desk.kms('transit', 'create', 'tofu-calls');
+            await desk.kms('key', 'create', 'tofu-calls');
             const { key } = await desk.token('key.*.datakey', 'key.*.decrypt', 'key.*.read');
             await desk.run(program, [], { env: { ...desk.vault(key), RING: 'tofu-calls' } });
           },
