@@ -1,5 +1,6 @@
-// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same runtime and, if
-// `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same clients.
+// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same
+// runtime and, if `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same
+// clients.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -27,8 +28,8 @@ interface Side {
 export async function measureTransit(seconds: number, rounds: number): Promise<void> {
   const home = mkdtempSync(join(tmpdir(), 'kms-bench-transit-'));
   const made = makeAppliance(join(home, 'data'));
-  const listen = ['--listen', '127.0.0.1:0', '--transit-listen', '127.0.0.1:0'];
-  const served = await start(0, kms, ['--data', made.data, 'serve', ...listen], /transit: listening on (\S+)/);
+  const listen = ['--listen', '127.0.0.1:0', '--vault-listen', '127.0.0.1:0'];
+  const served = await start(0, kms, ['--data', made.data, 'serve', ...listen], /Vault: listening on (\S+)/);
   const sides: Record<string, Side> = {
     kms: { process: served, url: served.match, token: made.headers.authorization.slice('Bearer '.length) },
   };

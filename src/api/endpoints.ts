@@ -9,11 +9,11 @@ import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
+import { managedKeyEndpoints } from './managed-keys.ts';
 import { oidcEndpoints } from './oidc.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
 import { systemEndpoints } from './system.ts';
 import { tangEndpoints } from './tang.ts';
-import { transitEndpoints } from './transit.ts';
 import { userEndpoints } from './users.ts';
 
 export const endpoints = [
@@ -21,7 +21,7 @@ export const endpoints = [
   ...encryptionEndpoints,
   ...assetEndpoints,
   ...asymEndpoints,
-  ...transitEndpoints,
+  ...managedKeyEndpoints,
   ...tangEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,

@@ -130,7 +130,7 @@ const names = z
       )
       .exactOptional()
       .meta({ description: 'with `keyring.list`' }),
-    transitRings: z
+    managedKeys: z
       .array(
         z
           .object({
@@ -138,10 +138,10 @@ const names = z
             displayName: shownName,
             type: z.string().meta({ description: 'type of its keys', examples: ['ed25519'] }),
           })
-          .meta({ id: 'TransitRingName', description: 'a transit ring' }),
+          .meta({ id: 'ManagedKeyName', description: 'a managed key' }),
       )
       .exactOptional()
-      .meta({ description: 'with `transit.list`' }),
+      .meta({ description: 'with `key.list`' }),
     apikeys: z
       .array(
         z

@@ -46,7 +46,7 @@ export function deletedRing(name: string, id: string) {
 }
 
 /** Common declaration of the endpoints that restore a ring by its id. */
-export function restoringRing<const Kind extends 'keyring' | 'transit'>(kind: Kind) {
+export function restoringRing<const Kind extends 'keyring' | 'key'>(kind: Kind) {
   return {
     access: {
       kind: 'flag',

@@ -4,8 +4,8 @@
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
+import { resealManagedKeys } from '../core/managed-keys.ts';
 import { resealTangPairs } from '../core/tang.ts';
-import { resealTransitKeys } from '../core/transit-rings.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
@@ -95,7 +95,7 @@ export class Rekeying {
   #stepOf({ record: { dir }, handle: { store, tenant } }: ServedTenant): RekeyStep {
     const { seal, world } = this.#deps;
     const resealKeys = async (): Promise<void> => {
-      await resealTransitKeys(store, tenant.keys, world.random);
+      await resealManagedKeys(store, tenant.keys, world.random);
       await resealTangPairs(store, tenant.keys, world.random);
     };
     return { seal, dir, store, resealKeys };

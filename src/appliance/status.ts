@@ -45,9 +45,9 @@ export async function applianceStatus(
 }
 
 async function tenantStatus({ record, handle }: Tenants['all'][number]): Promise<OpenStatus['tenants'][number]> {
-  const counts = await handle.store.transaction(({ rings, transit, users, accounts, apiKeys, assets }) => ({
+  const counts = await handle.store.transaction(({ rings, managedKeys, users, accounts, apiKeys, assets }) => ({
     keyrings: rings.count(),
-    transitRings: transit.count(),
+    managedKeys: managedKeys.count(),
     users: users.count(),
     accounts: accounts.count(),
     apikeys: apiKeys.count(),

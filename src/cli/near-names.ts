@@ -9,7 +9,7 @@ import type { NameKind } from './grammar/declaration.ts';
 /** Kinds whose names people mistype, in words. */
 const nouns: Readonly<Partial<Record<NameKind, string>>> = {
   ring: 'keyring',
-  'transit-ring': 'transit ring',
+  'managed-key': 'managed key',
   account: 'account',
   user: 'user',
   'api-key': 'API key',
@@ -88,8 +88,8 @@ export async function namesKnownTo(
   switch (kind) {
     case 'ring':
       return shown(client, 'keyrings', ({ displayName, id }) => [displayName, id]);
-    case 'transit-ring':
-      return shown(client, 'transitRings', ({ displayName, type }) => [displayName, type]);
+    case 'managed-key':
+      return shown(client, 'managedKeys', ({ displayName, type }) => [displayName, type]);
     case 'account':
       return shown(client, 'accounts', ({ uid, notes }) => [uid, notes]);
     case 'user':

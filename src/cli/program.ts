@@ -12,6 +12,7 @@ import { backup, copies } from './grammar/backup.ts';
 import { files } from './grammar/files.ts';
 import { health } from './grammar/health.ts';
 import { helping } from './grammar/help.ts';
+import { key } from './grammar/key.ts';
 import { keyring, keyringUpgrade } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
@@ -22,7 +23,6 @@ import { sealing } from './grammar/seal.ts';
 import { tang } from './grammar/tang.ts';
 import { tenant } from './grammar/tenant.ts';
 import { tls } from './grammar/tls.ts';
-import { transit } from './grammar/transit.ts';
 import { user } from './grammar/user.ts';
 
 export function program(session: Session): GrammarCommand {
@@ -68,8 +68,8 @@ function addCommands(kms: GrammarCommand): void {
 
   kms.commandsGroup('For other software:');
   kms
-    .group('transit', 'rings whose keys the appliance holds, for software that speaks Vault transit')
-    .add(transit, () => import('./commands/transit.ts'));
+    .group('key', 'managed keys, which the appliance holds: for software that speaks Vault transit')
+    .add(key, () => import('./commands/key.ts'));
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
     .add(tang, () => import('./commands/tang.ts'));

@@ -38,12 +38,12 @@ export const things: Readonly<Record<string, string>> = {
     publicKey:base64 createdAt:time updatedAt:time`,
   AsymKeyKeyData: 'key:base64',
   AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
-  TransitVersion: 'version:count createdAt:time publicKey?:text',
-  TransitRing: `
+  ManagedKeyVersion: 'version:count createdAt:time publicKey?:text',
+  ManagedKey: `
     id:ring_ name:ring displayName:ring custody:word type:word derived:boolean latestVersion:count
     minDecryptionVersion:count minEncryptionVersion:count deletionAllowed:boolean rotateAfter:count|null
-    createdAt:time updatedAt:time deletedAt?:time restorableUntil?:time versions?:TransitVersion[]`,
-  TransitResult: 'ciphertext?:token keyVersion?:count plaintext?:text error?:text',
+    createdAt:time updatedAt:time deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
+  ManagedKeyResult: 'ciphertext?:token keyVersion?:count plaintext?:text error?:text',
   TangPair: `
     thumbprint:base64url exchange:base64url advertised:boolean createdAt:time rotatedAt?:time recoveries:count
     recoveredAt?:time`,
@@ -93,7 +93,7 @@ export const things: Readonly<Record<string, string>> = {
     logBytes:count snapshotBytes:count lastCheckpointAt:count|null activityRecords:count activityBytes:count
     diskFreeBytes?:count writesRefused:boolean failures:count`,
   KeyRingName: 'id:ring_ name:text displayName:text kem:word offlineDecrypt:boolean',
-  TransitRingName: 'name:text displayName:text type:text',
+  ManagedKeyName: 'name:text displayName:text type:text',
   ApiKeyName: 'keyid:apik_ name:text active:boolean',
   UserName: 'id:user_ username:text displayName:text',
   AccountName: 'id:acct_ uid:text notes:text',
@@ -122,20 +122,20 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createAsymKeyring: 'ring:AsymKeyRing key:AsymKey privateKey:base64',
   getAsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData publicKey:base64',
   rotateAsymKeyring: 'key:AsymKey',
-  createTransitRing: 'ring:TransitRing',
-  listTransitRings: 'data:TransitRing[] pagination:PageInfo',
-  getTransitRing: 'ring:TransitRing',
-  deleteTransitRing: 'name:ring id:ring_',
-  restoreTransitRing: 'ring:TransitRing',
-  rotateTransitRing: 'ring:TransitRing',
-  configureTransitRing: 'ring:TransitRing',
-  transitEncrypt: 'items:TransitResult[]',
-  transitDecrypt: 'items:TransitResult[]',
-  transitRewrap: 'items:TransitResult[]',
-  transitDataKey: 'ciphertext:token keyVersion:count plaintext:base64',
-  transitWrappedDataKey: 'ciphertext:token keyVersion:count',
-  transitSign: 'signature:token keyVersion:count',
-  transitVerify: 'valid:boolean',
+  createManagedKey: 'ring:ManagedKey',
+  listManagedKeys: 'data:ManagedKey[] pagination:PageInfo',
+  getManagedKey: 'ring:ManagedKey',
+  deleteManagedKey: 'name:ring id:ring_',
+  restoreManagedKey: 'ring:ManagedKey',
+  rotateManagedKey: 'ring:ManagedKey',
+  configureManagedKey: 'ring:ManagedKey',
+  encryptWithKey: 'items:ManagedKeyResult[]',
+  decryptWithKey: 'items:ManagedKeyResult[]',
+  rewrapWithKey: 'items:ManagedKeyResult[]',
+  generateDataKey: 'ciphertext:token keyVersion:count plaintext:base64',
+  generateWrappedDataKey: 'ciphertext:token keyVersion:count',
+  signWithKey: 'signature:token keyVersion:count',
+  verifyWithKey: 'valid:boolean',
   listTangPairs: 'pairs:TangPair[]',
   rotateTangPair: 'pair:TangPair',
   deleteTangPair: 'pair:TangPair',
@@ -220,7 +220,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
     users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
-    keyrings?:KeyRingName[] transitRings?:TransitRingName[] apikeys?:ApiKeyName[] users?:UserName[]
+    keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,
   getBackups: `
     configured:BackupsConfigured|null running:boolean lastVerified:BackupsLastVerified|null

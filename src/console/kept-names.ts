@@ -13,7 +13,7 @@ export interface KeptNames {
 /** Milliseconds after which names are fetched again when they are needed. */
 const renewedAfter = 5 * 60_000;
 
-const listing = ['keyring.list', 'transit.list', 'apikey.read', 'user.read', 'account.read'];
+const listing = ['keyring.list', 'key.list', 'apikey.read', 'user.read', 'account.read'];
 
 /** @param changes counts the changes that this console made. */
 export function keptNames(

@@ -24,7 +24,7 @@ const groups: readonly Group[] = [
     entries: [
       ['keyrings', 'key'],
       ['asym', 'keyPair'],
-      ['transit', 'key'],
+      ['managedKeys', 'key'],
       ['tang', 'unlock'],
     ],
   },

@@ -14,10 +14,10 @@ import { EncryptPage } from './files/encrypt-page.tsx';
 import { AsymPage } from './keyrings/asym-page.tsx';
 import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
+import { ManagedKeyPage } from './keyrings/managed-key-page.tsx';
+import { ManagedKeysPage } from './keyrings/managed-keys-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
 import { TangPage } from './keyrings/tang-page.tsx';
-import { TransitPage } from './keyrings/transit-page.tsx';
-import { TransitRingPage } from './keyrings/transit-ring-page.tsx';
 import { MePage } from './me/me-page.tsx';
 import { OverviewPage } from './overview/overview-page.tsx';
 import type { Page } from './page.ts';
@@ -31,8 +31,8 @@ export const pages: readonly Page[] = [
   { name: 'newKeyring', component: NewKeyringPage, under: 'keyrings' },
   { name: 'keyring', component: KeyringPage, under: 'keyrings' },
   { name: 'asym', component: AsymPage, under: 'asym', needs: ['asym.create', 'asym.read', 'asym.rotate'] },
-  { name: 'transit', component: TransitPage, under: 'transit', needs: ['transit.list'] },
-  { name: 'transitRing', component: TransitRingPage, under: 'transit' },
+  { name: 'managedKeys', component: ManagedKeysPage, under: 'managedKeys', needs: ['key.list'] },
+  { name: 'managedKey', component: ManagedKeyPage, under: 'managedKeys' },
   { name: 'tang', component: TangPage, under: 'tang', needs: ['tang.read'] },
   { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: ['apikey.read'] },
   { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },

@@ -1,4 +1,4 @@
-// Entries of the palette: pages, and the keyrings, transit rings, API keys and users that the session may list. The
+// Entries of the palette: pages, and the keyrings, managed keys, API keys and users that the session may list. The
 // ranking is pure, so that it is tested without a browser.
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import type { Flags } from '../model/flags.ts';
@@ -44,7 +44,7 @@ export function pageEntries(pages: readonly PageNeed[], may: Flags): PaletteEntr
 }
 
 /** Entries of the names that the session may list. */
-export function entriesOf({ keyrings = [], transitRings = [], apikeys = [], users = [] }: Names): PaletteEntry[] {
+export function entriesOf({ keyrings = [], managedKeys = [], apikeys = [], users = [] }: Names): PaletteEntry[] {
   return [
     ...keyrings.map(
       (ring): PaletteEntry => ({
@@ -56,13 +56,13 @@ export function entriesOf({ keyrings = [], transitRings = [], apikeys = [], user
         params: { name: ring.name },
       }),
     ),
-    ...transitRings.map(
+    ...managedKeys.map(
       (ring): PaletteEntry => ({
-        kind: 'Transit ring',
+        kind: 'Managed key',
         name: ring.displayName,
         about: [...ringTraits({ custody: 'server' }), ring.type].join(', '),
         also: '',
-        page: 'transitRing',
+        page: 'managedKey',
         params: { name: ring.name },
       }),
     ),

@@ -10,7 +10,7 @@ type Parsed =
 export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
   ['asym', 'asymmetric keyrings'],
-  ['transit', 'transit rings'],
+  ['key', 'managed keys'],
   ['tang', 'Tang key pairs'],
   ['asset', 'assets'],
   ['user', 'users'],

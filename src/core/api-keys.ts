@@ -287,7 +287,7 @@ export async function searchApiKeysByRing(
  * A caller that may not read the ring does not learn whether it exists: a name is searched as given, an id is refused.
  */
 export function ringToSearch(
-  { rings, transit }: Pick<Tables, 'rings' | 'transit'>,
+  { rings, managedKeys }: Pick<Tables, 'rings' | 'managedKeys'>,
   caller: Caller,
   ref: RingRef,
 ): string {
@@ -295,7 +295,7 @@ export function ringToSearch(
   const mayRead = caller.flags.allows('keyring.read', 'name' in ref ? ref.name : found?.name);
   if (!mayRead && 'id' in ref) throw missingFlag(flagName('keyring.read'));
   if (!mayRead && 'name' in ref) return ref.name.toLowerCase();
-  if (!found) refuseOtherKind({ transit }, ref);
+  if (!found) refuseOtherKind({ managedKeys }, ref);
   if (found?.deletedAt !== undefined || !found) throw unknownRing();
   return found.name;
 }

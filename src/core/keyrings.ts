@@ -14,6 +14,7 @@ import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
+import { purgeManagedKeys } from './managed-keys.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import {
   changePublicKey,
@@ -28,7 +29,6 @@ import {
   ringNameTaken,
   rotateRing,
 } from './rings.ts';
-import { purgeTransit } from './transit-rings.ts';
 
 export function createKeyring(ctx: Context, input: Body<'createKeyring'>): Answer<'createKeyring'> {
   const { ring, key, privateKey } = makeRing(ctx, 'ks', input);
@@ -277,8 +277,8 @@ const purgedAtOnce = 1000;
 /** Number of rings erased; undefined if nothing was left to erase. */
 function purgeSome(tables: Tables, until: number): number | undefined {
   const { rings, ringKeys } = tables;
-  const transit = purgeTransit(tables, until);
-  if (transit !== undefined) return transit;
+  const managedKeys = purgeManagedKeys(tables, until);
+  if (managedKeys !== undefined) return managedKeys;
   let erased = 0;
   let begun: string | undefined;
   for (let rows = 0; rows < purgedAtOnce; rows += 10) {

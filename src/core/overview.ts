@@ -88,9 +88,9 @@ export function namesFor({ store }: Reader, { id, flags }: Caller): Promise<Name
           })),
         ),
       }),
-      ...(flags.allows('transit.list') && {
-        transitRings: await some(({ transit }, part) =>
-          transit.list(part, undefined, ({ name, displayName, type }) => ({ name, displayName, type })),
+      ...(flags.allows('key.list') && {
+        managedKeys: await some(({ managedKeys }, part) =>
+          managedKeys.list(part, undefined, ({ name, displayName, type }) => ({ name, displayName, type })),
         ),
       }),
       ...(flags.allows('apikey.read') && {

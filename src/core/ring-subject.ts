@@ -17,7 +17,7 @@ export type RingSource =
   | { readonly sealed: { readonly hash?: unknown; readonly header?: unknown } };
 
 interface SubjectContext {
-  readonly tx: Pick<Tables, 'rings' | 'transit'>;
+  readonly tx: Pick<Tables, 'rings' | 'managedKeys'>;
   readonly tenant: Pick<Tenant, 'keys'>;
 }
 
@@ -34,7 +34,7 @@ export function ringSubject(ctx: SubjectContext, action: string, source: RingSou
   }
   if ('id' in source) {
     if (!isText(source.id)) return { subject: none };
-    return action.startsWith('transit.') ? hiddenTransit(ctx, source.id) : hidden(ctx, serviceOf(action), source.id);
+    return action.startsWith('key.') ? hiddenManagedKey(ctx, source.id) : hidden(ctx, serviceOf(action), source.id);
   }
   const { hash, header }: { hash?: unknown; header?: unknown } = 'sealed' in source ? source.sealed : source;
   const sealed = readSealed(ctx.tenant.keys, { hash, header });
@@ -64,8 +64,8 @@ function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: 
   return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
 }
 
-function hiddenTransit({ tx }: SubjectContext, id: string): RingAsked {
-  return { subject: { kind: 'hidden', name: tx.transit.byId(id)?.name } };
+function hiddenManagedKey({ tx }: SubjectContext, id: string): RingAsked {
+  return { subject: { kind: 'hidden', name: tx.managedKeys.byId(id)?.name } };
 }
 
 function serviceOf(action: string): RingService {

@@ -133,13 +133,13 @@ export function needRingQuota(ctx: Context): void {
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
   const since = world.now() - restorableFor;
-  if (tx.rings.countDeletedSince(since) + tx.transit.countDeletedSince(since) < most) return;
+  if (tx.rings.countDeletedSince(since) + tx.managedKeys.countDeletedSince(since) < most) return;
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
 }
 
 /** All kinds, without the deleted ones. */
-export function countRings({ rings, transit }: Pick<Tables, 'rings' | 'transit'>): number {
-  return rings.count() + transit.count();
+export function countRings({ rings, managedKeys }: Pick<Tables, 'rings' | 'managedKeys'>): number {
+  return rings.count() + managedKeys.count();
 }
 
 export function ringNameTaken(): KmsError {
@@ -206,7 +206,7 @@ function rawPublicKey({ kem, publicKey }: Ring): Uint8Array {
 export type RingRef = { readonly name: string } | { readonly id: string };
 
 /** Throws `not-found`. */
-export function findRing(tables: Pick<Tables, 'rings' | 'transit'>, service: RingService, ref: RingRef): Ring {
+export function findRing(tables: Pick<Tables, 'rings' | 'managedKeys'>, service: RingService, ref: RingRef): Ring {
   const ring = lookUp(tables, service, ref);
   if (ring) return ring;
   refuseOtherKind(tables, ref);
@@ -217,9 +217,9 @@ export function unknownRing(): KmsError {
   return new KmsError('not-found', 'there is no such keyring');
 }
 
-/** Throws `conflict` for a transit ring. A caller with a flag for that name may know its kind. */
-export function refuseOtherKind({ transit }: Pick<Tables, 'transit'>, ref: RingRef): void {
-  const other = 'name' in ref ? transit.byName(ref.name.toLowerCase()) : transit.byId(ref.id);
+/** Throws `conflict` for a managed key. A caller with a flag for that name may know its kind. */
+export function refuseOtherKind({ managedKeys }: Pick<Tables, 'managedKeys'>, ref: RingRef): void {
+  const other = 'name' in ref ? managedKeys.byName(ref.name.toLowerCase()) : managedKeys.byId(ref.id);
   if (other) throw new KmsError('conflict', heldByServer);
 }
 

@@ -141,12 +141,12 @@ interface KitFacts {
   /** A date such as 2026-01-02. */
   readonly day: string;
   readonly code: string;
-  /** For each tenant, its number of transit rings, whose keys the appliance holds. */
-  readonly transitRings?: readonly { readonly tenant: string; readonly count: number }[];
+  /** For each tenant, its number of managed keys, whose keys the appliance holds. */
+  readonly managedKeys?: readonly { readonly tenant: string; readonly count: number }[];
 }
 
-export function recoveryKitText({ applianceId, id, day, code, transitRings = [] }: KitFacts): string {
-  const there = transitRings.filter(({ count }) => count > 0).map(({ tenant, count }) => `${tenant} ${count}`);
+export function recoveryKitText({ applianceId, id, day, code, managedKeys = [] }: KitFacts): string {
+  const there = managedKeys.filter(({ count }) => count > 0).map(({ tenant, count }) => `${tenant} ${count}`);
   return `RECOVERY KIT OF A KEY-MANAGEMENT APPLIANCE
 
 appliance  ${applianceId}
@@ -168,7 +168,7 @@ opens with:
 
     kms unseal --key-file FILE
 
-Keys of rings with custody "server" (transit rings) are among what it opens, and so is all that they encrypted,
+Keys of rings with custody "server" (managed keys) are among what it opens, and so is all that they encrypted,
 wherever that is; by tenant there were, on that day: ${there.length > 0 ? there.join(', ') : 'none'}.
 What rings with custody "client" encrypted needs their private keys, too, which are not in the appliance.
 

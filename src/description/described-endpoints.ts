@@ -6,9 +6,9 @@ import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
 import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
+import { managedKeyNotes, tangNotes } from './notes/managed-keys.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
 import { systemNotes } from './notes/system.ts';
-import { tangNotes, transitNotes } from './notes/transit.ts';
 import type { Note } from './prose.ts';
 
 export interface DescribedEndpoint {
@@ -23,7 +23,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...encryptionNotes,
   ...assetNotes,
   ...asymNotes,
-  ...transitNotes,
+  ...managedKeyNotes,
   ...tangNotes,
   ...accountNotes,
   ...apikeyNotes,
@@ -67,7 +67,7 @@ export function shownFlag(access: Access, flag: string): string {
 }
 
 function exampleRing(flag: string): string {
-  if (flag.startsWith('transit.')) return /\.(?:sign|verify)$/.test(flag) ? 'release' : 'unseal';
+  if (flag.startsWith('key.')) return /\.(?:sign|verify)$/.test(flag) ? 'release' : 'unseal';
   return flag.startsWith('asym.') ? 'devices' : 'payroll';
 }
 

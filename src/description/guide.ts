@@ -162,7 +162,7 @@ export const guide: readonly Section[] = [
         '`*` instead of the name of the ring: `keyring.*.rotate` allows rotating every ring.',
         '`*` instead of the operation: `keyring.payroll.*` allows every operation on one ring.',
         'Both: `keyring.*.*` allows every operation on every ring, but not creating and listing them.',
-        '`*` for all of a resource: `user.*` allows everything with Users. `keyring.*` allows everything with KeyRings, including creating and listing; so do `asym.*` and `transit.*` for theirs.',
+        '`*` for all of a resource: `user.*` allows everything with Users. `keyring.*` allows everything with KeyRings, including creating and listing; so do `asym.*` and `key.*` for theirs.',
       ],
       'Rules:',
       [
@@ -320,7 +320,7 @@ export const tags: readonly { readonly name: string; readonly description: strin
   },
   { name: 'Asym', description: 'The asym service: KeyRings of its own, their keys and rotation.' },
   {
-    name: 'Transit',
+    name: 'Managed keys',
     description:
       'Rings whose keys the appliance holds: it encrypts, decrypts and signs with them. Software that speaks Vault transit reaches them under `/v1/`, at an address of its own.',
   },

@@ -189,7 +189,7 @@ function refusalOf(
 
 /** Any action of the service that the path belongs to: it decides in which rings an id is looked up. */
 function serviceAction(path: string): string {
-  if (path.startsWith('/transit/')) return 'transit.read';
+  if (path.startsWith('/managed-keys')) return 'key.read';
   return path.startsWith('/asym/') ? 'asym.read' : 'keyring.read';
 }
 

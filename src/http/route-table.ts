@@ -7,8 +7,8 @@ import type { asymEndpoints } from '../api/asym.ts';
 import type { encryptionEndpoints } from '../api/encryption.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
+import type { managedKeyEndpoints } from '../api/managed-keys.ts';
 import type { tangEndpoints } from '../api/tang.ts';
-import type { transitEndpoints } from '../api/transit.ts';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
 import {
   createApiKey,
@@ -27,6 +27,15 @@ import { signingKeys } from '../core/asset-signing.ts';
 import { deleteAsset, getAsset, searchAssets } from '../core/assets.ts';
 import { decrypt, encrypt, hashInfo, headerInfo } from '../core/encryption.ts';
 import {
+  decryptWithKey,
+  encryptWithKey,
+  generateDataKey,
+  generateWrappedDataKey,
+  rewrapWithKey,
+  signWithKey,
+  verifyWithKey,
+} from '../core/key-operations.ts';
+import {
   createAsymKeyring,
   createKeyring,
   deleteKeyring,
@@ -41,26 +50,17 @@ import {
   rotateAsymKeyring,
   rotateKeyring,
 } from '../core/keyrings.ts';
+import {
+  configureManagedKey,
+  createManagedKey,
+  deleteManagedKey,
+  getManagedKey,
+  listManagedKeys,
+  restoreManagedKey,
+  rotateManagedKey,
+} from '../core/managed-keys.ts';
 import type { RingRef } from '../core/rings.ts';
 import { deleteTangPair, listTangPairs, rotateTangPair } from '../core/tang.ts';
-import {
-  transitDataKey,
-  transitDecrypt,
-  transitEncrypt,
-  transitRewrap,
-  transitSign,
-  transitVerify,
-  transitWrappedDataKey,
-} from '../core/transit.ts';
-import {
-  configureTransitRing,
-  createTransitRing,
-  deleteTransitRing,
-  getTransitRing,
-  listTransitRings,
-  restoreTransitRing,
-  rotateTransitRing,
-} from '../core/transit-rings.ts';
 import { rewrapKeys } from '../core/wrappings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
@@ -104,23 +104,23 @@ const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
   rotateAsymKeyring: (ctx, { body }) => rotateAsymKeyring(ctx, body),
 };
 
-const transitRoutes: RoutesOf<(typeof transitEndpoints)[number]['id']> = {
-  createTransitRing: (ctx, { body }) => createTransitRing(ctx, body),
-  listTransitRings: listed((reader, { query, page, item }) =>
-    listTransitRings(reader, { deleted: query.deleted === 'true', page, item }),
+const managedKeyRoutes: RoutesOf<(typeof managedKeyEndpoints)[number]['id']> = {
+  createManagedKey: (ctx, { body }) => createManagedKey(ctx, body),
+  listManagedKeys: listed((reader, { query, page, item }) =>
+    listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
   ),
-  getTransitRing: (ctx, { params }) => getTransitRing(ctx, params),
-  deleteTransitRing: (ctx, { params }) => deleteTransitRing(ctx, params),
-  restoreTransitRing: (ctx, { params }) => restoreTransitRing(ctx, params),
-  rotateTransitRing: (ctx, { params }) => rotateTransitRing(ctx, params),
-  configureTransitRing: (ctx, { params, body }) => configureTransitRing(ctx, { ...body, ...params }),
-  transitEncrypt: (ctx, { params, body }) => transitEncrypt(ctx, { ...body, ...params }),
-  transitDecrypt: (ctx, { params, body }) => transitDecrypt(ctx, { ...body, ...params }),
-  transitRewrap: (ctx, { params, body }) => transitRewrap(ctx, { ...body, ...params }),
-  transitDataKey: (ctx, { params, body }) => transitDataKey(ctx, { ...body, ...params }),
-  transitWrappedDataKey: (ctx, { params, body }) => transitWrappedDataKey(ctx, { ...body, ...params }),
-  transitSign: (ctx, { params, body }) => transitSign(ctx, { ...body, ...params }),
-  transitVerify: (ctx, { params, body }) => transitVerify(ctx, { ...body, ...params }),
+  getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
+  deleteManagedKey: (ctx, { params }) => deleteManagedKey(ctx, params),
+  restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
+  rotateManagedKey: (ctx, { params }) => rotateManagedKey(ctx, params),
+  configureManagedKey: (ctx, { params, body }) => configureManagedKey(ctx, { ...body, ...params }),
+  encryptWithKey: (ctx, { params, body }) => encryptWithKey(ctx, { ...body, ...params }),
+  decryptWithKey: (ctx, { params, body }) => decryptWithKey(ctx, { ...body, ...params }),
+  rewrapWithKey: (ctx, { params, body }) => rewrapWithKey(ctx, { ...body, ...params }),
+  generateDataKey: (ctx, { params, body }) => generateDataKey(ctx, { ...body, ...params }),
+  generateWrappedDataKey: (ctx, { params, body }) => generateWrappedDataKey(ctx, { ...body, ...params }),
+  signWithKey: (ctx, { params, body }) => signWithKey(ctx, { ...body, ...params }),
+  verifyWithKey: (ctx, { params, body }) => verifyWithKey(ctx, { ...body, ...params }),
 };
 
 const tangRoutes: RoutesOf<(typeof tangEndpoints)[number]['id']> = {
@@ -183,7 +183,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...encryptionRoutes,
   ...assetRoutes,
   ...asymRoutes,
-  ...transitRoutes,
+  ...managedKeyRoutes,
   ...tangRoutes,
   ...accountRoutes,
   ...apikeyRoutes,

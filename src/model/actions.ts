@@ -20,7 +20,7 @@ const withoutFlag = [
   'user.reset',
   'keyring.restore',
   'keyring.rewrap',
-  'transit.restore',
+  'key.restore',
   'tang.recover',
   'asset.signing-keys',
   'system.overview',

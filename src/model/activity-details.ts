@@ -19,7 +19,7 @@ export interface ResourceRef {
     | 'session'
     | 'tang-pair'
     | 'tenant'
-    | 'transit-ring'
+    | 'managed-key'
     | 'user';
   readonly id: string;
   /** Display name; absent if it has none. */
@@ -36,7 +36,7 @@ export interface ActivityDetails {
   readonly custody?: Custody;
   /** For an encrypt or decrypt: the appliance gave its share of the file's key, not the ring's key. */
   readonly recipient?: boolean;
-  /** For use of a transit ring's key: the key's version; for a rewrap, the new version. */
+  /** For use of a managed key's key: the key's version; for a rewrap, the new version. */
   readonly keyVersion?: number;
   /** For a rewrap: the version that it read. */
   readonly fromKeyVersion?: number;

@@ -27,19 +27,19 @@ export const flagTable: readonly FlagEntry[] = [
   { flag: 'asym.create', grants: 'make asym keyrings' },
   { flag: 'asym.<ringname>.read', grants: "read the asym keyring's keys" },
   { flag: 'asym.<ringname>.rotate', grants: 'give the asym keyring a new active key' },
-  { flag: 'transit.create', grants: 'make transit rings, whose keys the appliance holds' },
-  { flag: 'transit.list', grants: 'list transit rings' },
-  { flag: 'transit.<ringname>.read', grants: 'read the transit ring, its versions and its public keys' },
-  { flag: 'transit.<ringname>.encrypt', grants: 'have messages encrypted with the transit ring' },
-  { flag: 'transit.<ringname>.decrypt', grants: 'have messages decrypted with the transit ring' },
-  { flag: 'transit.<ringname>.rewrap', grants: 'have messages brought under a newer version of the transit ring' },
-  { flag: 'transit.<ringname>.datakey', grants: 'get new data keys, in clear and encrypted with the transit ring' },
-  { flag: 'transit.<ringname>.datakey-wrapped', grants: 'get new data keys, only encrypted with the transit ring' },
-  { flag: 'transit.<ringname>.sign', grants: 'have messages signed with the transit ring' },
-  { flag: 'transit.<ringname>.verify', grants: "have the transit ring's signatures verified" },
-  { flag: 'transit.<ringname>.rotate', grants: 'give the transit ring a new version' },
-  { flag: 'transit.<ringname>.config', grants: "change the transit ring's config" },
-  { flag: 'transit.<ringname>.delete', grants: 'delete the transit ring, and restore it' },
+  { flag: 'key.create', grants: 'make managed keys, whose keys the appliance holds' },
+  { flag: 'key.list', grants: 'list managed keys' },
+  { flag: 'key.<ringname>.read', grants: 'read the managed key, its versions and its public keys' },
+  { flag: 'key.<ringname>.encrypt', grants: 'have messages encrypted with the managed key' },
+  { flag: 'key.<ringname>.decrypt', grants: 'have messages decrypted with the managed key' },
+  { flag: 'key.<ringname>.rewrap', grants: 'have messages brought under a newer version of the managed key' },
+  { flag: 'key.<ringname>.datakey', grants: 'get new data keys, in clear and encrypted with the managed key' },
+  { flag: 'key.<ringname>.datakey-wrapped', grants: 'get new data keys, only encrypted with the managed key' },
+  { flag: 'key.<ringname>.sign', grants: 'have messages signed with the managed key' },
+  { flag: 'key.<ringname>.verify', grants: "have the managed key's signatures verified" },
+  { flag: 'key.<ringname>.rotate', grants: 'give the managed key a new version' },
+  { flag: 'key.<ringname>.config', grants: "change the managed key's config" },
+  { flag: 'key.<ringname>.delete', grants: 'delete the managed key, and restore it' },
   { flag: 'tang.read', grants: 'list Tang key pairs' },
   { flag: 'tang.rotate', grants: 'make a new Tang key pair, which is advertised' },
   { flag: 'tang.delete', grants: 'delete Tang key pairs that are no longer advertised' },
@@ -204,7 +204,7 @@ export function ringsNamed(flags: Flags): string[] {
 }
 
 /** Resources whose flags name a ring. */
-const ringResources: ReadonlySet<string> = new Set(['keyring', 'asym', 'transit']);
+const ringResources: ReadonlySet<string> = new Set(['keyring', 'asym', 'key']);
 
 interface FlagParts {
   readonly resource: string;

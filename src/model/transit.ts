@@ -38,4 +38,4 @@ export function heldByClients(service: 'ks' | 'asym'): string {
   return `the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /${service}`;
 }
 export const heldByServer =
-  'the keys of this ring are held by the appliance (custody server): it is served at /transit, and to software that speaks Vault transit';
+  'the keys of this ring are held by the appliance (custody server): it is served at /managed-keys, and to software that speaks Vault transit';

@@ -9,7 +9,7 @@ import type { LogFormat } from './log.ts';
 /** Configuration of a server and its appliance. Each service gets its own part as one object. */
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
-  readonly transitListen?: string | undefined;
+  readonly vaultListen?: string | undefined;
   /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
   /** Hosts of the first tenant, if the directory is initialised. */

@@ -19,15 +19,14 @@ export async function openListeners(
   gate: Gate,
   ofProcess: ReturnType<typeof processLimits>,
 ) {
-  const { transitListen, tangListen } = options;
+  const { vaultListen, tangListen } = options;
   const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const given = [options.listen, transitListen, tangListen].filter((each) => each !== undefined);
+  const given = [options.listen, vaultListen, tangListen].filter((each) => each !== undefined);
   const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
   const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
   const network = networkServer(gate, where, shared);
-  const transitWhere =
-    transitListen === undefined ? undefined : await listening(transitOptions(options), '--transit-listen');
-  const transit = transitWhere && networkServer(gate, transitWhere, shared, { surface: 'vault' });
+  const vaultWhere = vaultListen === undefined ? undefined : await listening(vaultOptions(options), '--vault-listen');
+  const transit = vaultWhere && networkServer(gate, vaultWhere, shared, { surface: 'vault' });
   const tangWhere = await tangListening(options);
   const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
   const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
@@ -35,7 +34,7 @@ export async function openListeners(
   try {
     for (const [server, place] of [
       [network, where] as const,
-      [transit, transitWhere] as const,
+      [transit, vaultWhere] as const,
       [tang, tangWhere] as const,
     ]) {
       if (!server || !place) continue;
@@ -51,14 +50,14 @@ export async function openListeners(
     tang: tangOrigin,
     address: where.addressOf(portOf(network)),
     url: where.urlOf(portOf(network)),
-    transitAddress: transit && transitWhere.addressOf(portOf(transit)),
+    vaultAddress: transit && vaultWhere.addressOf(portOf(transit)),
     tangAddress: tang && tangWhere.addressOf(portOf(tang)),
   };
 }
 
 /** The same certificate and proxy, but not the URL of the API's clients. */
-function transitOptions({ url: _, ...options }: ServeOptions): ListenOptions {
-  return { ...options, listen: options.transitListen ?? '' };
+function vaultOptions({ url: _, ...options }: ServeOptions): ListenOptions {
+  return { ...options, listen: options.vaultListen ?? '' };
 }
 
 /**

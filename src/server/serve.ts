@@ -33,7 +33,7 @@ export interface Serving {
   /** The address that clients use. */
   readonly url: string;
   /** Address for software that speaks Vault transit; undefined without one. */
-  readonly transitAddress: string | undefined;
+  readonly vaultAddress: string | undefined;
   /** Address for clients of Tang; undefined without one. */
   readonly tangAddress: string | undefined;
   /** Throws `sealed` while it is sealed. */
@@ -194,7 +194,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     return {
       address,
       url,
-      transitAddress: listeners.transitAddress,
+      vaultAddress: listeners.vaultAddress,
       tangAddress: listeners.tangAddress,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {

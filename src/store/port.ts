@@ -7,13 +7,13 @@ import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
+import type { ManagedKeyTable } from './tables/managed-keys.ts';
 import type { OidcTable } from './tables/oidc.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
 import type { SecondFactorTable } from './tables/second-factors.ts';
 import type { SessionTable } from './tables/sessions.ts';
 import type { TangTable } from './tables/tang.ts';
-import type { TransitTable } from './tables/transit.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
 
@@ -99,7 +99,7 @@ export interface Tables {
   readonly userTokens: UserTokenTable;
   readonly secondFactors: SecondFactorTable;
   readonly oidc: OidcTable;
-  readonly transit: TransitTable;
+  readonly managedKeys: ManagedKeyTable;
   readonly tang: TangTable;
 }
 

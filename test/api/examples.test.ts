@@ -27,7 +27,7 @@ const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastN
 const makers: Readonly<Record<string, string>> = {
   createKeyring: 'ring',
   createAsymKeyring: 'asym',
-  createTransitRing: 'transit',
+  createManagedKey: 'transit',
   createUser: 'user',
   inviteUser: 'user',
   completeInvite: 'invited',
@@ -105,16 +105,16 @@ async function transitValues(
   id: string,
   post: (path: string, body: object) => Promise<AnyJson>,
 ): Promise<Readonly<Record<string, string>>> {
-  const { ring } = await post('/transit/rings', { name: 'Unseal' });
-  await post('/transit/rings', { name: 'Release', type: 'ed25519' });
-  const { items } = await post('/transit/rings/unseal/encrypt', { items: [{ plaintext: 'aGVsbG8=' }] });
-  const { signature } = await post('/transit/rings/release/sign', { input: 'aGVsbG8=' });
-  if (id.endsWith('TransitRing')) await a.call('PUT', '/transit/rings/unseal/config', { deletionAllowed: true });
-  if (id === 'restoreTransitRing') await a.call('DELETE', '/transit/rings/unseal');
+  const { ring } = await post('/managed-keys', { name: 'Unseal' });
+  await post('/managed-keys', { name: 'Release', type: 'ed25519' });
+  const { items } = await post('/managed-keys/unseal/encrypt', { items: [{ plaintext: 'aGVsbG8=' }] });
+  const { signature } = await post('/managed-keys/release/sign', { input: 'aGVsbG8=' });
+  if (id.endsWith('ManagedKey')) await a.call('PUT', '/managed-keys/unseal/config', { deletionAllowed: true });
+  if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal');
   return {
-    [sample.transitRingId]: ring.id,
-    [sample.transitCiphertext]: items[0].ciphertext,
-    [sample.transitSignature]: signature,
+    [sample.managedKeyId]: ring.id,
+    [sample.keyCiphertext]: items[0].ciphertext,
+    [sample.keySignature]: signature,
   };
 }
 

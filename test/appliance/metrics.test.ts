@@ -226,14 +226,14 @@ test('the transit listener: requests by action and status, items by what came of
   assert.equal(await v1('GET', 'nowhere/at/all'), 404);
   const scraped = await scrape(root);
   const items = (action: string) =>
-    ['done', 'failed'].map((result) => numberOf(scraped, 'kms_transit_items_total', { action, result }));
-  assert.deepEqual(items('transit.encrypt'), [3, 1]);
-  assert.deepEqual(items('transit.decrypt'), [0, 1]);
-  const encrypts = { action: 'transit.encrypt' };
-  assert.equal(requests(scraped, 'transit.encrypt', 'granted', 200), 2);
-  assert.equal(requests(scraped, 'transit.encrypt', 'denied', 401), 1);
+    ['done', 'failed'].map((result) => numberOf(scraped, 'kms_key_items_total', { action, result }));
+  assert.deepEqual(items('key.encrypt'), [3, 1]);
+  assert.deepEqual(items('key.decrypt'), [0, 1]);
+  const encrypts = { action: 'key.encrypt' };
+  assert.equal(requests(scraped, 'key.encrypt', 'granted', 200), 2);
+  assert.equal(requests(scraped, 'key.encrypt', 'denied', 401), 1);
   assert.equal(numberOf(scraped, 'kms_request_duration_seconds_count', encrypts), 3);
-  assert.equal(requests(scraped, 'transit.decrypt', 'granted', 404), 1);
+  assert.equal(requests(scraped, 'key.decrypt', 'granted', 404), 1);
   assert.equal(requests(scraped, 'session.read', 'granted', 200), 1);
   assert.equal(requests(scraped, 'session.read', 'denied', 403), 1);
   assert.equal(requests(scraped, 'session.refresh', 'denied', 400), 1);

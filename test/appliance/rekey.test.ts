@@ -94,13 +94,13 @@ test('rekey under load: what clients hold stays good, and no file is under the o
 
 test('rings whose keys the appliance holds stay readable when the old tenant key is retired', async () => {
   await using p = await place();
-  await ok(p.local('POST', '/transit/rings', { name: 't' }));
-  await ok(p.local('POST', '/transit/rings/t/rotate'));
+  await ok(p.local('POST', '/managed-keys', { name: 't' }));
+  await ok(p.local('POST', '/managed-keys/t/rotate'));
   const items = [{ plaintext: 'aGVsbG8=' }];
-  const { items: made } = await ok(p.local('POST', '/transit/rings/t/encrypt', { items }));
+  const { items: made } = await ok(p.local('POST', '/managed-keys/t/encrypt', { items }));
   await ok(p.local('POST', '/local/tenants/default/rekey', {}));
   assert.deepEqual(await epochsOf(p), ['1 retired', '2']);
-  const opened = async () => (await ok(p.local('POST', '/transit/rings/t/decrypt', { items: made }))).items;
+  const opened = async () => (await ok(p.local('POST', '/managed-keys/t/decrypt', { items: made }))).items;
   assert.deepEqual(await opened(), items);
   await p.reopen();
   assert.deepEqual(await opened(), items);

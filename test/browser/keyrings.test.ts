@@ -145,19 +145,19 @@ test('deleted keyrings are listed, and brought back unless their name is taken',
   assert.deepEqual(troubles, []);
 });
 
-test('a transit ring is rotated, set up, deleted by its name and brought back', async () => {
-  await appliance.call('POST', '/transit/rings', { name: 'Unseal' });
+test('a managed key is rotated, set up, deleted by its name and brought back', async () => {
+  await appliance.call('POST', '/managed-keys', { name: 'Unseal' });
   const items = [{ plaintext: 'aGVsbG8=' }];
-  const encrypted = (await appliance.call('POST', '/transit/rings/unseal/encrypt', { items })).body;
+  const encrypted = (await appliance.call('POST', '/managed-keys/unseal/encrypt', { items })).body;
   const decrypts = async () =>
-    (await appliance.call('POST', '/transit/rings/unseal/decrypt', encrypted)).body.items?.[0];
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/transit');
+    (await appliance.call('POST', '/managed-keys/unseal/decrypt', encrypted)).body.items?.[0];
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
   await page.getByRole('row').filter({ hasText: 'server' }).getByRole('link', { name: 'Unseal' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
   await page.getByText('server: the service holds its keys and can use them').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
   await page.getByRole('button', { name: 'Rotate…' }).click();
-  await page.getByRole('button', { name: 'Rotate the transit ring' }).click();
+  await page.getByRole('button', { name: 'Rotate the managed key' }).click();
   await page.getByRole('status').filter({ hasText: 'It has the new version 2.' }).waitFor();
   const versions = page.getByRole('table', { name: 'Versions of unseal' });
   await versions.getByRole('row').filter({ hasText: 'latest' }).getByText('2').first().waitFor();
@@ -180,7 +180,7 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
   await page.getByLabel('Encrypts from version').fill('0');
   await page.getByRole('button', { name: 'Save settings' }).click();
   await page.getByText('90d', { exact: true }).waitFor();
-  const { ring } = (await appliance.call('GET', '/transit/rings/unseal')).body;
+  const { ring } = (await appliance.call('GET', '/managed-keys/unseal')).body;
   assert.deepEqual([ring.minDecryptionVersion, ring.minEncryptionVersion, ring.deletionAllowed], [2, 0, true]);
   assert.equal(ring.rotateAfter, 90 * 86_400);
   assert.match((await decrypts()).error, /too old/);
@@ -194,9 +194,9 @@ test('a transit ring is rotated, set up, deleted by its name and brought back', 
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel('Type unseal to confirm').fill('unseal');
-  await page.getByRole('button', { name: 'Delete the transit ring' }).click();
-  await page.getByText('There are no transit rings.').waitFor();
-  assert.equal((await appliance.call('GET', '/transit/rings/unseal')).status, 404);
+  await page.getByRole('button', { name: 'Delete the managed key' }).click();
+  await page.getByText('There are no managed keys.').waitFor();
+  assert.equal((await appliance.call('GET', '/managed-keys/unseal')).status, 404);
   await page.getByRole('button', { name: 'Deleted', exact: true }).click();
   await page.getByRole('button', { name: 'Restore Unseal' }).waitFor();
   await page.getByRole('button', { name: 'Restore it' }).click();

@@ -11,7 +11,7 @@ await appliance.addUser('ada', password, { flags: { '*': true } });
 await appliance.addUser('bob', password, { flags: { 'user.read': true, 'keyring.list': true } });
 const { data: accounts } = (await call('GET', '/auth/accounts')).body;
 for (const name of ['payroll', 'ledger', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name });
-await call('POST', '/transit/rings', { name: 'Vault' });
+await call('POST', '/managed-keys', { name: 'Vault' });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 for (let i = 0; i < 12; i++) {
   const expiresAt = i === 7 ? Date.now() + 5 * 86_400_000 : null;
@@ -28,7 +28,7 @@ test('lists look right at every width, and a row is one line where there is room
     ['apikeys', '/console/apikeys'],
     ['users', '/console/users'],
     ['accounts', '/console/accounts'],
-    ['transit', '/console/transit'],
+    ['transit', '/console/managed-keys'],
   ] as const) {
     await page.setViewportSize({ width: 1280, height: 800 });
     await page.goto(appliance.url + path);

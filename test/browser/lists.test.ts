@@ -15,7 +15,7 @@ const { data: accounts } = (await call('GET', '/auth/accounts')).body;
 const accountId: string = accounts[0].id;
 const day = 86_400_000;
 for (const name of ['payroll', 'ledger', 'old-ledger']) await call('POST', '/ks/keyrings', { name });
-await call('POST', '/transit/rings', { name: 'Vault' });
+await call('POST', '/managed-keys', { name: 'Vault' });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 const keys: { keyid: string; key: string }[] = [];
 for (let i = 0; i < 200; i++) {
@@ -132,12 +132,12 @@ test('selected API keys are disabled after a question, which can be taken back; 
   assert.deepEqual(troubles, []);
 });
 
-test('keyrings and transit rings stand in one list; deleted ones come back at once or later', async () => {
+test('keyrings and managed keys stand in one list; deleted ones come back at once or later', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings');
   await page.getByText('4 entries.').waitFor();
-  await page.getByRole('button', { name: 'Transit rings' }).click();
+  await page.getByRole('button', { name: 'Managed keys' }).click();
   await page.getByText('1 of 4 entries.').waitFor();
-  await page.getByRole('button', { name: 'Transit rings' }).click();
+  await page.getByRole('button', { name: 'Managed keys' }).click();
   await page.getByLabel('Search by name or id').fill('ledger');
   await page.getByText('2 of 4 entries.').waitFor();
   await page.getByLabel('Select all that are shown').check();
@@ -160,17 +160,17 @@ test('keyrings and transit rings stand in one list; deleted ones come back at on
   assert.deepEqual(troubles, []);
 });
 
-test('a transit ring is made from the page for new keyrings', async () => {
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/transit');
-  await page.getByRole('link', { name: 'New transit ring' }).click();
+test('a managed key is made from the page for new keyrings', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
+  await page.getByRole('link', { name: 'New managed key' }).click();
   await page.getByLabel('Name').fill('Signer');
   await page.getByLabel('ed25519').check();
   await looksRight(page, 'new-transit-ring');
-  await page.getByRole('button', { name: 'Create the transit ring' }).click();
+  await page.getByRole('button', { name: 'Create the managed key' }).click();
   await page.getByRole('heading', { name: 'Signer', level: 1 }).waitFor();
-  assert.equal((await call('GET', '/transit/rings/signer')).body.ring.type, 'ed25519');
-  await call('PUT', '/transit/rings/signer/config', { deletionAllowed: true });
-  await call('DELETE', '/transit/rings/signer');
+  assert.equal((await call('GET', '/managed-keys/signer')).body.ring.type, 'ed25519');
+  await call('PUT', '/managed-keys/signer/config', { deletionAllowed: true });
+  await call('DELETE', '/managed-keys/signer');
   assert.deepEqual(troubles, []);
 });
 

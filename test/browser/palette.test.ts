@@ -14,7 +14,7 @@ const evil = `<img src=x onerror=alert(1)> שלום ${'x'.repeat(90)}`;
 const { keyid } = (await call('POST', '/auth/apikey', { accountId: accounts[0].id, name: evil, flags: {} })).body;
 for (let i = 0; i < 130; i++) await call('POST', '/ks/keyrings', { name: `Ring-${i}` });
 
-await call('POST', '/transit/rings', { name: 'Held', type: 'ed25519' });
+await call('POST', '/managed-keys', { name: 'Held', type: 'ed25519' });
 
 test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/activity');
@@ -48,10 +48,10 @@ test('by the keyboard: opened, narrowed, chosen, closed', async () => {
   await page.keyboard.press('Control+k');
   await field.waitFor();
   await page.keyboard.type('held');
-  await dialog.getByRole('option', { name: 'Held Transit ring, custody server, ed25519' }).waitFor();
+  await dialog.getByRole('option', { name: 'Held Managed key, custody server, ed25519' }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Held', level: 1 }).waitFor();
-  assert.equal(new URL(page.url()).pathname, '/console/transit/held');
+  assert.equal(new URL(page.url()).pathname, '/console/managed-keys/held');
   await goTo(page, '/console/keyrings/ring-129');
   await page.getByRole('heading', { name: 'Ring-129', level: 1 }).waitFor();
 

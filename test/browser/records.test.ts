@@ -11,7 +11,7 @@ const appliance = await servedAppliance();
 const { call } = appliance;
 for (const name of ['ada', 'eve', 'joe']) await appliance.addUser(name, password, { flags: { '*': true } });
 await call('POST', '/ks/keyrings', { name: 'Payroll' });
-await call('POST', '/transit/rings', { name: 'Held', type: 'ed25519' });
+await call('POST', '/managed-keys', { name: 'Held', type: 'ed25519' });
 
 async function recordsOf(username: string): Promise<string[]> {
   const { id } = (await call('GET', `/auth/users/${username}`)).body;
@@ -63,7 +63,7 @@ test('a visit to a page writes at most one record', async () => {
     await settled();
     const after = await recordsOf('ada');
     const written = after.slice(0, after.length - before);
-    // Two requests: your sessions and your second factors; the keyrings and the transit rings.
+    // Two requests: your sessions and your second factors; the keyrings and the managed keys.
     assert.ok(written.length <= (name === 'me' || name === 'keyrings' ? 2 : 1), `${name}: ${written.join(', ')}`);
   }
   const before = (await recordsOf('ada')).length;

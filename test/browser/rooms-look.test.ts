@@ -34,11 +34,11 @@ for (const [name, type] of [
   ['s'.repeat(128), 'ecdsa-p256'],
   ['gone', 'ed25519'],
 ]) {
-  await call('POST', '/transit/rings', { name, type, derived: name === 'derived' });
-  for (let i = 0; i < 2; i++) await call('POST', `/transit/rings/${name}/rotate`, {});
-  await call('PUT', `/transit/rings/${name}/config`, { deletionAllowed: true, rotateAfter: 7_776_000 });
+  await call('POST', '/managed-keys', { name, type, derived: name === 'derived' });
+  for (let i = 0; i < 2; i++) await call('POST', `/managed-keys/${name}/rotate`, {});
+  await call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true, rotateAfter: 7_776_000 });
 }
-const gone = await call('DELETE', '/transit/rings/gone');
+const gone = await call('DELETE', '/managed-keys/gone');
 for (let i = 0; i < 3; i++) await call('POST', '/tang/pairs');
 await appliance.invite('ada', { flags: { 'keyring.*.read': true, 'own.thing': true, 'user.read': false }, props });
 
@@ -90,22 +90,22 @@ const states: readonly State[] = [
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
-  { name: 'transit', path: `/console/transit?deleted=${gone.body.id}&name=gone`, text: '3 entries' },
+  { name: 'transit', path: `/console/managed-keys?deleted=${gone.body.id}&name=gone`, text: '3 entries' },
   {
     name: 'transit-bin',
-    path: '/console/transit',
+    path: '/console/managed-keys',
     go: pressed('Deleted'),
     text: '1 entry.',
   },
-  { name: 'transit-ring', path: '/console/transit/unseal', text: 'latest' },
+  { name: 'managed-key', path: '/console/managed-keys/unseal', text: 'latest' },
   {
     name: 'transit-ring-settings',
-    path: '/console/transit/unseal',
+    path: '/console/managed-keys/unseal',
     go: pressed('Change settings'),
     text: 'Save settings',
   },
-  { name: 'transit-ring-delete', path: '/console/transit/unseal', go: pressed('Delete…'), text: 'to confirm' },
-  { name: 'transit-signer', path: `/console/transit/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
+  { name: 'transit-ring-delete', path: '/console/managed-keys/unseal', go: pressed('Delete…'), text: 'to confirm' },
+  { name: 'transit-signer', path: `/console/managed-keys/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
   { name: 'tang', path: '/console/tang', text: '3 entries' },
   {
     name: 'tang-delete',

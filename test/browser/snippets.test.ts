@@ -1,4 +1,4 @@
-// Programs to start from, on the pages of keyrings and transit rings, and beside the secret of a new API key.
+// Programs to start from, on the pages of keyrings and managed keys, and beside the secret of a new API key.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';
@@ -9,7 +9,7 @@ const appliance = await servedAppliance();
 const { call } = appliance;
 await appliance.addUser('ada', password, { flags: { '*': true } });
 await call('POST', '/ks/keyrings', { name: 'Payroll' });
-await call('POST', '/transit/rings', { name: 'Release', type: 'ed25519' });
+await call('POST', '/managed-keys', { name: 'Release', type: 'ed25519' });
 const { data: accounts } = (await call('GET', '/auth/accounts')).body;
 
 test('a ring’s page has programs with its name and the address, in the language that was chosen last', async () => {
@@ -34,8 +34,8 @@ test('a ring’s page has programs with its name and the address, in the languag
   assert.equal(copied, await code.textContent());
   assert.ok(copied.startsWith('# '));
 
-  await goTo(page, '/console/transit/release');
-  await code.filter({ hasText: `${appliance.url}/transit/rings/release/sign` }).waitFor();
+  await goTo(page, '/console/managed-keys/release');
+  await code.filter({ hasText: `${appliance.url}/managed-keys/release/sign` }).waitFor();
   await panel.getByText('The API key is in the variable KMS_API_KEY.').waitFor();
   await panel.getByRole('radio', { name: 'Python with hvac' }).check();
   await code.filter({ hasText: 'transit.sign_data(name="release"' }).waitFor();

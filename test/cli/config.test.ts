@@ -178,7 +178,7 @@ const wrong: readonly (readonly [text: string, stderr: string])[] = [
   ['activityTo: [[a]]', 'FILE:1: activityTo: expected a list of texts, such as [TARGET]'],
   ['tlsCert: ""', 'FILE:1: tlsCert: expected a path, got nothing'],
   ['listen: nowhere', 'FILE:1: listen: expected HOST:PORT, got "nowhere"; such as 127.0.0.1:8080 or [::1]:8080'],
-  ['\ntransitListen: x', 'FILE:2: transitListen: expected HOST:PORT, got "x"; such as 127.0.0.1:8080 or [::1]:8080'],
+  ['\nvaultListen: x', 'FILE:2: vaultListen: expected HOST:PORT, got "x"; such as 127.0.0.1:8080 or [::1]:8080'],
   ['backupKeep: 3', 'FILE:1: backupKeep goes with backupTo'],
   ['activityRetention: 1h', 'FILE:1: activityRetention: expected at least 1d'],
   [

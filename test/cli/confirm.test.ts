@@ -14,7 +14,7 @@ const asksAtTerminal = (leaf: GrammarCommand): boolean => ['kms seal', 'kms apik
 const destroying = leavesOf(grammar()).filter((leaf) => asks(leaf) && !asksAtTerminal(leaf));
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
-const worst = ['keyring delete', 'tenant delete', 'transit delete', 'tang delete'];
+const worst = ['keyring delete', 'tenant delete', 'key delete', 'tang delete'];
 
 test('what deletes or removes asks, and nothing else says that it does', async () => {
   for (const leaf of leavesOf(grammar())) {

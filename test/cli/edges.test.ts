@@ -184,7 +184,7 @@ test('what is to be written to a stdout that is closed is not done, and who thro
     'encrypt --ring r --private-key r.key plain',
     'activity export',
     'backup create -',
-    'transit decrypt t sealed',
+    'key decrypt t sealed',
     'tofu-key --ring r --private-key r.key',
   ]) {
     const [code, stdout, stderr] = await ended(typed(d, `${line} </dev/null >&-`));

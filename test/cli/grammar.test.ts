@@ -191,7 +191,7 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
     'kms: --expires: expected a time in the future: the key would never work; see `kms apikey create --help`\n',
   ],
   ['activity search --limit 0', 'kms: --limit: expected at least 1, got 0; see `kms activity search --help`\n'],
-  ...['keyring', 'transit'].map(
+  ...['keyring', 'key'].map(
     (noun) =>
       [
         `${noun} config r --rotate-after 1s`,
@@ -292,7 +292,7 @@ test('a name that is nearly right is named, where the caller may list', async ()
   await using d = await desk();
   await d.json('init --json');
   await d.json('keyring create payroll --json');
-  await d.json('transit create unseal --json');
+  await d.json('key create unseal --json');
   await d.json('account create billing --json');
   const grace = 'user create grace --email grace@example.org --first-name Grace --last-name Hopper --json';
   await d.json(grace);
@@ -300,7 +300,7 @@ test('a name that is nearly right is named, where the caller may list', async ()
   for (const [line, stderr] of [
     ['keyring show payrol', 'kms: there is no keyring payrol; did you mean payroll?\n'],
     ['keyring rotate paryoll', 'kms: there is no keyring paryoll; did you mean payroll?\n'],
-    ['transit show unsael', 'kms: there is no transit ring unsael; did you mean unseal?\n'],
+    ['key show unsael', 'kms: there is no managed key unsael; did you mean unseal?\n'],
     ['account show biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],
@@ -422,7 +422,7 @@ test('a path of nothing is wrong usage, never the directory in which the command
     ['encrypt --ring r', 'FILE'],
     ['decrypt', 'FILE'],
     ['inspect', 'FILE'],
-    ['transit encrypt r', 'FILE'],
+    ['key encrypt r', 'FILE'],
     ['backup create', 'OUT'],
     ['backup verify', 'FILE'],
     ['restore', 'FROM'],

@@ -30,9 +30,9 @@ const lines = [
   ...['apikey create --account billing --flag keyring.list', `apikey show apik_${id}`, `apikey revoke apik_${id}`],
   ...['apikey create --account billing --flag keyring.list --secret-out s.key', 'apikey list --account billing'],
   ...[`apikey update apik_${id} --name n`, 'activity search', `activity show act_${id}`, 'activity head'],
-  ...['transit create payroll', 'transit list', 'transit show payroll', 'transit rotate payroll'],
-  ...['transit config payroll --min-decryption-version 1', 'transit delete payroll --yes', 'transit encrypt payroll'],
-  ...['transit decrypt payroll', 'tang list', 'tang rotate', 'age recipient payroll', 'age identity payroll'],
+  ...['key create payroll', 'key list', 'key show payroll', 'key rotate payroll'],
+  ...['key config payroll --min-decryption-version 1', 'key delete payroll --yes', 'key encrypt payroll'],
+  ...['key decrypt payroll', 'tang list', 'tang rotate', 'age recipient payroll', 'age identity payroll'],
   ...['encrypt --ring payroll --private-key r.key -o out', 'encrypt --ring payroll --recipient -o out'],
   ...['tofu-key --ring payroll --private-key r.key', 'status', 'metrics', 'activity export', 'activity verify'],
 ];

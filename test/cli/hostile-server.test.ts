@@ -10,7 +10,7 @@ const lines = [
   ...['status', 'doctor', 'keyring list', 'keyring show payroll', 'account create a', 'account list', 'apikey list'],
   ...['user list', 'user show ada', 'asset search', 'tenant list', 'tenant show t', 'tenant rekey t', 'master list'],
   ...['tenant create t --host t.example', 'master rotate', 'recovery-kit', 'seal', 'unseal', 'activity search'],
-  ...['activity verify', 'activity head', 'activity export', 'transit list', 'tang list', 'drill', 'metrics'],
+  ...['activity verify', 'activity head', 'activity export', 'key list', 'tang list', 'drill', 'metrics'],
   ...['backup create -', 'backup create out', 'encrypt --ring payroll -o x.kms', 'age recipient payroll'],
   ...['standby promote', 'user reset-second-factor ada --yes', 'tenant oidc show', 'asym create pairs'],
 ];

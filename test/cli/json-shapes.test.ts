@@ -176,16 +176,16 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   );
   await run('asym rotate partners');
 
-  await run('transit create unseal');
-  await run('transit list');
-  await run('transit show unseal');
-  await run('transit rotate unseal');
-  await run('transit config unseal --deletion-allowed true');
-  const { items } = await run('transit encrypt unseal', { stdin: 'hello' });
-  await run('transit decrypt unseal', { stdin: items[0].ciphertext });
-  const { id: unseal } = await run('transit delete unseal --yes');
-  await run('transit list --deleted');
-  await run(`transit restore ${unseal}`);
+  await run('key create unseal');
+  await run('key list');
+  await run('key show unseal');
+  await run('key rotate unseal');
+  await run('key config unseal --deletion-allowed true');
+  const { items } = await run('key encrypt unseal', { stdin: 'hello' });
+  await run('key decrypt unseal', { stdin: items[0].ciphertext });
+  const { id: unseal } = await run('key delete unseal --yes');
+  await run('key list --deleted');
+  await run(`key restore ${unseal}`);
 
   const { pair: bound } = await run('tang rotate');
   await run('tang rotate');

@@ -252,7 +252,7 @@ test('a revoked key, another ring’s private key and a server that is away have
 test('what is set up wrong ends it at once, with what the appliance says, and nothing listens', async () => {
   await using d = await withRing();
   const { appliance } = d;
-  assert.equal((await d.kms('transit create held')).code, 0);
+  assert.equal((await d.kms('key create held')).code, 0);
   const other = await appliance.keyWith('keyring.other.*');
   const revoked = await appliance.keyWith('keyring.etcd.*');
   await d.kms(['apikey', 'revoke', revoked.keyid]);

@@ -9,7 +9,7 @@ const name = 'payroll-production-eu';
 
 const setUp = [
   `keyring create ${name}`,
-  `transit create ${name}-keys`,
+  `key create ${name}-keys`,
   `account create ${name} --notes ${'the-billing-system-in-the-cellar'.repeat(3)}`,
   `apikey create --account ${name} --name ${name}-key --flag * --allow-address 10.1.2.0/24 --secret-out secret`,
   `user create ${name} --email ${name}@accounting.example.org --first-name Ada --last-name Lovelace`,
@@ -23,7 +23,7 @@ const setUp = [
 const tables: readonly (readonly [string, RegExp])[] = [
   ['keyring list', new RegExp(`^${name} `, 'm')],
   [`keyring keys ${name}`, /^CREATED .* ID /],
-  ['transit list', new RegExp(`^${name}-keys `, 'm')],
+  ['key list', new RegExp(`^${name}-keys `, 'm')],
   ['account list', new RegExp(`^${name} `, 'm')],
   ['apikey list', new RegExp(`${name}-key `, 'm')],
   ['user list', new RegExp(`^${name} `, 'm')],

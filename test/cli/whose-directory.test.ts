@@ -30,7 +30,7 @@ const lines = [
   'asset search',
   'tenant list',
   'tenant rekey default',
-  'transit list',
+  'key list',
   'tang list',
   'master list',
   'master rotate',

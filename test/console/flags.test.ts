@@ -26,7 +26,7 @@ const ring = fc.constantFrom('payroll', 'a.b', '*', 'Ledger');
 const operation = fc.constantFrom('read', 'encrypt', 'rotate', '*', 'own');
 const flag = fc.oneof(
   fc.constantFrom('*', 'keyring.*', 'asym.*', 'user.*', 'keyring.create', 'user.read', 'app.a.b', 'own', 'asset.x.*'),
-  fc.tuple(fc.constantFrom('keyring', 'asym', 'transit', 'Keyring'), ring, operation).map((parts) => parts.join('.')),
+  fc.tuple(fc.constantFrom('keyring', 'asym', 'key', 'Keyring'), ring, operation).map((parts) => parts.join('.')),
 );
 const flags = fc.dictionary(flag, fc.boolean(), { maxKeys: 6 });
 
@@ -41,7 +41,7 @@ test('the groups are the table, whole', () => {
     [
       'Keyrings',
       'Asymmetric keyrings',
-      'Transit rings',
+      'Managed keys',
       'Tang key pairs',
       'Assets',
       'Users',

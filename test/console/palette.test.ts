@@ -43,19 +43,19 @@ test('pages are those that somebody may see something on', () => {
 
 const known = {
   keyrings: [{ id: 'ring_a', name: 'payroll', displayName: 'Payroll', kem: 'x25519' as const, offlineDecrypt: false }],
-  transitRings: [{ name: 'vault-1', displayName: 'Vault-1', type: 'aes256-gcm96' }],
+  managedKeys: [{ name: 'vault-1', displayName: 'Vault-1', type: 'aes256-gcm96' }],
   apikeys: [{ keyid: 'apik_a', name: '', active: true }],
   users: [{ id: 'user_a', username: 'ada', displayName: 'Ada L' }],
 };
 
 test('names of each kind become entries that lead to their pages', () => {
   const entries = entriesOf(known);
-  assert.deepEqual(foundEntries(entries, 'transit vault')[0], {
-    kind: 'Transit ring',
+  assert.deepEqual(foundEntries(entries, 'managed vault')[0], {
+    kind: 'Managed key',
     name: 'Vault-1',
     about: 'custody server, aes256-gcm96',
     also: '',
-    page: 'transitRing',
+    page: 'managedKey',
     params: { name: 'vault-1' },
   });
   assert.deepEqual(namesFound(entries, 'apik_a').slice(0, 1), ['apik_a']);
@@ -86,7 +86,7 @@ test('names are asked for once for a session, anew after a change or a while, an
   );
   assert.deepEqual(await names.get(parseFlags({ 'keyring.payroll.*': true })), {});
   assert.equal(asked, 0);
-  const may = parseFlags({ 'transit.list': true });
+  const may = parseFlags({ 'key.list': true });
   assert.deepEqual(await Promise.all([names.get(may), names.get(may)]), [known, known]);
   assert.equal(asked, 1);
   changes++;

@@ -14,9 +14,9 @@ import type { Initialised } from '../../src/appliance/init.ts';
 import {
   apikeySnippets,
   keyringSnippets,
+  managedKeySnippets,
   type Snippet,
   type SnippetPlace,
-  transitSnippets,
 } from '../../src/console/snippets/snippet-texts.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 import { transitTypes } from '../../src/model/transit.ts';
@@ -27,7 +27,7 @@ let made: Initialised | undefined;
 const served = await serve({
   data: join(dir, 'kms-data'),
   listen: '127.0.0.1:0',
-  transitListen: '127.0.0.1:0',
+  vaultListen: '127.0.0.1:0',
   logLevel: 'silent',
   onInitialised: (first) => {
     made = first;
@@ -52,7 +52,7 @@ await writeFile(join(dir, 'report.pdf'), report);
 const environment = {
   PATH: `${join(dir, 'bin')}:${process.env.PATH}`,
   HOME: dir,
-  VAULT_ADDR: served.transitAddress ?? '',
+  VAULT_ADDR: served.vaultAddress ?? '',
 };
 
 async function run(command: string, args: readonly string[], withKey = true): Promise<string> {
@@ -138,9 +138,9 @@ test('what is for a new API key does only what its flags allow', async () => {
 for (const type of transitTypes) {
   for (const derived of type === 'ed25519' || type === 'ecdsa-p256' ? [false] : [false, true]) {
     const name = `${type}${derived ? '-derived' : ''}`;
-    test(`what is for a transit ring works with ${name}`, async () => {
-      await call('/transit/rings', { name, type, derived });
-      for (const snippet of transitSnippets(place, { name, type, derived })) {
+    test(`what is for a managed key works with ${name}`, async () => {
+      await call('/managed-keys', { name, type, derived });
+      for (const snippet of managedKeySnippets(place, { name, type, derived })) {
         const printed = await output(snippet);
         const good = /hello\n|"plaintext":"aGVsbG8="|b'hello'|"valid":true|'valid': True|^vault:v1:\S+ true\n$/;
         if (printed !== undefined) assert.match(printed, good, snippet.language);

@@ -23,7 +23,7 @@ const pages = [
   'docs/tenants.md',
   'docs/oidc.md',
   'docs/tofu.md',
-  'docs/guide-transit.md',
+  'docs/guide-vault.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',

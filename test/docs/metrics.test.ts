@@ -39,8 +39,8 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
     );
   await post('/ks/keyrings', { name: 'payroll' });
   await post('/ks/encrypt', { ringname: 'payroll' });
-  await post('/transit/rings', { name: 'unseal' });
-  await post('/transit/rings/unseal/encrypt', { items: [{ plaintext: '' }] });
+  await post('/managed-keys', { name: 'unseal' });
+  await post('/managed-keys/unseal/encrypt', { items: [{ plaintext: '' }] });
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
   // Metrics of a node, which also has those of its turns.
   const shared = new Metrics(0);

@@ -9,7 +9,7 @@ import { testAppliance } from '../support/appliance.ts';
 import { until } from '../support/until.ts';
 
 const a = await testAppliance();
-const { ring } = (await a.call('POST', '/transit/rings', { name: 'r' })).body;
+const { ring } = (await a.call('POST', '/managed-keys', { name: 'r' })).body;
 await a.call('POST', '/ks/keyrings', { name: 'r' });
 
 async function portFor(surface: Omit<RequestOrigin, 'remoteAddress'>): Promise<number> {
@@ -30,7 +30,7 @@ const requests: readonly (readonly [port: number, line: string])[] = [
   [network, 'POST /auth/basic/login?'],
   [network, 'POST /ks/encrypt'],
   [network, 'PUT /ks/config?'],
-  [network, `POST /transit/rings/${ring.name}/encrypt`],
+  [network, `POST /managed-keys/${ring.name}/encrypt`],
   [transit, 'PUT /v1/auth/approle/login'],
   [transit, 'PUT /v1//auth/approle/login'],
   [transit, 'PUT /v1/nobody/auth/approle/login'],

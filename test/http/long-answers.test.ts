@@ -130,11 +130,11 @@ test('a list for another dialect has its room as any other, and gives it back wh
   const refused = roomOf(true);
   assert.equal((await list(refused)).status, 404, 'there is none yet');
   assert.deepEqual(refused.told, ['take 4194304', 'left 0']);
-  await a.call('POST', '/transit/rings', { name: 'short' });
+  await a.call('POST', '/managed-keys', { name: 'short' });
   const room = roomOf(true);
   assert.equal((await list(room)).status, 200);
   assert.deepEqual(room.told, ['take 4194304', 'left 0']);
-  for (let n = 0; n < 300; n++) await a.call('POST', '/transit/rings', { name: `${'n'.repeat(60)}-${n}` });
+  for (let n = 0; n < 300; n++) await a.call('POST', '/managed-keys', { name: `${'n'.repeat(60)}-${n}` });
   const longer = roomOf(true);
   const { text } = await list(longer);
   assert.equal(JSON.parse(text).data.keys.length, 301);

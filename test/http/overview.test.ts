@@ -53,7 +53,7 @@ test('sections are there as far as the flags go', async () => {
   assert.equal((await asked(a, 'nothing', overview)).status, 401);
 
   const names = (await asked(a, a.root.key, '/system/names')).body;
-  assert.deepEqual(Object.keys(names), ['keyrings', 'transitRings', 'apikeys', 'users', 'accounts']);
+  assert.deepEqual(Object.keys(names), ['keyrings', 'managedKeys', 'apikeys', 'users', 'accounts']);
   assert.deepEqual(
     names.keyrings.map(({ name }: { name: string }) => name),
     ['payroll'],

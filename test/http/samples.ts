@@ -34,10 +34,10 @@ async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<A
 export const makeRing = async (a: Appliance) => (await ok(a.call('POST', '/ks/keyrings', { name: freshName() }))).ring;
 const makeAsym = async (a: Appliance) => ok(a.call('POST', '/asym/keyrings', { name: freshName() }));
 export const makeTransit = async (a: Appliance, more: object = {}) =>
-  (await ok(a.call('POST', '/transit/rings', { name: freshName(), ...more }))).ring;
+  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).ring;
 const transitMessage = async (a: Appliance) => {
   const { name } = await makeTransit(a);
-  const { items } = await ok(a.call('POST', `/transit/rings/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));
+  const { items } = await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));
   return { name, ciphertext: items[0].ciphertext };
 };
 const makeAccount = (a: Appliance) => ok(a.call('POST', '/auth/accounts', { uid: freshName() }));
@@ -219,65 +219,65 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     const { ring } = await makeAsym(a);
     return { body: { ringname: ring.name, algo: 'aes256' }, ring: ring.name };
   },
-  createTransitRing: async () => ({ body: { name: freshName(), type: 'ed25519', derived: false, keepExisting: true } }),
-  listTransitRings: async (a) => {
+  createManagedKey: async () => ({ body: { name: freshName(), type: 'ed25519', derived: false, keepExisting: true } }),
+  listManagedKeys: async (a) => {
     await makeTransit(a);
     return { query: { limit: '5' } };
   },
-  getTransitRing: async (a) => {
+  getManagedKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ecdsa-p256' });
     return { params: { ringname: name }, ring: name };
   },
-  deleteTransitRing: async (a) => {
+  deleteManagedKey: async (a) => {
     const { name } = await makeTransit(a);
-    await ok(a.call('PUT', `/transit/rings/${name}/config`, { deletionAllowed: true }));
+    await ok(a.call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true }));
     return { params: { ringname: name }, ring: name };
   },
-  restoreTransitRing: async (a) => {
+  restoreManagedKey: async (a) => {
     const { id, name } = await makeTransit(a);
-    await ok(a.call('PUT', `/transit/rings/${name}/config`, { deletionAllowed: true }));
-    await ok(a.call('DELETE', `/transit/rings/${name}`));
+    await ok(a.call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true }));
+    await ok(a.call('DELETE', `/managed-keys/${name}`));
     return { params: { id }, ring: name };
   },
-  rotateTransitRing: async (a) => {
+  rotateManagedKey: async (a) => {
     const { name } = await makeTransit(a);
     return { params: { ringname: name }, ring: name };
   },
-  configureTransitRing: async (a) => {
+  configureManagedKey: async (a) => {
     const { name } = await makeTransit(a);
     const body = { minDecryptionVersion: 1, minEncryptionVersion: 1, deletionAllowed: true, rotateAfter: 3600 };
     return { params: { ringname: name }, body, ring: name };
   },
-  transitEncrypt: async (a) => {
+  encryptWithKey: async (a) => {
     const { name } = await makeTransit(a);
     const items = [{ plaintext: 'aGk=', associatedData: 'YQ==', context: '', keyVersion: 1 }];
     return { params: { ringname: name }, body: { items }, ring: name };
   },
-  transitDecrypt: async (a) => {
+  decryptWithKey: async (a) => {
     const { name, ciphertext } = await transitMessage(a);
     return { params: { ringname: name }, body: { items: [{ ciphertext }] }, ring: name };
   },
-  transitRewrap: async (a) => {
+  rewrapWithKey: async (a) => {
     const { name, ciphertext } = await transitMessage(a);
     return { params: { ringname: name }, body: { items: [{ ciphertext }] }, ring: name };
   },
-  transitDataKey: async (a) => {
+  generateDataKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'chacha20-poly1305', derived: true });
     const body = { bits: 256, associatedData: 'YQ==', context: 'Yg==' };
     return { params: { ringname: name }, body, ring: name };
   },
-  transitWrappedDataKey: async (a) => {
+  generateWrappedDataKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'aes256-gcm96' });
     return { params: { ringname: name }, body: { bits: 512, associatedData: 'YQ==' }, ring: name };
   },
-  transitSign: async (a) => {
+  signWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ecdsa-p256' });
     const body = { input: 'aGk=', hash: 'sha2-512', prehashed: false, keyVersion: 1 };
     return { params: { ringname: name }, body, ring: name };
   },
-  transitVerify: async (a) => {
+  verifyWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ed25519' });
-    const { signature } = await ok(a.call('POST', `/transit/rings/${name}/sign`, { input: 'aGk=' }));
+    const { signature } = await ok(a.call('POST', `/managed-keys/${name}/sign`, { input: 'aGk=' }));
     return { params: { ringname: name }, body: { input: 'aGk=', signature }, ring: name };
   },
   listTangPairs: async (a) => {

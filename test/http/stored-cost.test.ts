@@ -111,7 +111,7 @@ const listed: Readonly<Record<string, readonly [method: string, path: string] | 
   listKeyrings: lists[0],
   listKeys: lists[1],
   // All its rows are short.
-  listTransitRings: ['GET', '/transit/rings'],
+  listManagedKeys: ['GET', '/managed-keys'],
   listUsers: lists[2],
   listAccounts: lists[3],
   listApiKeys: lists[4],

@@ -147,11 +147,11 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     const made = JSON.parse((await succeeded(command, [...before, 'init', '--data', data, '--json'])).stdout) as {
       apiKey: { key: string; keyid: string };
     };
-    const listen = ['--listen', '--transit-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
+    const listen = ['--listen', '--vault-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
     const server = start(command, [...before, 'serve', '--data', data, '--log-level', 'warn', ...listen]);
     await server.until('the appliance serves', async () => /Tang: listening/.test(server.output()));
     const [, url = ''] = /kms: listening on (http\S+)/.exec(server.output()) ?? [];
-    const [, transit = ''] = /Vault transit: listening on (http\S+)/.exec(server.output()) ?? [];
+    const [, transit = ''] = /Vault: listening on (http\S+)/.exec(server.output()) ?? [];
     const [, tang = ''] = /Tang: listening on (http\S+)/.exec(server.output()) ?? [];
     const address = recorder ? await recorder.between(transit) : transit;
     recorder?.name(made.apiKey.key, 'root');
@@ -159,7 +159,7 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     recorder?.take();
     const own = (key: string): Env => ({ KMS_SERVER: url, KMS_API_KEY: key });
     const kms = async (...args: string[]): Promise<string> => {
-      if (args[0] === 'transit') recorder?.commanded(args.join(' '));
+      if (args[0] === 'key') recorder?.commanded(args.join(' '));
       return (await succeeded(command, [...before, ...args], { env: own(made.apiKey.key) })).stdout;
     };
     let accounts = 0;

@@ -16,7 +16,7 @@ let made: Initialised | undefined;
 const serving = await serve({
   data: join(dir, 'data'),
   listen: '127.0.0.1:0',
-  transitListen: '127.0.0.1:0',
+  vaultListen: '127.0.0.1:0',
   logLevel: 'silent',
   onInitialised(first) {
     made = first;
@@ -76,7 +76,7 @@ async function command(text: string): Promise<void> {
   assert.equal(told.status, 204, `${text}: ${told.text}`);
 }
 
-const address = (): string => serving.transitAddress ?? assert.fail('an address for transit');
+const address = (): string => serving.vaultAddress ?? assert.fail('an address for transit');
 
 const directory = new URL('recorded/', import.meta.url);
 const files = readdirSync(directory).filter((name) => name.endsWith('.json'));

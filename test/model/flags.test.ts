@@ -153,7 +153,7 @@ const segment = fc.constantFrom(
   '*',
   'keyring',
   'asym',
-  'transit',
+  'key',
   'tang',
   'user',
   'payroll',

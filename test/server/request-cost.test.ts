@@ -155,7 +155,7 @@ const anywhere = '127.0.0.1:0';
 const serving = await serve({
   data,
   listen: anywhere,
-  transitListen: anywhere,
+  vaultListen: anywhere,
   tangListen: anywhere,
   behindProxy: true,
   logLevel: 'silent',
@@ -165,7 +165,7 @@ after(() => serving.close());
 const portAt = (url = ''): NetConnectOpts => ({ host: '127.0.0.1', port: Number(new URL(url).port) });
 const listeners: Readonly<Record<string, NetConnectOpts>> = {
   network: portAt(serving.address),
-  transit: portAt(serving.transitAddress),
+  transit: portAt(serving.vaultAddress),
   tang: portAt(serving.tangAddress),
   socket: { path: join(data, socketFile) },
 };

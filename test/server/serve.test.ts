@@ -190,25 +190,25 @@ test('closing waits for the request under way', async () => {
 });
 
 test('software that speaks Vault transit has a listener of its own', async () => {
-  const serving = await started('transit', { transitListen: '127.0.0.1:0' });
-  const { url, transitAddress = '', made } = serving;
-  assert.notEqual(url, transitAddress);
+  const serving = await started('transit', { vaultListen: '127.0.0.1:0' });
+  const { url, vaultAddress = '', made } = serving;
+  assert.notEqual(url, vaultAddress);
   const ask = async (base: string, method: string, path: string, body?: string) => {
     const headers = { 'X-Vault-Token': made?.apiKey.key ?? '', 'Content-Type': 'application/x-www-form-urlencoded' };
     const answer = await fetch(`${base}${path}`, { method, headers, ...(body !== undefined && { body }) });
     return { status: answer.status, type: answer.headers.get('content-type'), text: await answer.text() };
   };
-  assert.deepEqual(await ask(transitAddress, 'POST', '/v1/transit/keys/k', ''), { status: 204, type: null, text: '' });
-  const { status, type, text } = await ask(transitAddress, 'PUT', '/v1//transit//encrypt/k', '{"plaintext":"YQ=="}');
+  assert.deepEqual(await ask(vaultAddress, 'POST', '/v1/transit/keys/k', ''), { status: 204, type: null, text: '' });
+  const { status, type, text } = await ask(vaultAddress, 'PUT', '/v1//transit//encrypt/k', '{"plaintext":"YQ=="}');
   assert.deepEqual([status, type], [200, 'application/json']);
   const { ciphertext } = JSON.parse(text).data;
-  const opened = await ask(transitAddress, 'POST', '/v1/transit/decrypt/k', JSON.stringify({ ciphertext }));
+  const opened = await ask(vaultAddress, 'POST', '/v1/transit/decrypt/k', JSON.stringify({ ciphertext }));
   assert.equal(JSON.parse(opened.text).data.plaintext, 'YQ==');
-  assert.equal((await ask(transitAddress, 'HEAD', '/v1/sys/health')).status, 200);
-  assert.equal((await ask(transitAddress, 'GET', '/healthz')).status, 404);
+  assert.equal((await ask(vaultAddress, 'HEAD', '/v1/sys/health')).status, 200);
+  assert.equal((await ask(vaultAddress, 'GET', '/healthz')).status, 404);
   assert.equal((await ask(url, 'GET', '/v1/sys/health')).status, 404);
-  await assert.rejects(started('open', { transitListen: '0.0.0.0:0' }), isCode('refused'));
-  await assert.rejects(started('nowhere', { transitListen: 'x' }), isCode('usage'));
+  await assert.rejects(started('open', { vaultListen: '0.0.0.0:0' }), isCode('refused'));
+  await assert.rejects(started('nowhere', { vaultListen: 'x' }), isCode('usage'));
 });
 
 test('clients of Tang have a listener of their own, in clear on any address, for those alone who are allowed', async () => {
@@ -233,7 +233,7 @@ test('clients of Tang have a listener of their own, in clear on any address, for
 });
 
 test('what is under way at each listener when a server ends is answered, and told that the connection ends', async () => {
-  const serving = await started('ends', { transitListen: '127.0.0.1:0' });
+  const serving = await started('ends', { vaultListen: '127.0.0.1:0' });
   const body = '{"uid":"slow"}';
   const head = [
     'Host: 127.0.0.1',
@@ -243,7 +243,7 @@ test('what is under way at each listener when a server ends is answered, and tol
   ].join('\r\n');
   const answers = [
     [serving.address, '/auth/accounts'],
-    [serving.transitAddress ?? '', '/v1/transit/encrypt/none'],
+    [serving.vaultAddress ?? '', '/v1/transit/encrypt/none'],
   ].map(([address = '', path]) => {
     const { promise, resolve } = Promise.withResolvers<string>();
     const socket = connect(Number(new URL(address).port), '127.0.0.1');

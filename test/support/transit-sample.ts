@@ -1,4 +1,4 @@
-// Transit rings of all types with several versions and a deleted one, their ciphertexts and signatures, and the check
+// Managed keys of all types with several versions and a deleted one, their ciphertexts and signatures, and the check
 // that all of them still open.
 import assert from 'node:assert/strict';
 import { isCipher, transitTypes } from '../../src/model/transit.ts';
@@ -43,30 +43,30 @@ export async function transitSample(ask: Ask): Promise<TransitSample> {
   );
   for (const { type, derived } of kinds) {
     const name = derived ? `${type}-derived` : type;
-    await ok(ask('POST', '/transit/rings', { name, type, derived }));
+    await ok(ask('POST', '/managed-keys', { name, type, derived }));
     for (let version = 1; version <= versions; version++) {
-      if (version > 1) await ok(ask('POST', `/transit/rings/${name}/rotate`, {}));
+      if (version > 1) await ok(ask('POST', `/managed-keys/${name}/rotate`, {}));
       held.push(isCipher(type) ? await message(ask, name, version, derived) : await signature(ask, name, version));
     }
   }
-  await ok(ask('POST', '/transit/rings', { name: 'gone' }));
+  await ok(ask('POST', '/managed-keys', { name: 'gone' }));
   const ofDeleted = await message(ask, 'gone', 1, false);
-  await ok(ask('PUT', '/transit/rings/gone/config', { deletionAllowed: true }));
-  const { id } = await ok(ask('DELETE', '/transit/rings/gone'));
+  await ok(ask('PUT', '/managed-keys/gone/config', { deletionAllowed: true }));
+  const { id } = await ok(ask('DELETE', '/managed-keys/gone'));
   return { held, deletedId: id, ofDeleted };
 }
 
 async function message(ask: Ask, ring: string, version: number, derived: boolean): Promise<Held> {
   const bound = { associatedData: base64('header'), ...(derived && { context: base64('context') }) };
   const plaintext = base64(`${ring} ${version}`);
-  const { items } = await ok(ask('POST', `/transit/rings/${ring}/encrypt`, { items: [{ plaintext, ...bound }] }));
+  const { items } = await ok(ask('POST', `/managed-keys/${ring}/encrypt`, { items: [{ plaintext, ...bound }] }));
   assert.equal(items[0].keyVersion, version);
   return { ring, body: { items: [{ ciphertext: items[0].ciphertext, ...bound }] }, answer: { items: [{ plaintext }] } };
 }
 
 async function signature(ask: Ask, ring: string, version: number): Promise<Held> {
   const input = base64(`${ring} ${version}`);
-  const { signature, keyVersion } = await ok(ask('POST', `/transit/rings/${ring}/sign`, { input }));
+  const { signature, keyVersion } = await ok(ask('POST', `/managed-keys/${ring}/sign`, { input }));
   assert.equal(keyVersion, version);
   return { ring, body: { input, signature }, answer: { valid: true } };
 }
@@ -75,7 +75,7 @@ async function signature(ask: Ask, ring: string, version: number): Promise<Held>
 export async function opensAll(ask: Ask, { held, deletedId, ofDeleted }: TransitSample): Promise<void> {
   for (const each of held) await opens(ask, each);
   for (const ring of new Set(held.map(({ ring }) => ring))) {
-    const shown = (await ok(ask('GET', `/transit/rings/${ring}`))).ring;
+    const shown = (await ok(ask('GET', `/managed-keys/${ring}`))).ring;
     assert.deepEqual([shown.custody, shown.latestVersion, shown.versions.length], ['server', versions, versions]);
     const derived = ring.endsWith('-derived');
     await opens(
@@ -83,19 +83,19 @@ export async function opensAll(ask: Ask, { held, deletedId, ofDeleted }: Transit
       shown.versions[0].publicKey ? await signature(ask, ring, versions) : await message(ask, ring, versions, derived),
     );
   }
-  assert.equal((await ask('POST', '/transit/rings/gone/decrypt', ofDeleted.body)).status, 404);
-  await ok(ask('POST', `/transit/rings/${deletedId}/restore`, {}));
+  assert.equal((await ask('POST', '/managed-keys/gone/decrypt', ofDeleted.body)).status, 404);
+  await ok(ask('POST', `/managed-keys/${deletedId}/restore`, {}));
   await opens(ask, ofDeleted);
-  await ok(ask('DELETE', '/transit/rings/gone'));
+  await ok(ask('DELETE', '/managed-keys/gone'));
 }
 
 async function opens(ask: Ask, { ring, body, answer }: Held): Promise<void> {
   const what = body.items ? 'decrypt' : 'verify';
-  assert.deepEqual(await ok(ask('POST', `/transit/rings/${ring}/${what}`, body)), answer);
+  assert.deepEqual(await ok(ask('POST', `/managed-keys/${ring}/${what}`, body)), answer);
   const altered = body.items
     ? { items: [{ ...body.items[0], associatedData: base64('other') }] }
     : { ...body, input: base64('other') };
-  const refused = await ok(ask('POST', `/transit/rings/${ring}/${what}`, altered));
+  const refused = await ok(ask('POST', `/managed-keys/${ring}/${what}`, altered));
   if (body.items) assert.match(refused.items[0].error, /authentication failed/);
   else assert.equal(refused.valid, false);
 }

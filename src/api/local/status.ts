@@ -117,7 +117,7 @@ const openStatus = z.object({
       hosts: z.array(z.string()),
       counts: z.object({
         keyrings: z.int(),
-        transitRings: z.int().meta({ description: 'rings whose keys the appliance holds (custody `server`)' }),
+        managedKeys: z.int().meta({ description: 'rings whose keys the appliance holds (custody `server`)' }),
         users: z.int(),
         accounts: z.int(),
         apikeys: z.int(),

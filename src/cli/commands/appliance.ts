@@ -188,7 +188,7 @@ function rereading(first: ServeCli, typed: ServeCli, serving: Serving): () => vo
 async function sayWhere(cli: Cli, serving: Serving): Promise<void> {
   const { address, url } = serving;
   await say(cli.io, `listening on ${address}${url === address ? '' : ` (clients use ${visible(url)})`}`);
-  if (serving.transitAddress) await say(cli.io, `Vault transit: listening on ${serving.transitAddress}`);
+  if (serving.vaultAddress) await say(cli.io, `Vault: listening on ${serving.vaultAddress}`);
   if (serving.tangAddress) await say(cli.io, `Tang: listening on ${serving.tangAddress}`);
   if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
   if (serving.held) await say(cli.io, visible(serving.held.message));

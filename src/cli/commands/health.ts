@@ -155,7 +155,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
     { title: 'writable', value: ({ store }) => (store.writable ? 'yes' : `no: ${store.reason ?? ''}`) },
     { title: 'accounts', value: ({ counts }) => counts.accounts, spare: true },
     { title: 'assets', value: ({ counts }) => counts.assets, spare: true },
-    { title: 'transit rings', value: ({ counts }) => counts.transitRings, spare: true },
+    { title: 'managed keys', value: ({ counts }) => counts.managedKeys, spare: true },
     { title: 'log', value: ({ store }) => byteCount(store.logBytes), spare: true },
     { title: 'snapshot', value: ({ store }) => byteCount(store.snapshotBytes), spare: true },
     { title: 'activity', value: ({ store }) => byteCount(store.activityBytes), spare: true },

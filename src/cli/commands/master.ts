@@ -124,8 +124,8 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const { custodian, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
     const { id, kind, params } = custodian;
     const day = new Date().toISOString().slice(0, 10);
-    const transitRings = status.tenants.map(({ name, counts }) => ({ tenant: name, count: counts.transitRings }));
-    const text = recoveryKitText({ applianceId, id, day, code: recoveryCode, transitRings });
+    const managedKeys = status.tenants.map(({ name, counts }) => ({ tenant: name, count: counts.managedKeys }));
+    const text = recoveryKitText({ applianceId, id, day, code: recoveryCode, managedKeys });
     const files = await kitFiles(out, svg);
     try {
       const answer = await ask('addCustodian', { body: sentSlot(custodian, await ask('getMaster')) });

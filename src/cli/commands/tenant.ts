@@ -190,7 +190,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['address', tenant.url],
     ['limits', limitsOf(tenant) || 'none'],
     ['second factor', tenant.secondFactorFor.length > 0 ? `for ${tenant.secondFactorFor.join(' ')}` : undefined],
-    ['custody', tenant.custody === 'client' ? 'client: no transit rings, no Tang pairs' : undefined],
+    ['custody', tenant.custody === 'client' ? 'client: no managed keys, no Tang pairs' : undefined],
     ['created', tenant.createdAt],
     ['updated', tenant.updatedAt],
     ['deleted', tenant.deletedAt],

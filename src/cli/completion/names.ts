@@ -39,7 +39,7 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
     case 'tang-pair':
       return tangPairs(cli);
     case 'ring':
-    case 'transit-ring':
+    case 'managed-key':
     case 'account':
     case 'user':
     case 'api-key':

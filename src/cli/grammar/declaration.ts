@@ -20,7 +20,7 @@ const nameKinds = [
   'ring',
   'tang-pair',
   'tenant',
-  'transit-ring',
+  'managed-key',
   'user',
 ] as const;
 export type NameKind = (typeof nameKinds)[number];

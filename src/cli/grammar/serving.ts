@@ -178,10 +178,7 @@ export const serving = {
 export const serve = {
   ...serving,
   ...group('Network', {
-    '--transit-listen': text(
-      'HOST:PORT',
-      'also listen here for software that speaks Vault transit; TLS as for --listen',
-    ),
+    '--vault-listen': text('HOST:PORT', 'also listen here for software that speaks Vault transit; TLS as for --listen'),
   }),
   ...group('Data', {
     '--host': list('NAME', 'when initialising: answer requests for this host only'),

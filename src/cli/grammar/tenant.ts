@@ -48,7 +48,7 @@ export const tenant = {
       ),
       '--custody': oneOf(
         'any|client',
-        'who may hold new keys: client allows no new transit rings and Tang pairs, whose keys the appliance holds',
+        'who may hold new keys: client allows no new managed keys and Tang pairs, whose keys the appliance holds',
         ['any', 'client'],
       ),
     },

@@ -67,7 +67,7 @@ export const typeNames: Readonly<Partial<Record<string, string>>> = {
   'asym-keyring': 'asymmetric keyring',
   'second-factor': 'second factor',
   'tang-pair': 'Tang key pair',
-  'transit-ring': 'transit ring',
+  'managed-key': 'managed key',
 };
 
 function hrefOf({ type, id, name }: ResourceRef): string | undefined {
@@ -80,8 +80,8 @@ function hrefOf({ type, id, name }: ResourceRef): string | undefined {
       return hrefTo('asset', { id });
     case 'asym-keyring':
       return hrefTo('asym');
-    case 'transit-ring':
-      return name === undefined ? hrefTo('transit') : hrefTo('transitRing', { name });
+    case 'managed-key':
+      return name === undefined ? hrefTo('managedKeys') : hrefTo('managedKey', { name });
     case 'keyring':
       return name === undefined ? undefined : hrefTo('keyring', { name });
     case 'user':
@@ -94,7 +94,7 @@ function hrefOf({ type, id, name }: ResourceRef): string | undefined {
 /** The kind of a record's ring, judged by the action, and the ring's page. */
 export function ringOf(action: string, name: string): { readonly type: ResourceRef['type']; readonly href: string } {
   if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
-  if (action.startsWith('transit.')) return { type: 'transit-ring', href: hrefTo('transitRing', { name }) };
+  if (action.startsWith('key.')) return { type: 'managed-key', href: hrefTo('managedKey', { name }) };
   return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 

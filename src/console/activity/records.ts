@@ -172,7 +172,7 @@ export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
       };
       // Both kinds of rings, and other things, may have the same name.
       const isItsKind = ({ action }: ActivityRecord): boolean =>
-        action.startsWith('asym.') === isAsym && !action.startsWith('transit.');
+        action.startsWith('asym.') === isAsym && !action.startsWith('key.');
       return [
         { filters: { ring: id }, only: isItsKind },
         { filters: { object: id }, only: isOfIt },

@@ -155,11 +155,11 @@ export function grantOf(flag: string): string | undefined {
     return group.plain.find(({ name }) => name === operation)?.grants;
   }
   const ring = lower.slice(first + 1, last);
-  const thing = group.resource === 'transit' ? 'transit ring' : 'keyring';
+  const thing = group.resource === 'key' ? 'managed key' : 'keyring';
   const where = ring === wildcard ? `every ${thing}` : `the ${thing} ${ring}`;
   if (operation === wildcard) return `every operation on ${where}`;
   const grants = group.ofRing.find(({ name }) => name === operation)?.grants;
-  return grants?.replace(/the (?:(?:asym )?keyring|transit ring)/, where);
+  return grants?.replace(/the (?:(?:asym )?keyring|managed key)/, where);
 }
 
 export interface FlagOperation {
@@ -181,7 +181,7 @@ export interface FlagGroup {
 const titles: Readonly<Record<string, string>> = {
   keyring: 'Keyrings',
   asym: 'Asymmetric keyrings',
-  transit: 'Transit rings',
+  key: 'Managed keys',
   tang: 'Tang key pairs',
   asset: 'Assets',
   user: 'Users',

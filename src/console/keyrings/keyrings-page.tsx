@@ -1,16 +1,16 @@
-// KeyringsPage lists the keyrings, and the transit rings for those who may list them.
+// KeyringsPage lists the keyrings, and the managed keys for those who may list them.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
 import { RingList, wrappingColumn } from './ring-list.tsx';
-import { keyringSource, transitSource } from './ring-source.ts';
+import { keyringSource, managedKeySource } from './ring-source.ts';
 
 export function KeyringsPage({ api, session: { may }, keeper, navigate, query }: PageProps) {
   return (
     <RingList
       {...{ keeper, navigate, query }}
       page="keyrings"
-      sources={[keyringSource(api), ...(may.allows('transit.list') ? [transitSource(api)] : [])]}
+      sources={[keyringSource(api), ...(may.allows('key.list') ? [managedKeySource(api)] : [])]}
       lead={
         <>
           A keyring holds the keys that data is encrypted with. Its private key, which unwraps them, is never kept here.

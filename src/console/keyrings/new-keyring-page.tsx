@@ -24,13 +24,13 @@ interface Made {
   readonly privateKey: string;
 }
 
-type Kind = 'keyring' | 'transit' | 'asym';
+type Kind = 'keyring' | 'key' | 'asym';
 
 const kinds = [
   { value: 'keyring', label: 'Keyring', hint: 'Its private key stays with you; the service cannot use its keys.' },
   {
-    value: 'transit',
-    label: 'Transit ring',
+    value: 'key',
+    label: 'Managed key',
     hint: 'The service holds its keys and uses them itself, for software that speaks Vault transit.',
   },
   { value: 'asym', label: 'Asymmetric keyring', hint: 'Each of its keys is a key pair.' },
@@ -46,7 +46,7 @@ export function NewKeyringPage(props: PageProps) {
         <Choice legend="Who uses its keys" name="kind" chosen={kind} onChange={setKind} options={kinds} />
       </div>
       {kind === 'keyring' && <NewKeyring key="keyring" {...props} />}
-      {kind === 'transit' && <NewTransitRing key="transit" {...props} />}
+      {kind === 'key' && <NewManagedKey key="key" {...props} />}
       {kind === 'asym' && (
         <p key="asym">
           <ButtonLink href={hrefTo('asym')} needs="asym.create">
@@ -58,19 +58,19 @@ export function NewKeyringPage(props: PageProps) {
   );
 }
 
-function NewTransitRing({ api, navigate }: PageProps) {
+function NewManagedKey({ api, navigate }: PageProps) {
   const [type, setType] = useState<TransitType>('aes256-gcm96');
   return (
     <Form
-      action="Create the transit ring"
+      action="Create the managed key"
       busy="Creating it…"
-      needs="transit.create"
+      needs="key.create"
       onSubmit={async (values) => {
         const name = values.text('name');
         if (!isRingName(name)) throw new FieldProblems({ name: nameRule });
-        const { ring } = await api.createTransitRing({ name, type });
-        toast(`The transit ring ${ring.displayName} has been created.`);
-        navigate(hrefTo('transitRing', { name: ring.name }), 'replace');
+        const { ring } = await api.createManagedKey({ name, type });
+        toast(`The managed key ${ring.displayName} has been created.`);
+        navigate(hrefTo('managedKey', { name: ring.name }), 'replace');
       }}
     >
       <Field name="name" label="Name" hint={nameRule} isRequired />
@@ -79,13 +79,13 @@ function NewTransitRing({ api, navigate }: PageProps) {
         name="type"
         chosen={type}
         onChange={setType}
-        options={transitTypes.map((value) => ({ value, label: value, hint: transitHints[value] }))}
+        options={transitTypes.map((value) => ({ value, label: value, hint: keyTypeHints[value] }))}
       />
     </Form>
   );
 }
 
-const transitHints: Readonly<Record<TransitType, string>> = {
+const keyTypeHints: Readonly<Record<TransitType, string>> = {
   'aes256-gcm96': 'Encrypts and decrypts.',
   'chacha20-poly1305': 'Encrypts and decrypts.',
   ed25519: 'Signs and verifies.',

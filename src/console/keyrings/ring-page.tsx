@@ -18,7 +18,7 @@ import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 /** Kinds of rings: the prefix of their flags, and their pages. */
 export const ringKinds = {
   keyring: { flags: 'keyring', page: 'keyring', list: 'keyrings' },
-  transit: { flags: 'transit', page: 'transitRing', list: 'transit' },
+  managedKey: { flags: 'key', page: 'managedKey', list: 'managedKeys' },
 } as const;
 export type RingKind = (typeof ringKinds)[keyof typeof ringKinds];
 

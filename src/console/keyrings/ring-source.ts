@@ -14,7 +14,7 @@ export interface ListedRing extends RingTraits {
   readonly updatedAt: string;
   readonly deletedAt?: string;
   readonly restorableUntil?: string;
-  /** Present for transit rings only, like the three below. */
+  /** Present for managed keys only, like the three below. */
   readonly type?: string;
   readonly derived?: boolean;
   readonly latestVersion?: number;
@@ -44,14 +44,14 @@ export function keyringSource(api: Client): RingSource {
   };
 }
 
-export function transitSource(api: Client): RingSource {
+export function managedKeySource(api: Client): RingSource {
   return {
-    kind: ringKinds.transit,
-    load: (page, signal) => api.listTransitRings(page, { signal }),
-    loadDeleted: (page, signal) => api.listTransitRings({ deleted: true, ...page }, { signal }),
-    read: async (ringname, signal) => (await api.getTransitRing({ ringname }, { signal })).ring,
-    rotate: (ringname) => api.rotateTransitRing({ ringname }),
-    remove: (ringname) => api.deleteTransitRing({ ringname }),
-    restore: (id) => api.restoreTransitRing({ id }),
+    kind: ringKinds.managedKey,
+    load: (page, signal) => api.listManagedKeys(page, { signal }),
+    loadDeleted: (page, signal) => api.listManagedKeys({ deleted: true, ...page }, { signal }),
+    read: async (ringname, signal) => (await api.getManagedKey({ ringname }, { signal })).ring,
+    rotate: (ringname) => api.rotateManagedKey({ ringname }),
+    remove: (ringname) => api.deleteManagedKey({ ringname }),
+    restore: (id) => api.restoreManagedKey({ id }),
   };
 }

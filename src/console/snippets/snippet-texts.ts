@@ -91,14 +91,14 @@ function sealingSnippets(place: SnippetPlace, ring: string): readonly Snippet[] 
   ];
 }
 
-interface TransitRing {
+interface ManagedKey {
   readonly name: string;
   readonly type: TransitType;
   readonly derived: boolean;
 }
 
 /** Programs for a ring whose keys the appliance holds. */
-export function transitSnippets(place: SnippetPlace, ring: TransitRing): readonly Snippet[] {
+export function managedKeySnippets(place: SnippetPlace, ring: ManagedKey): readonly Snippet[] {
   return isCipher(ring.type) ? cipherSnippets(place, ring) : signingSnippets(place, ring);
 }
 
@@ -106,14 +106,14 @@ export function transitSnippets(place: SnippetPlace, ring: TransitRing): readonl
 const hello = 'aGVsbG8=';
 const invoices = 'aW52b2ljZXM=';
 
-function cipherSnippets(place: SnippetPlace, { name, derived }: TransitRing): readonly Snippet[] {
-  const path = `/transit/rings/${name}`;
+function cipherSnippets(place: SnippetPlace, { name, derived }: ManagedKey): readonly Snippet[] {
+  const path = `/managed-keys/${name}`;
   const context = derived ? { context: invoices } : {};
   const option = derived ? ' --context invoices' : '';
   const kms = lines(
     environment(place),
-    `echo hello | kms transit encrypt ${name}${option} > message.vault`,
-    `kms transit decrypt ${name}${option} message.vault`,
+    `echo hello | kms key encrypt ${name}${option} > message.vault`,
+    `kms key decrypt ${name}${option} message.vault`,
   );
   const sent = JSON.stringify({ items: [{ plaintext: hello, ...context }] });
   const curl = lines(
@@ -133,9 +133,9 @@ function cipherSnippets(place: SnippetPlace, { name, derived }: TransitRing): re
     derived && "const context = Buffer.from('invoices').toString('base64');",
     '',
     "const plaintext = Buffer.from('hello').toString('base64');",
-    `const made = await client.transitEncrypt({ ringname, items: [{ plaintext${more} }] });`,
+    `const made = await client.encryptWithKey({ ringname, items: [{ plaintext${more} }] });`,
     'const ciphertext = made.items[0]?.ciphertext;',
-    `const read = await client.transitDecrypt({ ringname, items: [{ ciphertext${more} }] });`,
+    `const read = await client.decryptWithKey({ ringname, items: [{ ciphertext${more} }] });`,
     "console.log(Buffer.from(read.items[0]?.plaintext ?? '', 'base64').toString());",
   );
   const also = derived ? ', "context": context' : '';
@@ -169,8 +169,8 @@ function cipherSnippets(place: SnippetPlace, { name, derived }: TransitRing): re
 }
 
 /** The command line has no command that signs. */
-function signingSnippets(place: SnippetPlace, { name }: TransitRing): readonly Snippet[] {
-  const path = `/transit/rings/${name}`;
+function signingSnippets(place: SnippetPlace, { name }: ManagedKey): readonly Snippet[] {
+  const path = `/managed-keys/${name}`;
   const curl = lines(
     `signature=$(${post(place, `'${JSON.stringify({ input: hello })}'`, `${path}/sign`)} | grep -o 'vault:v[^"]*')`,
     post(place, `"{\\"input\\": \\"${hello}\\", \\"signature\\": \\"$signature\\"}"`, `${path}/verify`),
@@ -182,8 +182,8 @@ function signingSnippets(place: SnippetPlace, { name }: TransitRing): readonly S
     `const ringname = ${text(name)};`,
     '',
     "const input = Buffer.from('hello').toString('base64');",
-    'const { signature } = await client.transitSign({ ringname, input });',
-    'const { valid } = await client.transitVerify({ ringname, input, signature });',
+    'const { signature } = await client.signWithKey({ ringname, input });',
+    'const { valid } = await client.verifyWithKey({ ringname, input, signature });',
     'console.log(signature, valid);',
   );
   const python = lines(
@@ -305,7 +305,7 @@ function hvacClient(place: SnippetPlace): readonly string[] {
     'import base64, os',
     'import hvac',
     '',
-    '# VAULT_ADDR: the address given to kms serve --transit-listen',
+    '# VAULT_ADDR: the address given to kms serve --vault-listen',
     `vault = hvac.Client(url=os.environ["VAULT_ADDR"], token=${apiKeyInPython(place)})`,
     'transit = vault.secrets.transit',
     '',

@@ -47,7 +47,7 @@ export const systemNotes: Readonly<Record<SystemId, Note>> = {
   },
   getNames: {
     description: [
-      'For choosing and completing names: those of KeyRings, transit rings, API keys, Users and Accounts, each kind only if the caller may list it, the oldest 5,000 of each.',
+      'For choosing and completing names: those of KeyRings, managed keys, API keys, Users and Accounts, each kind only if the caller may list it, the oldest 5,000 of each.',
       watched,
     ],
   },

@@ -1,7 +1,7 @@
 // Operations of the transit engine: the paths of Vault and OpenBao under a mount, each with the endpoint of ours that
 // serves it and the translation of request and response bodies.
 import type { EndpointId } from '../../api/endpoints.ts';
-import type { TransitMade, TransitRing } from '../../api/transit.ts';
+import type { KeyResult, ManagedKey } from '../../api/managed-keys.ts';
 import type { WrittenItems } from '../../core/pages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
@@ -27,7 +27,7 @@ export interface Operation {
   /** Translates the client's body into ours. Throws `invalid`. */
   readonly body?: (given: JsonObject) => object;
   /** The part of a list item that is written. */
-  readonly item?: (item: TransitRing) => unknown;
+  readonly item?: (item: ManagedKey) => unknown;
   /** Translates our response into theirs. */
   readonly answer: (ours: JsonObject, given: JsonObject) => VaultResponse;
   /** The error message if the ring does not exist. Default: 404 without a body. */
@@ -63,9 +63,9 @@ function behindMount(method: string, rest: readonly string[], isList: boolean): 
     if (what === 'keys' && method === 'DELETE') return deleteRing(name);
     if (!writes) return undefined;
     if (what === 'keys') return makeRing(name);
-    if (what === 'encrypt') return onItems('transitEncrypt', name, ['plaintext']);
-    if (what === 'decrypt') return onItems('transitDecrypt', name, ['ciphertext']);
-    if (what === 'rewrap') return onItems('transitRewrap', name, ['ciphertext']);
+    if (what === 'encrypt') return onItems('encryptWithKey', name, ['plaintext']);
+    if (what === 'decrypt') return onItems('decryptWithKey', name, ['ciphertext']);
+    if (what === 'rewrap') return onItems('rewrapWithKey', name, ['ciphertext']);
     if (what === 'sign') return sign(name, undefined);
     return what === 'verify' ? verify(name, undefined) : undefined;
   }
@@ -111,7 +111,7 @@ function refuseExport(given: JsonObject): void {
 
 function makeRing(name: string): Operation {
   return {
-    id: 'createTransitRing',
+    id: 'createManagedKey',
     body(given) {
       const type = textOf(given, 'type') || 'aes256-gcm96';
       const known = transitTypes.find((each) => each === type);
@@ -128,26 +128,26 @@ function makeRing(name: string): Operation {
 }
 
 const listRings: Operation = {
-  id: 'listTransitRings',
+  id: 'listManagedKeys',
   query: { limit: '10000' },
   item: ({ name }) => name,
   answer(ours) {
     if ((ours.pagination as JsonObject).hasMore) throw invalid('more keys than can be listed at once: 10000');
     // Cast: `item` wrote names only.
-    const keys = (ours.data as WrittenItems<TransitRing>).parsed().sort();
+    const keys = (ours.data as WrittenItems<ManagedKey>).parsed().sort();
     return keys.length === 0 ? nothing : found({ keys });
   },
 };
 
 function readRing(ringname: string): Operation {
   return {
-    id: 'getTransitRing',
+    id: 'getManagedKey',
     params: { ringname },
-    answer: (ours) => found(ringData(ours.ring as TransitRing)),
+    answer: (ours) => found(ringData(ours.ring as ManagedKey)),
   };
 }
 
-function ringData(ring: TransitRing): object {
+function ringData(ring: ManagedKey): object {
   const { type, versions = [] } = ring;
   const encrypts = isCipher(type);
   const keys: Record<string, unknown> = {};
@@ -181,12 +181,12 @@ function ringData(ring: TransitRing): object {
 }
 
 function rotate(ringname: string): Operation {
-  return { id: 'rotateTransitRing', params: { ringname }, answer: () => done, missing: 'key not found' };
+  return { id: 'rotateManagedKey', params: { ringname }, answer: () => done, missing: 'key not found' };
 }
 
 function configure(ringname: string): Operation {
   return {
-    id: 'configureTransitRing',
+    id: 'configureManagedKey',
     params: { ringname },
     body(given) {
       const decrypts = countOf(given, 'min_decryption_version', 'min decryption version cannot be negative');
@@ -207,11 +207,11 @@ function configure(ringname: string): Operation {
 
 function deleteRing(ringname: string): Operation {
   const missing = `error deleting policy ${ringname.slice(0, 128)}: could not delete key; not found`;
-  return { id: 'deleteTransitRing', params: { ringname }, answer: () => done, missing };
+  return { id: 'deleteManagedKey', params: { ringname }, answer: () => done, missing };
 }
 
 function onItems(
-  id: 'transitEncrypt' | 'transitDecrypt' | 'transitRewrap',
+  id: 'encryptWithKey' | 'decryptWithKey' | 'rewrapWithKey',
   ringname: string,
   own: readonly string[],
 ): Operation {
@@ -221,7 +221,7 @@ function onItems(
     missing: noKey,
     body: (given) => ({ items: (batchOf(given) ?? [given]).map((item) => itemOf(item, own)) }),
     answer(ours, given) {
-      const items = ours.items as readonly TransitMade[];
+      const items = ours.items as readonly KeyResult[];
       const batch = batchOf(given);
       const [only] = items;
       if (!batch) {
@@ -242,14 +242,14 @@ function onItems(
   };
 }
 
-function madeData({ ciphertext, keyVersion, plaintext, error }: TransitMade): object {
+function madeData({ ciphertext, keyVersion, plaintext, error }: KeyResult): object {
   if (error !== undefined) return { error };
   return plaintext === undefined ? { ciphertext, key_version: keyVersion } : { plaintext };
 }
 
 function dataKey(ringname: string, isWrapped: boolean): Operation {
   return {
-    id: isWrapped ? 'transitWrappedDataKey' : 'transitDataKey',
+    id: isWrapped ? 'generateWrappedDataKey' : 'generateDataKey',
     params: { ringname },
     missing: noKey,
     body(given) {
@@ -294,7 +294,7 @@ function noHash(name: string): string {
 
 function sign(ringname: string, hash: string | undefined): Operation {
   return {
-    id: 'transitSign',
+    id: 'signWithKey',
     params: { ringname },
     missing: 'signing key not found',
     body(given) {
@@ -307,7 +307,7 @@ function sign(ringname: string, hash: string | undefined): Operation {
 
 function verify(ringname: string, hash: string | undefined): Operation {
   return {
-    id: 'transitVerify',
+    id: 'verifyWithKey',
     params: { ringname },
     missing: 'signature verification key not found',
     body(given) {

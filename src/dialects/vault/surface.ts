@@ -1,6 +1,6 @@
 // The appliance as a Vault or OpenBao server: the paths under /v1 for the transit engine, tokens and AppRole logins,
 // and the server's state. Authorization, execution and the activity log are left to our endpoints: each request is
-// mapped to one of them or answered here. For what clients depend on, see docs/guide-transit.md.
+// mapped to one of them or answered here. For what clients depend on, see docs/guide-vault.md.
 import { Bearer } from '../../core/credential.ts';
 import { KmsError } from '../../errors.ts';
 import { knownAsker } from '../../http/admission.ts';

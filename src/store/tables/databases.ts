@@ -6,6 +6,7 @@ import { accountTable } from './accounts.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
 import { keyUseTable } from './key-uses.ts';
+import { managedKeyTable } from './managed-keys.ts';
 import { type MarkTable, markTable } from './marks.ts';
 import { oidcTable } from './oidc.ts';
 import { ringKeyTable } from './ring-keys.ts';
@@ -14,7 +15,6 @@ import { secondFactorTable } from './second-factors.ts';
 import { sessionTable } from './sessions.ts';
 import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
-import { transitTable } from './transit.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
 
@@ -31,7 +31,7 @@ export function tenantTables(sql: Sql): Tables {
     userTokens: userTokenTable(sql),
     secondFactors: secondFactorTable(sql),
     oidc: oidcTable(sql),
-    transit: transitTable(sql),
+    managedKeys: managedKeyTable(sql),
     tang: tangTable(sql),
   };
 }

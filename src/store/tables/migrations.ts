@@ -4,6 +4,7 @@
 import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
 import { openState, type State } from '../state.ts';
+import { systemKeyFlags, tenantKeyFlags } from './key-flags.ts';
 import { tenantSchema } from './tenant-schema.ts';
 
 export interface Migration {
@@ -11,7 +12,10 @@ export interface Migration {
   readonly statements: readonly string[];
 }
 
-export const tenantMigrations: readonly Migration[] = [{ name: 'the tables of 0.1.0', statements: tenantSchema }];
+export const tenantMigrations: readonly Migration[] = [
+  { name: 'the tables of 0.1.0', statements: tenantSchema },
+  { name: 'flags of managed keys', statements: tenantKeyFlags },
+];
 
 export const systemMigrations: readonly Migration[] = [
   {
@@ -45,6 +49,7 @@ export const systemMigrations: readonly Migration[] = [
       )`,
     ],
   },
+  { name: 'flags of managed keys', statements: systemKeyFlags },
 ];
 
 /** Refuses a database made by a newer program; `where` names it. */

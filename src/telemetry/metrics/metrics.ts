@@ -84,8 +84,8 @@ export class Metrics {
       this.#requests.durations(tenant).map(([action, buckets]) => ({ labels: { action }, buckets })),
     );
     out.counter(
-      'kms_transit_items_total',
-      'Things that transit rings encrypted, decrypted or brought under a newer version, and those that failed.',
+      'kms_key_items_total',
+      'Things that managed keys encrypted, decrypted or brought under a newer version, and those that failed.',
       ['action', 'result'],
       this.#requests.items(tenant).flatMap(([action, { done, failed }]) => [
         { labels: { action, result: 'done' }, value: done },

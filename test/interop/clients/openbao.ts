@@ -53,8 +53,8 @@ async function commands(desk: Desk, bao: string): Promise<void> {
 /** Features of OpenBao that the appliance lacks, and invalid requests: refused, and never as a server fault. */
 async function misused(desk: Desk, bao: string): Promise<void> {
   const env = desk.vault(desk.root.key);
-  await desk.kms('transit', 'create', 'misused');
-  await desk.kms('transit', 'create', 'misused-sign', '--type', 'ed25519');
+  await desk.kms('key', 'create', 'misused');
+  await desk.kms('key', 'create', 'misused-sign', '--type', 'ed25519');
   desk.write('not.json', '{"plaintext": ');
   desk.write('batch.json', '{"batch_input": {"plaintext": "aGVsbG8="}}');
   for (const words of [
@@ -103,8 +103,8 @@ async function misused(desk: Desk, bao: string): Promise<void> {
 }
 
 async function unsealed(desk: Desk, bao: string): Promise<void> {
-  await desk.kms('transit', 'create', 'unseal');
-  const { key } = await desk.token('transit.unseal.encrypt', 'transit.unseal.decrypt');
+  await desk.kms('key', 'create', 'unseal');
+  const { key } = await desk.token('key.unseal.encrypt', 'key.unseal.decrypt');
   const [port, cluster] = [await freePort(), await freePort()];
   const address = `http://127.0.0.1:${port}`;
   mkdirSync(desk.path('bao-data'));
@@ -149,7 +149,7 @@ seal "transit" {
     await desk.run(bao, ['kv', 'put', 'kv/word', 'word=hunter2'], its);
     for (const rotate of [false, true]) {
       await server.end();
-      if (rotate) await desk.kms('transit', 'rotate', 'unseal');
+      if (rotate) await desk.kms('key', 'rotate', 'unseal');
       server = await start();
       await server.until('OpenBao is unsealed after a start', isOpen);
       await server.until(

@@ -1,4 +1,4 @@
-// OpenTofu, whose state is encrypted with a transit ring, or with a keyring through a `kms` command.
+// OpenTofu, whose state is encrypted with a managed key, or with a keyring through a `kms` command.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Desk, expect } from '../desk.ts';
@@ -68,10 +68,10 @@ output "secret" {
       version,
       scenarios: [
         scenario('key provider openbao: apply, rotate, apply, read; a wrong token', async (desk) => {
-          await desk.kms('transit', 'create', 'tofu');
-          const { key } = await desk.token('transit.tofu.datakey', 'transit.tofu.decrypt');
+          await desk.kms('key', 'create', 'tofu');
+          const { key } = await desk.token('key.tofu.datakey', 'key.tofu.decrypt');
           const provider = `key_provider "openbao" "kms" {\n      key_name = "tofu"\n    }`;
-          const rotate = () => desk.kms('transit', 'rotate', 'tofu');
+          const rotate = () => desk.kms('key', 'rotate', 'tofu');
           await appliesTwice(desk, 'tofu-openbao', provider, desk.vault(key), desk.vault('kms_wrong'), rotate);
         }),
         scenario(

@@ -14,8 +14,8 @@ export const sops: Client = {
       version,
       scenarios: [
         scenario('hc_vault: encrypt, decrypt, rotate the ring, rotate the file; denials', async (desk) => {
-          await desk.kms('transit', 'create', 'sops');
-          const { key } = await desk.token('transit.sops.encrypt', 'transit.sops.decrypt');
+          await desk.kms('key', 'create', 'sops');
+          const { key } = await desk.token('key.sops.encrypt', 'key.sops.decrypt');
           const env = desk.vault(key);
           const uri = `${desk.address}/v1/transit/keys/sops`;
           desk.write('plain.yaml', 'password: hunter2\n');
@@ -24,14 +24,14 @@ export const sops: Client = {
           desk.write('sops.yaml', made.stdout);
           const opened = await desk.run(program, ['decrypt', 'sops.yaml'], { env });
           expect(opened.stdout, /^password: hunter2\n$/);
-          await desk.kms('transit', 'rotate', 'sops');
+          await desk.kms('key', 'rotate', 'sops');
           await desk.run(program, ['rotate', '-i', 'sops.yaml'], { env });
           expect((await desk.run(program, ['decrypt', 'sops.yaml'], { env })).stdout, /hunter2/);
           expect((await desk.run('cat', ['sops.yaml'])).stdout, /enc: vault:v2:/);
           const wrong = await desk.refused(program, ['decrypt', 'sops.yaml'], { env: desk.vault('kms_wrong') });
           expect(wrong.stderr, /403[\s\S]*permission denied/);
           const absent = `${desk.address}/v1/transit/keys/absent`;
-          const { key: any } = await desk.token('transit.*.encrypt');
+          const { key: any } = await desk.token('key.*.encrypt');
           const none = await desk.refused(program, ['encrypt', '--hc-vault-transit', absent, 'plain.yaml'], {
             env: desk.vault(any),
           });
@@ -76,7 +76,7 @@ export const cosign: Client = {
     const offline = ['--yes', '--use-signing-config=false', '--tlog-upload=false', '--new-bundle-format=false'];
 
     async function signs(desk: Desk, ring: string, file: 'file' | 'no file'): Promise<void> {
-      const { key } = await desk.token(...['read', 'sign', 'verify'].map((what) => `transit.${ring}.${what}`));
+      const { key } = await desk.token(...['read', 'sign', 'verify'].map((what) => `key.${ring}.${what}`));
       const named = `hashivault://${ring}`;
       desk.write('release.tar', 'the release');
       desk.write('other.tar', 'another release');
@@ -98,7 +98,7 @@ export const cosign: Client = {
           await desk.refused(program, [...verify, publicKey, 'other.tar']);
           if (version > 1) await desk.refused(program, [...verify, desk.path(ofVersion1), 'release.tar']);
         }
-        await desk.kms('transit', 'rotate', ring);
+        await desk.kms('key', 'rotate', ring);
       }
       const denied = await desk.refused(program, ['public-key', '--key', named], { env: desk.vault('kms_wrong') });
       expect(denied.stderr, /permission denied/);
@@ -108,13 +108,13 @@ export const cosign: Client = {
       version,
       scenarios: [
         scenario('hashivault://, ECDSA P-256: make the key, sign, verify there and by a file, rotate', async (desk) => {
-          const { key } = await desk.token('transit.create', 'transit.cosign-p256.read');
+          const { key } = await desk.token('key.create', 'key.cosign-p256.read');
           await desk.run(program, ['generate-key-pair', '--kms', 'hashivault://cosign-p256'], { env: desk.vault(key) });
           expect((await desk.run('cat', ['cosign.pub'])).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
           await signs(desk, 'cosign-p256', 'file');
         }),
         scenario('hashivault://, Ed25519: sign, verify there, rotate', async (desk) => {
-          await desk.kms('transit', 'create', 'cosign-ed25519', '--type', 'ed25519');
+          await desk.kms('key', 'create', 'cosign-ed25519', '--type', 'ed25519');
           // With such a key cosign has Vault sign a digest as if it were the message, but verifies the message itself
           // if the key is in a file: it accepts neither OpenBao's signatures nor ours there.
           await signs(desk, 'cosign-ed25519', 'no file');
@@ -135,11 +135,11 @@ export const wrapping: Client = {
         scenario(
           'HashiCorp’s transit wrapper: wrap, unwrap, what was altered, a new key id once rotated',
           async (desk) => {
-            await desk.kms('transit', 'create', 'wrapping');
-            const { key } = await desk.token('transit.wrapping.encrypt', 'transit.wrapping.decrypt');
+            await desk.kms('key', 'create', 'wrapping');
+            const { key } = await desk.token('key.wrapping.encrypt', 'key.wrapping.decrypt');
             for (const KEY_ID of ['v1', 'v2']) {
               await desk.run(program, [], { env: { ...desk.vault(key), RING: 'wrapping', KEY_ID } });
-              await desk.kms('transit', 'rotate', 'wrapping');
+              await desk.kms('key', 'rotate', 'wrapping');
             }
           },
         ),
@@ -157,10 +157,10 @@ export const tink: Client = {
       version: await goVersion('github.com/tink-crypto/tink-go-hcvault/v2'),
       scenarios: [
         scenario('hcvault: AEAD, envelope, wrong associated data, derived ring', async (desk) => {
-          await desk.kms('transit', 'create', 'tink');
-          await desk.kms('transit', 'create', 'tink-derived', '--derived');
+          await desk.kms('key', 'create', 'tink');
+          await desk.kms('key', 'create', 'tink-derived', '--derived');
           const rings = ['tink', 'tink-derived'];
-          const { key } = await desk.token(...rings.flatMap((r) => [`transit.${r}.encrypt`, `transit.${r}.decrypt`]));
+          const { key } = await desk.token(...rings.flatMap((r) => [`key.${r}.encrypt`, `key.${r}.decrypt`]));
           const env = { ...desk.vault(key), RING: 'tink', DERIVED_RING: 'tink-derived' };
           await desk.run(program, [], { env });
         }),
@@ -180,8 +180,8 @@ export const openbaoLibrary: Client = {
         scenario(
           'OpenTofu’s two calls, bound and not; unknown ring 400, absent key nil, wrong token 403',
           async (desk) => {
-            await desk.kms('transit', 'create', 'tofu-calls');
-            const { key } = await desk.token('transit.*.datakey', 'transit.*.decrypt', 'transit.*.read');
+            await desk.kms('key', 'create', 'tofu-calls');
+            const { key } = await desk.token('key.*.datakey', 'key.*.decrypt', 'key.*.read');
             await desk.run(program, [], { env: { ...desk.vault(key), RING: 'tofu-calls' } });
           },
         ),

@@ -1,16 +1,16 @@
-// Notes on the endpoints for keys that the appliance holds: those of transit rings, and key pairs for Tang clients.
+// Notes on the endpoints for keys that the appliance holds: those of managed keys, and key pairs for Tang clients.
 import { sample } from '../../api/example-values.ts';
+import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
 import type { tangEndpoints } from '../../api/tang.ts';
-import type { transitEndpoints } from '../../api/transit.ts';
 import type { Note } from '../prose.ts';
 
-const noRing = { message: 'there is no such transit ring' };
-const taken = { field: 'name', message: 'another transit ring has this name' };
+const noRing = { message: 'there is no such managed key' };
+const taken = { field: 'name', message: 'another managed key has this name' };
 const clients = {
   message:
     'the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /ks',
 };
-const params = { ringname: { description: 'name of the transit ring', example: 'unseal' } };
+const params = { ringname: { description: 'name of the managed key', example: 'unseal' } };
 const ringLimit = '10 keyrings';
 const keyLimit = '100 keys in a keyring';
 const each =
@@ -18,11 +18,11 @@ const each =
 const bound =
   '`associatedData` (base64) is bound to the message, which opens only with the same data. `context` (base64) is for rings that derive a key for each context; others refuse it.';
 
-export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id'], Note>> = {
-  createTransitRing: {
+export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[number]['id'], Note>> = {
+  createManagedKey: {
     description: [
       'Creates a ring with custody `server`: the appliance holds its keys, and encrypts, decrypts and signs with them itself. Anyone who has the master key and the database can do so too, unlike with a KeyRing. The custody of a ring never changes. A tenant can be barred from such rings: `kms tenant update NAME --custody client`.',
-      'Software that speaks Vault transit reaches the same rings under `/v1/` at the address of `kms serve --transit-listen`.',
+      'Software that speaks Vault transit reaches the same rings under `/v1/` at the address of `kms serve --vault-listen`.',
     ],
     body: { name: 'Unseal', type: 'aes256-gcm96' },
     problems: {
@@ -30,17 +30,17 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     },
     limits: [ringLimit],
   },
-  listTransitRings: {
+  listManagedKeys: {
     description: [
-      'Lists the transit rings, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
+      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
     ],
   },
-  getTransitRing: {
-    description: ['Returns one transit ring with its versions, and with their public keys if it signs.'],
+  getManagedKey: {
+    description: ['Returns one managed key with its versions, and with their public keys if it signs.'],
     params,
     problems: { 400: [clients], 404: [noRing] },
   },
-  deleteTransitRing: {
+  deleteManagedKey: {
     description: [
       'The ring is gone at once, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id; then its keys are erased, and what only they could open is lost. Its config must allow it first (`deletionAllowed`).',
     ],
@@ -50,19 +50,19 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
       404: [noRing],
     },
   },
-  restoreTransitRing: {
-    description: ['Brings back a transit ring that was deleted less than 30 days ago, with all of its versions.'],
-    params: { id: { description: 'id of the deleted transit ring', example: sample.transitRingId } },
-    problems: { 400: [taken], 404: [{ message: 'there is no deleted transit ring of this id to restore' }] },
+  restoreManagedKey: {
+    description: ['Brings back a managed key that was deleted less than 30 days ago, with all of its versions.'],
+    params: { id: { description: 'id of the deleted managed key', example: sample.managedKeyId } },
+    problems: { 400: [taken], 404: [{ message: 'there is no deleted managed key of this id to restore' }] },
     limits: [ringLimit],
   },
-  rotateTransitRing: {
+  rotateManagedKey: {
     description: ['Creates a new version, which encrypts all messages from now on. Earlier versions still decrypt.'],
     params,
     problems: { 400: [clients], 404: [noRing] },
     limits: [keyLimit],
   },
-  configureTransitRing: {
+  configureManagedKey: {
     description: [
       'Replaces what the request names and keeps the rest. It erases no key: versions below `minDecryptionVersion` are not used, but are usable again once you lower it.',
     ],
@@ -73,7 +73,7 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
       404: [noRing],
     },
   },
-  transitEncrypt: {
+  encryptWithKey: {
     description: [
       `Encrypts with the ring's latest version, or with \`keyVersion\`. ${bound}`,
       each,
@@ -81,61 +81,61 @@ export const transitNotes: Readonly<Record<(typeof transitEndpoints)[number]['id
     ],
     params,
     body: { items: [{ plaintext: 'aGVsbG8=', associatedData: '' }] },
-    answer: { items: [{ ciphertext: sample.transitCiphertext, keyVersion: 1 }] },
+    answer: { items: [{ ciphertext: sample.keyCiphertext, keyVersion: 1 }] },
     problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
     limits: [keyLimit],
   },
-  transitDecrypt: {
+  decryptWithKey: {
     description: [`Decrypts messages of this ring. ${bound}`, each],
     params,
-    body: { items: [{ ciphertext: sample.transitCiphertext }] },
+    body: { items: [{ ciphertext: sample.keyCiphertext }] },
     answer: { items: [{ plaintext: 'aGVsbG8=' }] },
     problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
   },
-  transitRewrap: {
+  rewrapWithKey: {
     description: [
       `Decrypts and encrypts again, with the latest version, without showing the plaintext. ${bound}`,
       each,
     ],
     params,
-    body: { items: [{ ciphertext: sample.transitCiphertext }] },
-    answer: { items: [{ ciphertext: sample.transitCiphertext, keyVersion: 1 }] },
+    body: { items: [{ ciphertext: sample.keyCiphertext }] },
+    answer: { items: [{ ciphertext: sample.keyCiphertext, keyVersion: 1 }] },
     problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
     limits: [keyLimit],
   },
-  transitDataKey: {
+  generateDataKey: {
     description: [
       `Makes a random key of \`bits\` bits, and encrypts it with the ring's latest version, or with \`keyVersion\`. ${bound}`,
     ],
     params,
     body: { bits: 256 },
-    answer: { ciphertext: sample.transitCiphertext, keyVersion: 1, plaintext: sample.transitDataKey },
+    answer: { ciphertext: sample.keyCiphertext, keyVersion: 1, plaintext: sample.dataKey },
     problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
     limits: [keyLimit],
   },
-  transitWrappedDataKey: {
+  generateWrappedDataKey: {
     description: [
       'The same as `datakey`, without the key itself: for programs that prepare keys for others and must not see them.',
     ],
     params,
     body: { bits: 256 },
-    answer: { ciphertext: sample.transitCiphertext, keyVersion: 1 },
+    answer: { ciphertext: sample.keyCiphertext, keyVersion: 1 },
     problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
     limits: [keyLimit],
   },
-  transitSign: {
+  signWithKey: {
     description: [
       'Signs with the latest version of a ring of type `ed25519` or `ecdsa-p256`, or with `keyVersion`. ECDSA signs the hash of `input`, Ed25519 `input` itself.',
     ],
-    params: { ringname: { description: 'name of the transit ring', example: 'release' } },
+    params: { ringname: { description: 'name of the managed key', example: 'release' } },
     body: { input: 'aGVsbG8=' },
-    answer: { signature: sample.transitSignature, keyVersion: 1 },
+    answer: { signature: sample.keySignature, keyVersion: 1 },
     problems: { 400: [{ message: 'key type aes256-gcm96 does not support signing' }, clients], 404: [noRing] },
   },
-  transitVerify: {
+  verifyWithKey: {
     description: ['Says whether a signature by this ring is valid for `input`.'],
-    params: { ringname: { description: 'name of the transit ring', example: 'release' } },
-    body: { input: 'aGVsbG8=', signature: sample.transitSignature },
+    params: { ringname: { description: 'name of the managed key', example: 'release' } },
+    body: { input: 'aGVsbG8=', signature: sample.keySignature },
     answer: { valid: true },
     problems: { 400: [{ message: 'invalid signature: no prefix' }, clients], 404: [noRing] },
   },

@@ -5,7 +5,7 @@ import type { TransitType } from '../../model/transit.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { endOfSlice, readPart } from './page.ts';
 
-export interface TransitRing {
+export interface ManagedKey {
   readonly seq: number;
   readonly id: string;
   /** Lower case. */
@@ -27,7 +27,7 @@ export interface TransitRing {
   readonly deletedAt: number | undefined;
 }
 
-export interface TransitKey {
+export interface KeyVersion {
   readonly seq: number;
   readonly id: string;
   readonly ringId: string;
@@ -68,18 +68,18 @@ interface KeyRow extends Row {
   created_at: number;
 }
 
-type TransitChange = Pick<
-  TransitRing,
+type ManagedKeyChange = Pick<
+  ManagedKey,
   'minDecryptionVersion' | 'minEncryptionVersion' | 'deletionAllowed' | 'rotateAfter' | 'updatedAt'
 >;
 
 const countMessage = 'UPDATE transit_keys SET message_count = message_count + ? WHERE id = ?';
 
-export type TransitTable = ReturnType<typeof transitTable>;
+export type ManagedKeyTable = ReturnType<typeof managedKeyTable>;
 
-export function transitTable(sql: Sql) {
+export function managedKeyTable(sql: Sql) {
   return {
-    insert(ring: Omit<TransitRing, 'seq' | 'deletedAt'>): void {
+    insert(ring: Omit<ManagedKey, 'seq' | 'deletedAt'>): void {
       sql.run(
         `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
           min_encryption, deletion_allowed, rotate_after, created_at, updated_at)
@@ -99,7 +99,7 @@ export function transitTable(sql: Sql) {
       );
     },
 
-    insertKey(key: Omit<TransitKey, 'seq'>): void {
+    insertKey(key: Omit<KeyVersion, 'seq'>): void {
       sql.run(
         `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
           VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
@@ -114,23 +114,23 @@ export function transitTable(sql: Sql) {
     },
 
     /** The ring of that lower-case name, unless deleted. */
-    byName: (name: string): TransitRing | undefined =>
+    byName: (name: string): ManagedKey | undefined =>
       sql.remember('transit_rings', `name ${name}`, () =>
         ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE name = ? AND deleted_at IS NULL', name)),
       ),
 
     /** The ring of that id, deleted or not. */
-    byId: (id: string): TransitRing | undefined =>
+    byId: (id: string): ManagedKey | undefined =>
       sql.remember('transit_rings', id, () => ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id))),
 
-    key: (ringId: string, version: number): TransitKey | undefined =>
+    key: (ringId: string, version: number): KeyVersion | undefined =>
       sql.remember('transit_keys', `${ringId} ${version}`, () => {
         const row = sql.get<KeyRow>('SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?', ringId, version);
         return row && keyFrom(row);
       }),
 
     /** Newest first, from version `from` down to `to`. */
-    keysBetween(ringId: string, from: number, to: number): TransitKey[] {
+    keysBetween(ringId: string, from: number, to: number): KeyVersion[] {
       const rows = sql.all<KeyRow>(
         'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
         ringId,
@@ -152,7 +152,7 @@ export function transitTable(sql: Sql) {
     countMessage: (id: string): void => sql.count(countMessage, id),
 
     /** Oldest first: the rings that are not deleted, or those deleted after the given time. */
-    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (ring: TransitRing) => T): Page<T> =>
+    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (ring: ManagedKey) => T): Page<T> =>
       deletedSince === undefined
         ? readPart(
             sql,
@@ -182,7 +182,7 @@ export function transitTable(sql: Sql) {
       sql.run('UPDATE transit_rings SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
     },
 
-    update(id: string, change: TransitChange): void {
+    update(id: string, change: ManagedKeyChange): void {
       sql.run(
         `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
           updated_at = ? WHERE id = ?`,
@@ -200,7 +200,7 @@ export function transitTable(sql: Sql) {
     },
 
     /** Some keys that are sealed under tenant keys older than `epoch`. */
-    keysBefore(epoch: number, most: number): (TransitKey & { readonly type: TransitType })[] {
+    keysBefore(epoch: number, most: number): (KeyVersion & { readonly type: TransitType })[] {
       const rows = sql.all<KeyRow & { type: TransitType }>(
         `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
         epoch,
@@ -241,11 +241,11 @@ export function transitTable(sql: Sql) {
   };
 }
 
-function ringOf(row: RingRow | undefined): TransitRing | undefined {
+function ringOf(row: RingRow | undefined): ManagedKey | undefined {
   return row && fromRow(row);
 }
 
-function fromRow(row: RingRow): TransitRing {
+function fromRow(row: RingRow): ManagedKey {
   return {
     seq: row.seq,
     id: row.id,
@@ -264,7 +264,7 @@ function fromRow(row: RingRow): TransitRing {
   };
 }
 
-function keyFrom(row: KeyRow): TransitKey {
+function keyFrom(row: KeyRow): KeyVersion {
   return {
     seq: row.seq,
     id: row.id,

@@ -1,55 +1,55 @@
 // Commands for rings whose keys the appliance holds. Messages are small and sent to the appliance as a whole.
-import type { TransitRing } from '../../api/transit.ts';
+import type { ManagedKey } from '../../api/managed-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import type { transit } from '../grammar/transit.ts';
+import type { key } from '../grammar/key.ts';
 import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import { openInput } from '../streams.ts';
 import type { Column } from '../table.ts';
 
-export async function create(cli: CliOf<typeof transit.create>): Promise<void> {
+export async function create(cli: CliOf<typeof key.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
   const input = given({ name, type: cli.get('--type'), derived: cli.get('--derived') || undefined });
   await withClient(cli, async (client) => {
-    const answer = await client.createTransitRing(input);
+    const answer = await client.createManagedKey(input);
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }
 
-export async function list(cli: CliOf<typeof transit.list>): Promise<void> {
+export async function list(cli: CliOf<typeof key.list>): Promise<void> {
   const deleted = cli.get('--deleted');
   const style = deleted
-    ? { columns: deletedColumns, empty: 'no deleted transit rings that can be restored', oldestFirst: true as const }
+    ? { columns: deletedColumns, empty: 'no deleted managed keys that can be restored', oldestFirst: true as const }
     : {
         columns: ringColumns,
-        empty: 'no transit rings yet: make one with `kms transit create NAME`',
+        empty: 'no managed keys yet: make one with `kms key create NAME`',
         oldestFirst: true as const,
       };
-  await withClient(cli, (client) => printList(cli, client.listTransitRings, deleted ? { deleted } : {}, style));
+  await withClient(cli, (client) => printList(cli, client.listManagedKeys, deleted ? { deleted } : {}, style));
 }
 
-export async function show(cli: CliOf<typeof transit.show>): Promise<void> {
+export async function show(cli: CliOf<typeof key.show>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.getTransitRing({ ringname: cli.get('<NAME>') });
+    const answer = await client.getManagedKey({ ringname: cli.get('<NAME>') });
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }
 
-export async function rotate(cli: CliOf<typeof transit.rotate>): Promise<void> {
+export async function rotate(cli: CliOf<typeof key.rotate>): Promise<void> {
   const ringname = cli.get('<NAME>');
   await withClient(cli, async (client) => {
-    const answer = await client.rotateTransitRing({ ringname });
+    const answer = await client.rotateManagedKey({ ringname });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, `${ringname} has the new version ${answer.ring.latestVersion}`);
   });
 }
 
-export async function config(cli: CliOf<typeof transit.config>): Promise<void> {
+export async function config(cli: CliOf<typeof key.config>): Promise<void> {
   const ringname = cli.get('<NAME>');
   const rotateAfter = cli.get('--rotate-after');
   const changes = given({
@@ -61,52 +61,51 @@ export async function config(cli: CliOf<typeof transit.config>): Promise<void> {
   await withClient(cli, async (client) => {
     const answer =
       Object.keys(changes).length > 0
-        ? await client.configureTransitRing({ ringname, ...changes })
-        : await client.getTransitRing({ ringname });
+        ? await client.configureManagedKey({ ringname, ...changes })
+        : await client.getManagedKey({ ringname });
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }
 
-export async function remove(cli: CliOf<typeof transit.remove>): Promise<void> {
+export async function remove(cli: CliOf<typeof key.remove>): Promise<void> {
   const ringname = cli.get('<NAME>');
-  const details = () => detailsFrom(cli, (client) => client.getTransitRing({ ringname }).then(() => []));
+  const details = () => detailsFrom(cli, (client) => client.getManagedKey({ ringname }).then(() => []));
   await confirm(
     cli,
-    `deletes the transit ring ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
+    `deletes the managed key ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
     { name: ringname, details },
   );
   await withClient(cli, async (client) => {
-    const answer = await client.deleteTransitRing({ ringname });
+    const answer = await client.deleteManagedKey({ ringname });
     if (cli.json) await printJson(cli, answer);
-    else
-      await printLine(cli, `${answer.name} is deleted; for 30 days \`kms transit restore ${answer.id}\` restores it`);
+    else await printLine(cli, `${answer.name} is deleted; for 30 days \`kms key restore ${answer.id}\` restores it`);
   });
 }
 
-export async function restore(cli: CliOf<typeof transit.restore>): Promise<void> {
+export async function restore(cli: CliOf<typeof key.restore>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.restoreTransitRing({ id: cli.get('<ID>') });
+    const answer = await client.restoreManagedKey({ id: cli.get('<ID>') });
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }
 
-export async function encrypt(cli: CliOf<typeof transit.encrypt>): Promise<void> {
+export async function encrypt(cli: CliOf<typeof key.encrypt>): Promise<void> {
   const plaintext = (await message(cli)).toBase64();
   await withClient(cli, async (client) => {
-    const answer = await client.transitEncrypt({ ringname: cli.get('<NAME>'), items: [{ plaintext, ...bound(cli) }] });
+    const answer = await client.encryptWithKey({ ringname: cli.get('<NAME>'), items: [{ plaintext, ...bound(cli) }] });
     const { ciphertext } = only(answer);
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, ciphertext ?? '');
   });
 }
 
-export async function decrypt(cli: CliOf<typeof transit.decrypt>): Promise<void> {
+export async function decrypt(cli: CliOf<typeof key.decrypt>): Promise<void> {
   mustReachStdout(cli.io);
   const ciphertext = Buffer.from(await message(cli))
     .toString('utf8')
     .trim();
   await withClient(cli, async (client) => {
-    const answer = await client.transitDecrypt({ ringname: cli.get('<NAME>'), items: [{ ciphertext, ...bound(cli) }] });
+    const answer = await client.decryptWithKey({ ringname: cli.get('<NAME>'), items: [{ ciphertext, ...bound(cli) }] });
     const { plaintext = '' } = only(answer);
     if (cli.json) await printJson(cli, answer);
     else await write(cli.io.stdout, Uint8Array.fromBase64(plaintext));
@@ -159,7 +158,7 @@ function only({ items: [made] }: { readonly items: readonly Made[] }): Made {
   return made ?? {};
 }
 
-function ringPairs(ring: TransitRing): readonly Pair[] {
+function ringPairs(ring: ManagedKey): readonly Pair[] {
   const { versions = [] } = ring;
   const [newest] = versions;
   return [
@@ -178,7 +177,7 @@ function ringPairs(ring: TransitRing): readonly Pair[] {
   ];
 }
 
-const ringColumns: readonly Column<TransitRing>[] = [
+const ringColumns: readonly Column<ManagedKey>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'type', value: (ring) => ring.type, whole: true },
   { title: 'version', value: (ring) => ring.latestVersion },
@@ -187,7 +186,7 @@ const ringColumns: readonly Column<TransitRing>[] = [
   { title: 'id', value: (ring) => ring.id, short: true, spare: true },
 ];
 
-const deletedColumns: readonly Column<TransitRing>[] = [
+const deletedColumns: readonly Column<ManagedKey>[] = [
   { title: 'name', value: (ring) => ring.displayName, name: true },
   { title: 'id', value: (ring) => ring.id, whole: true },
   { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', short: true, spare: true },

@@ -1,7 +1,7 @@
-// Use of transit rings' keys: the appliance encrypts, decrypts and signs with them itself, for software that speaks
-// Vault's transit engine. Errors are worded like that engine's, since programs match on them.
+// Use of managed keys' keys: the appliance encrypts, decrypts and signs with them itself, for software that speaks
+// Vault's managedKeys engine. Errors are worded like that engine's, since programs match on them.
 import type { Answer, Body } from '../api/endpoints.ts';
-import type { TransitItem, TransitMade } from '../api/transit.ts';
+import type { KeyItem, KeyResult } from '../api/managed-keys.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import {
   derivedKey,
@@ -15,16 +15,16 @@ import {
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import { hashLengths, isCipher, messagesPerVersion, type TransitHash, type TransitType } from '../model/transit.ts';
-import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
+import type { KeyVersion, ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Context } from './context.ts';
-import { findTransitRing, type NamedRing, nextVersion, openStored, publicBytes } from './transit-rings.ts';
+import { findManagedKey, type NamedRing, nextVersion, openStored, publicBytes } from './managed-keys.ts';
 
 const none = new Uint8Array(0);
 
-export function transitEncrypt(
+export function encryptWithKey(
   ctx: Context,
-  { ringname, items }: NamedRing & Body<'transitEncrypt'>,
-): Answer<'transitEncrypt'> {
+  { ringname, items }: NamedRing & Body<'encryptWithKey'>,
+): Answer<'encryptWithKey'> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
     const made = use.seal(bytesOf(item.plaintext), item);
@@ -32,20 +32,20 @@ export function transitEncrypt(
   });
 }
 
-export function transitDecrypt(
+export function decryptWithKey(
   ctx: Context,
-  { ringname, items }: NamedRing & Body<'transitDecrypt'>,
-): Answer<'transitDecrypt'> {
+  { ringname, items }: NamedRing & Body<'decryptWithKey'>,
+): Answer<'decryptWithKey'> {
   return each(ctx, RingInUse.of(ctx, ringname, 'decryption'), items, (use, item) => {
     const { plaintext, version } = use.open(item);
     return { made: { plaintext: toBase64(plaintext) }, deed: versionDeed(version) };
   });
 }
 
-export function transitRewrap(
+export function rewrapWithKey(
   ctx: Context,
-  { ringname, items }: NamedRing & Body<'transitRewrap'>,
-): Answer<'transitRewrap'> {
+  { ringname, items }: NamedRing & Body<'rewrapWithKey'>,
+): Answer<'rewrapWithKey'> {
   return each(ctx, RingInUse.of(ctx, ringname, 'encryption'), items, (use, item) => {
     const { plaintext, version } = use.open(item);
     try {
@@ -57,20 +57,20 @@ export function transitRewrap(
   });
 }
 
-export function transitDataKey(ctx: Context, wanted: NamedRing & Body<'transitDataKey'>): Answer<'transitDataKey'> {
+export function generateDataKey(ctx: Context, wanted: NamedRing & Body<'generateDataKey'>): Answer<'generateDataKey'> {
   return newDataKey(ctx, wanted, (sealed, key) => ({ ...sealed, plaintext: toBase64(key) }));
 }
 
-export function transitWrappedDataKey(
+export function generateWrappedDataKey(
   ctx: Context,
-  wanted: NamedRing & Body<'transitWrappedDataKey'>,
-): Answer<'transitWrappedDataKey'> {
+  wanted: NamedRing & Body<'generateWrappedDataKey'>,
+): Answer<'generateWrappedDataKey'> {
   return newDataKey(ctx, wanted, (sealed) => sealed);
 }
 
 function newDataKey<R>(
   ctx: Context,
-  { ringname, bits = 256, ...item }: NamedRing & Body<'transitDataKey'>,
+  { ringname, bits = 256, ...item }: NamedRing & Body<'generateDataKey'>,
   answer: (sealed: Sealed, key: Uint8Array) => R,
 ): R {
   if (bits !== 128 && bits !== 256 && bits !== 512) throw refusal('invalid bit length');
@@ -85,10 +85,10 @@ function newDataKey<R>(
   }
 }
 
-export function transitSign(
+export function signWithKey(
   ctx: Context,
-  { ringname, input = '', keyVersion = 0, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitSign'>,
-): Answer<'transitSign'> {
+  { ringname, input = '', keyVersion = 0, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'signWithKey'>,
+): Answer<'signWithKey'> {
   const use = RingInUse.of(ctx, ringname, 'signing');
   const stored = use.toMake(keyVersion, 'signing');
   const { type } = use.ring;
@@ -100,10 +100,10 @@ export function transitSign(
   return { signature, keyVersion: version };
 }
 
-export function transitVerify(
+export function verifyWithKey(
   ctx: Context,
-  { ringname, input = '', signature, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'transitVerify'>,
-): Answer<'transitVerify'> {
+  { ringname, input = '', signature, hash = 'sha2-256', prehashed = false }: NamedRing & Body<'verifyWithKey'>,
+): Answer<'verifyWithKey'> {
   const use = RingInUse.of(ctx, ringname, 'verification');
   const { type } = use.ring;
   if (isCipher(type)) throw new KmsError('internal', 'expected a ring that signs');
@@ -127,7 +127,7 @@ function signedBytes(type: TransitType, input: string, hash: TransitHash, prehas
 /**
  * Runs `work` on each item and returns the results in order; each is recorded with the status that it would have alone.
  */
-function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work: Work): { items: TransitMade[] } {
+function each(ctx: Context, use: RingInUse, items: readonly KeyItem[], work: Work): { items: KeyResult[] } {
   if (items.length === 0) throw refusal('missing batch input to process');
   const made = items.map((item) => orProblem(use, item, work));
   ctx.did(
@@ -139,7 +139,7 @@ function each(ctx: Context, use: RingInUse, items: readonly TransitItem[], work:
 
 /** Result of an item, and what to record of it. */
 interface Done {
-  readonly made: TransitMade;
+  readonly made: KeyResult;
   readonly deed: ActivityDetails;
 }
 
@@ -148,9 +148,9 @@ interface Sealed {
   readonly keyVersion: number;
 }
 
-type Work = (use: RingInUse, item: TransitItem) => Done;
+type Work = (use: RingInUse, item: KeyItem) => Done;
 
-function orProblem(use: RingInUse, item: TransitItem, work: Work): Done {
+function orProblem(use: RingInUse, item: KeyItem, work: Work): Done {
   try {
     return work(use, item);
   } catch (error) {
@@ -183,7 +183,7 @@ function bytesOf(text: string): Uint8Array {
 }
 
 /** Version and bytes of a message whose version may still be read. Throws `invalid`. */
-function messageOf(ring: TransitRing, text: string, what: 'ciphertext' | 'signature') {
+function messageOf(ring: ManagedKey, text: string, what: 'ciphertext' | 'signature') {
   const read = readPrefixed(text, what);
   if ('problem' in read) throw refusal(read.problem);
   if (read.version > ring.latestVersion) throw refusal(`invalid ${what}: version is too new`);
@@ -208,23 +208,23 @@ function unsupported(type: TransitType, work: Kind): string | undefined {
  * cache them.
  */
 class RingInUse {
-  ring: TransitRing;
+  ring: ManagedKey;
   readonly #ctx: Context;
 
-  private constructor(ctx: Context, ring: TransitRing) {
+  private constructor(ctx: Context, ring: ManagedKey) {
     this.#ctx = ctx;
     this.ring = ring;
   }
 
   /** Throws `not-found`, and `invalid` for work that its keys are not for. */
   static of(ctx: Context, ringname: string, work: Kind): RingInUse {
-    const ring = findTransitRing(ctx.tx, ringname);
+    const ring = findManagedKey(ctx.tx, ringname);
     const problem = unsupported(ring.type, work);
     if (problem !== undefined) throw refusal(problem);
     return new RingInUse(ctx, ring);
   }
 
-  seal(plaintext: Uint8Array, item: TransitItem): Sealed {
+  seal(plaintext: Uint8Array, item: KeyItem): Sealed {
     const { random } = this.#ctx.world;
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
@@ -236,7 +236,7 @@ class RingInUse {
     return { ciphertext, keyVersion: stored.version };
   }
 
-  open(item: TransitItem): { plaintext: Uint8Array; version: number } {
+  open(item: KeyItem): { plaintext: Uint8Array; version: number } {
     if (item.ciphertext === undefined || item.ciphertext === '') throw refusal('missing ciphertext to decrypt');
     const context = this.#contextOf(item);
     const associated = item.associatedData === undefined ? none : bytesOf(item.associatedData);
@@ -250,7 +250,7 @@ class RingInUse {
   }
 
   /** The key for a new message, counted as one more message. 0 means the newest version. */
-  toMake(wanted: number, what: 'encryption' | 'signing'): TransitKey {
+  toMake(wanted: number, what: 'encryption' | 'signing'): KeyVersion {
     const { minEncryptionVersion, latestVersion } = this.ring;
     if (wanted < 0) throw refusal(`requested version for ${what} is negative`);
     if (wanted > latestVersion) {
@@ -259,34 +259,34 @@ class RingInUse {
     if (wanted > 0 && wanted < Math.max(minEncryptionVersion, this.ring.minDecryptionVersion)) {
       throw refusal(`requested version for ${what} is less than the minimum encryption key version`);
     }
-    const { transit } = this.#ctx.tx;
+    const { managedKeys } = this.#ctx.tx;
     const stored = this.key(wanted === 0 ? latestVersion : wanted);
-    const isSpent = transit.messageCount(stored.id) >= messagesPerVersion;
+    const isSpent = managedKeys.messageCount(stored.id) >= messagesPerVersion;
     if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
     if (isSpent || (wanted === 0 && this.#isOld(stored))) return this.#rotated();
-    transit.countMessage(stored.id);
+    managedKeys.countMessage(stored.id);
     return stored;
   }
 
-  key(version: number): TransitKey {
-    const stored = this.#ctx.tx.transit.key(this.ring.id, version);
+  key(version: number): KeyVersion {
+    const stored = this.#ctx.tx.managedKeys.key(this.ring.id, version);
     if (stored) return stored;
-    throw new KmsError('corrupt', 'a version of a stored transit ring is not there');
+    throw new KmsError('corrupt', 'a version of a stored managed key is not there');
   }
 
   /** Use it at once: the tenant's keys own the buffer. */
-  opened(stored: TransitKey): Uint8Array {
+  opened(stored: KeyVersion): Uint8Array {
     const key = openStored(this.#ctx.tenant.keys, this.ring.type, stored);
-    if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
+    if (!key) throw new KmsError('corrupt', 'a version of a stored managed key was altered');
     return key;
   }
 
   /** Rotates to a new version and counts its first message. */
-  #rotated(): TransitKey {
+  #rotated(): KeyVersion {
     const { tx } = this.#ctx;
     const stored = nextVersion(this.#ctx, this.ring);
-    this.ring = findTransitRing(tx, this.ring.name);
-    tx.transit.countMessage(stored.id);
+    this.ring = findManagedKey(tx, this.ring.name);
+    tx.managedKeys.countMessage(stored.id);
     return stored;
   }
 
@@ -296,13 +296,13 @@ class RingInUse {
     throw new KmsError('internal', 'expected a ring that encrypts');
   }
 
-  #isOld({ createdAt }: TransitKey): boolean {
+  #isOld({ createdAt }: KeyVersion): boolean {
     const { rotateAfter } = this.ring;
     return rotateAfter !== undefined && this.#ctx.world.now() - createdAt >= rotateAfter * 1000;
   }
 
   /** A context is compulsory if keys are derived; otherwise it would bind nothing. */
-  #contextOf({ context = '' }: TransitItem): Uint8Array | undefined {
+  #contextOf({ context = '' }: KeyItem): Uint8Array | undefined {
     if (this.ring.derived) {
       if (context !== '') return bytesOf(context);
       throw refusal(

@@ -1,4 +1,4 @@
-// Keys of transit rings through everything that moves or reseals them: rekeys, new master keys, backups, to a database
+// Keys of managed keys through everything that moves or reseals them: rekeys, new master keys, backups, to a database
 // and back, nodes of a shared store; and a frozen appliance of the first program that had them. Everything made with
 // them opens.
 import assert from 'node:assert/strict';
@@ -9,8 +9,8 @@ import { after, test } from 'node:test';
 import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { moveToDatabase, moveToDirectory } from '../../src/cluster/move.ts';
-import { transitDecrypt, transitEncrypt } from '../../src/core/transit.ts';
-import { createTransitRing, resealTransitKeys, rotateTransitRing } from '../../src/core/transit-rings.ts';
+import { decryptWithKey, encryptWithKey } from '../../src/core/key-operations.ts';
+import { createManagedKey, resealManagedKeys, rotateManagedKey } from '../../src/core/managed-keys.ts';
 import { systemWorld } from '../../src/platform/environment.ts';
 import type { StoreSource } from '../../src/platform/store-url.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
@@ -88,11 +88,11 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   const [one, other] = [await open(), await open()];
   const a = await testTenant({ store: one, seed: 1 });
   const b = await testTenant({ store: other, seed: 1 });
-  await a.call(createTransitRing, { name: 'unseal' });
+  await a.call(createManagedKey, { name: 'unseal' });
   const items = [{ plaintext: 'aGVsbG8=' }];
-  const first = await b.call(transitEncrypt, { ringname: 'unseal', items });
-  await b.call(rotateTransitRing, { ringname: 'unseal' });
-  const second = await a.call(transitEncrypt, { ringname: 'unseal', items });
+  const first = await b.call(encryptWithKey, { ringname: 'unseal', items });
+  await b.call(rotateManagedKey, { ringname: 'unseal' });
+  const second = await a.call(encryptWithKey, { ringname: 'unseal', items });
   const made = [...first.items, ...second.items];
   assert.deepEqual(
     made.map(({ keyVersion }) => keyVersion),
@@ -100,22 +100,22 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   );
   const opened = [...items, ...items];
   for (const { call } of [a, b])
-    assert.deepEqual((await call(transitDecrypt, { ringname: 'unseal', items: made })).items, opened);
+    assert.deepEqual((await call(decryptWithKey, { ringname: 'unseal', items: made })).items, opened);
   // The two nodes with the tenant's next key, and then with that alone.
   const both = await testTenant({ store: one, epochs: [1, 2] });
   const { keys } = await both.run(async ({ tenant }) => tenant);
-  await resealTransitKeys(one, keys, both.world.random);
+  await resealManagedKeys(one, keys, both.world.random);
   for (const store of [one, other]) {
     const next = await testTenant({ store, epochs: [2] });
-    assert.deepEqual((await next.call(transitDecrypt, { ringname: 'unseal', items: made })).items, opened);
+    assert.deepEqual((await next.call(decryptWithKey, { ringname: 'unseal', items: made })).items, opened);
     await assert.rejects(
-      (await testTenant({ store, epochs: [1] })).call(transitDecrypt, { ringname: 'unseal', items: made }),
+      (await testTenant({ store, epochs: [1] })).call(decryptWithKey, { ringname: 'unseal', items: made }),
     );
   }
   for (const store of [one, other]) await store.close();
 });
 
-// `test/compat/transit-1` is a backup of an appliance with all kinds of transit rings, its master key, and the results.
+// `test/compat/transit-1` is a backup of an appliance with all kinds of managed keys, its master key, and the results.
 // KMS_WRITE_FIXTURE=1 writes it if it is missing.
 const fixture = join(import.meta.dirname, '../compat/transit-1');
 if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
@@ -128,7 +128,7 @@ if (process.env.KMS_WRITE_FIXTURE && !existsSync(fixture)) {
   writeFileSync(join(fixture, 'made.json'), `${JSON.stringify({ at: Date.now(), ...sample }, null, 1)}\n`);
 }
 
-test('transit-1: what the first program with transit rings made opens for ever', async () => {
+test('transit-1: what the first program with managed keys made opens for ever', async () => {
   const sample: TransitSample & { at: number } = JSON.parse(readFileSync(join(fixture, 'made.json'), 'utf8'));
   const keyFile = join(base, 'compat.key');
   cpSync(join(fixture, 'master-key.txt'), keyFile);
@@ -138,9 +138,9 @@ test('transit-1: what the first program with transit rings made opens for ever',
   // While the deleted ring can still be restored.
   await whileOpen({ data, at: sample.at + 3_600_000 }, (ask) => opensAll(ask, sample));
   await whileOpen({ data, at: sample.at + 31 * 86_400_000 }, async (ask) => {
-    assert.equal((await ask('POST', `/transit/rings/${sample.deletedId}/restore`, {})).status, 404);
+    assert.equal((await ask('POST', `/managed-keys/${sample.deletedId}/restore`, {})).status, 404);
     for (const { ring, body } of sample.held.filter(({ body }) => body.items)) {
-      assert.equal((await ask('POST', `/transit/rings/${ring}/decrypt`, body)).status, 200);
+      assert.equal((await ask('POST', `/managed-keys/${ring}/decrypt`, body)).status, 200);
     }
   });
 });

@@ -1,7 +1,7 @@
-// Transit rings, whose keys the appliance holds: make, rotate, configure, delete and restore them. Using their keys is
-// in transit.ts.
+// Managed keys, whose keys the appliance holds: make, rotate, configure, delete and restore them. Using their keys is
+// in managedKeys.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
-import type { TransitRing as RingAnswer } from '../api/transit.ts';
+import type { ManagedKey as RingAnswer } from '../api/managed-keys.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { newTransitKey, openTransitKey, p256Pem, sealTransitKey, transitPublicKey } from '../crypto/transit.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
@@ -12,8 +12,8 @@ import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { PageRequest } from '../store/sql.ts';
+import type { KeyVersion, ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import type { TransitKey, TransitRing } from '../store/tables/transit.ts';
 import { type Context, needQuota, type World } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota, restorableFor } from './rings.ts';
@@ -21,20 +21,20 @@ import { countRings, needRingQuota, restorableFor } from './rings.ts';
 /** Versions of a ring that are shown, newest first. */
 const mostVersionsShown = 1000;
 
-/** Names a transit ring. */
+/** Names a managed key. */
 export interface NamedRing {
   readonly ringname: string;
 }
 
-export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>): Answer<'createTransitRing'> {
+export function createManagedKey(ctx: Context, input: Body<'createManagedKey'>): Answer<'createManagedKey'> {
   const { tx, tenant, world } = ctx;
   const { type = 'aes256-gcm96', derived = false } = input;
   const name = checkRingName(input.name);
   if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
-  const there = tx.transit.byName(name);
+  const there = tx.managedKeys.byName(name);
   if (there) {
     if (input.keepExisting && there.type === type && there.derived === derived) return { ring: shown(ctx, there) };
-    throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
+    throw fieldsError('conflict', [{ field: 'name', message: 'another managed key has this name' }]);
   }
   if (tenant.custody === 'client') {
     throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
@@ -42,7 +42,7 @@ export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>
   needRingQuota(ctx);
   const now = world.now();
   const id = world.newId('ring');
-  tx.transit.insert({
+  tx.managedKeys.insert({
     id,
     name,
     displayName: input.name,
@@ -56,8 +56,8 @@ export function createTransitRing(ctx: Context, input: Body<'createTransitRing'>
     createdAt: now,
     updatedAt: now,
   });
-  const ring = tx.transit.byId(id);
-  if (!ring) throw new KmsError('internal', 'a new transit ring is not there');
+  const ring = tx.managedKeys.byId(id);
+  if (!ring) throw new KmsError('internal', 'a new managed key is not there');
   const key = makeVersion(ctx, ring, 1);
   ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'server' });
   return { ring: shown(ctx, ring) };
@@ -71,24 +71,24 @@ interface RingsInput {
 }
 
 /** Oldest first. */
-export function listTransitRings(
+export function listManagedKeys(
   { store, world }: Reader,
   { deleted, page, item }: RingsInput,
 ): Promise<WrittenPage<RingAnswer>> {
   const since = deleted ? world.now() - restorableFor : undefined;
-  const read = ({ transit }: Tables, part: PageRequest) => transit.list(part, since, ringAnswer);
+  const read = ({ managedKeys }: Tables, part: PageRequest) => managedKeys.list(part, since, ringAnswer);
   return readInParts(looksAt(store), page, read, item);
 }
 
-export function getTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'getTransitRing'> {
-  return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
+export function getManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'getManagedKey'> {
+  return { ring: shown(ctx, findManagedKey(ctx.tx, ringname)) };
 }
 
 /** The ring's answer with the versions that can decrypt. */
-function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): RingAnswer {
+function shown({ tx }: Pick<Context, 'tx'>, ring: ManagedKey): RingAnswer {
   const { latestVersion, minDecryptionVersion, type } = ring;
   const oldest = Math.max(minDecryptionVersion, latestVersion - mostVersionsShown + 1);
-  const keys = tx.transit.keysBetween(ring.id, latestVersion, oldest);
+  const keys = tx.managedKeys.keysBetween(ring.id, latestVersion, oldest);
   const versions = keys.map(({ version, createdAt, publicKey }) => ({
     version,
     createdAt: timestamp(createdAt),
@@ -97,24 +97,24 @@ function shown({ tx }: Pick<Context, 'tx'>, ring: TransitRing): RingAnswer {
   return { ...ringAnswer(ring), versions };
 }
 
-/** PEM for ECDSA, base64 of the 32 bytes for Ed25519, as in Vault's transit engine. */
+/** PEM for ECDSA, base64 of the 32 bytes for Ed25519, as in Vault's managedKeys engine. */
 function publicText(type: TransitType, publicKey: string): string {
   return type === 'ecdsa-p256' ? p256Pem(Uint8Array.fromBase64(publicKey)) : publicKey;
 }
 
-export function rotateTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'rotateTransitRing'> {
-  const ring = findTransitRing(ctx.tx, ringname);
+export function rotateManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'rotateManagedKey'> {
+  const ring = findManagedKey(ctx.tx, ringname);
   const key = nextVersion(ctx, ring);
   ctx.note({ object: ringThing(ring), changed: ['latestVersion'], objects: [keyThing(key)] });
-  return { ring: shown(ctx, findTransitRing(ctx.tx, ringname)) };
+  return { ring: shown(ctx, findManagedKey(ctx.tx, ringname)) };
 }
 
-export function configureTransitRing(
+export function configureManagedKey(
   ctx: Context,
-  { ringname, ...input }: NamedRing & Body<'configureTransitRing'>,
-): Answer<'configureTransitRing'> {
+  { ringname, ...input }: NamedRing & Body<'configureManagedKey'>,
+): Answer<'configureManagedKey'> {
   const { tx, world } = ctx;
-  const ring = findTransitRing(tx, ringname);
+  const ring = findManagedKey(tx, ringname);
   const { rotateAfter } = input;
   const change = {
     minDecryptionVersion: Math.max(1, input.minDecryptionVersion ?? ring.minDecryptionVersion),
@@ -131,44 +131,44 @@ export function configureTransitRing(
     const range = `expected 0, or a version from ${decrypts} to ${ring.latestVersion}`;
     throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
   }
-  tx.transit.update(ring.id, { ...change, updatedAt: world.now() });
+  tx.managedKeys.update(ring.id, { ...change, updatedAt: world.now() });
   ctx.note({ object: ringThing(ring), changed: changedFields({ ...ring }, change) });
-  return { ring: shown(ctx, findTransitRing(tx, ringname)) };
+  return { ring: shown(ctx, findManagedKey(tx, ringname)) };
 }
 
 /** The ring stays restorable; its name is free at once. */
-export function deleteTransitRing(ctx: Context, { ringname }: NamedRing): Answer<'deleteTransitRing'> {
+export function deleteManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'deleteManagedKey'> {
   const { tx, world } = ctx;
-  const ring = findTransitRing(tx, ringname);
+  const ring = findManagedKey(tx, ringname);
   if (!ring.deletionAllowed) {
     throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`);
   }
-  tx.transit.setDeleted(ring.id, world.now());
+  tx.managedKeys.setDeleted(ring.id, world.now());
   ctx.note({ object: ringThing(ring) });
   return { name: ring.name, id: ring.id };
 }
 
-export function restoreTransitRing(ctx: Context, { id }: { id: string }): Answer<'restoreTransitRing'> {
+export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<'restoreManagedKey'> {
   const { tx, world } = ctx;
-  const ring = tx.transit.byId(id);
+  const ring = tx.managedKeys.byId(id);
   if (!ring) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
   if (ring?.deletedAt === undefined || ring.deletedAt <= world.now() - restorableFor) {
-    throw new KmsError('not-found', 'there is no deleted transit ring of this id to restore');
+    throw new KmsError('not-found', 'there is no deleted managed key of this id to restore');
   }
-  if (tx.transit.byName(ring.name)) {
-    throw fieldsError('conflict', [{ field: 'name', message: 'another transit ring has this name' }]);
+  if (tx.managedKeys.byName(ring.name)) {
+    throw fieldsError('conflict', [{ field: 'name', message: 'another managed key has this name' }]);
   }
   needQuota(ctx, 'keyrings', () => countRings(tx));
-  tx.transit.setDeleted(id, undefined);
+  tx.managedKeys.setDeleted(id, undefined);
   ctx.note({ object: ringThing(ring) });
   return { ring: shown(ctx, { ...ring, deletedAt: undefined }) };
 }
 
 /** Cache names of opened keys: long texts, built once per key. */
-const openedNames = new WeakMap<TransitKey, string>();
+const openedNames = new WeakMap<KeyVersion, string>();
 
 /** Use it at once: the tenant's keys own the buffer. Undefined if the stored key was altered. */
-export function openStored(keys: TenantKeys, type: TransitType, stored: TransitKey): Uint8Array | undefined {
+export function openStored(keys: TenantKeys, type: TransitType, stored: KeyVersion): Uint8Array | undefined {
   const { ringId, version, sealed, epoch } = stored;
   let name = openedNames.get(stored);
   if (name === undefined) {
@@ -178,10 +178,10 @@ export function openStored(keys: TenantKeys, type: TransitType, stored: TransitK
   return keys.opened(name, () => openTransitKey(keys.key('transit', epoch), stored, type, sealed));
 }
 
-const publicKeys = new WeakMap<TransitKey, Uint8Array>();
+const publicKeys = new WeakMap<KeyVersion, Uint8Array>();
 
 /** Returns the same array each time, so that a platform can cache what it derives from it. */
-export function publicBytes(stored: TransitKey): Uint8Array {
+export function publicBytes(stored: KeyVersion): Uint8Array {
   const known = publicKeys.get(stored);
   if (known) return known;
   const bytes = Uint8Array.fromBase64(stored.publicKey);
@@ -189,14 +189,14 @@ export function publicBytes(stored: TransitKey): Uint8Array {
   return bytes;
 }
 
-export function nextVersion(ctx: Context, ring: TransitRing): TransitKey {
+export function nextVersion(ctx: Context, ring: ManagedKey): KeyVersion {
   const version = ring.latestVersion + 1;
   const key = makeVersion(ctx, ring, version);
-  ctx.tx.transit.setLatest(ring.id, version, ctx.world.now());
+  ctx.tx.managedKeys.setLatest(ring.id, version, ctx.world.now());
   return key;
 }
 
-function makeVersion(ctx: Context, ring: TransitRing, version: number): TransitKey {
+function makeVersion(ctx: Context, ring: ManagedKey, version: number): KeyVersion {
   const { tx, tenant, world } = ctx;
   needQuota(ctx, 'keysPerRing', () => version - 1);
   const { epoch } = tenant.keys;
@@ -205,19 +205,19 @@ function makeVersion(ctx: Context, ring: TransitRing, version: number): TransitK
   const sealed = sealTransitKey(tenant.keys.key('transit', epoch), place, ring.type, bytes, world.random);
   const publicKey = toBase64(transitPublicKey(ring.type, bytes));
   bytes.fill(0);
-  tx.transit.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
-  const key = tx.transit.key(ring.id, version);
+  tx.managedKeys.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
+  const key = tx.managedKeys.key(ring.id, version);
   if (!key) throw new KmsError('internal', 'expected the new version in the database, found none');
   return key;
 }
 
 /** Throws `not-found`, or `conflict` if it is a ring whose keys its clients hold. */
-export function findTransitRing(tables: Pick<Tables, 'rings' | 'transit'>, name: string): TransitRing {
+export function findManagedKey(tables: Pick<Tables, 'rings' | 'managedKeys'>, name: string): ManagedKey {
   const lower = name.toLowerCase();
-  const ring = tables.transit.byName(lower);
+  const ring = tables.managedKeys.byName(lower);
   if (ring) return ring;
   refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
-  throw new KmsError('not-found', 'there is no such transit ring');
+  throw new KmsError('not-found', 'there is no such managed key');
 }
 
 type ClientRings = Pick<Tables, 'rings'>;
@@ -236,15 +236,15 @@ function refuseOfClients(
 const resealedAtOnce = 200;
 
 /** Reseals all keys under the tenant's newest epoch, so that older ones can go. */
-export async function resealTransitKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
+export async function resealManagedKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
   const { epoch } = keys;
-  const some = ({ transit }: Tables): number => {
-    const found = transit.keysBefore(epoch, resealedAtOnce);
+  const some = ({ managedKeys }: Tables): number => {
+    const found = managedKeys.keysBefore(epoch, resealedAtOnce);
     for (const { type, ...stored } of found) {
       const key = openStored(keys, type, stored);
-      if (!key) throw new KmsError('corrupt', 'a version of a stored transit ring was altered');
+      if (!key) throw new KmsError('corrupt', 'a version of a stored managed key was altered');
       const sealed = sealTransitKey(keys.key('transit', epoch), stored, type, key, random);
-      transit.reseal(stored.id, epoch, sealed);
+      managedKeys.reseal(stored.id, epoch, sealed);
     }
     return found.length;
   };
@@ -255,26 +255,26 @@ export async function resealTransitKeys(store: Store, keys: TenantKeys, random: 
  * Erases a ring that was deleted before then, or some of its keys. Returns how many rings; undefined if nothing was
  * left. A ring that lost some keys must not be restored, not even if the clock is set back.
  */
-export function purgeTransit({ transit }: Tables, until: number): number | undefined {
-  const id = transit.deletedUntil(until);
+export function purgeManagedKeys({ managedKeys }: Tables, until: number): number | undefined {
+  const id = managedKeys.deletedUntil(until);
   if (id === undefined) return undefined;
-  if (transit.eraseSome(id) > 0) {
-    transit.setDeleted(id, 0);
+  if (managedKeys.eraseSome(id) > 0) {
+    managedKeys.setDeleted(id, 0);
     return 0;
   }
-  transit.erase(id);
+  managedKeys.erase(id);
   return 1;
 }
 
-function ringThing({ id, name }: TransitRing): ResourceRef {
-  return { type: 'transit-ring', id, name };
+function ringThing({ id, name }: ManagedKey): ResourceRef {
+  return { type: 'managed-key', id, name };
 }
 
-function keyThing({ id }: TransitKey): ResourceRef {
+function keyThing({ id }: KeyVersion): ResourceRef {
   return { type: 'key', id };
 }
 
-function ringAnswer(ring: TransitRing): RingAnswer {
+function ringAnswer(ring: ManagedKey): RingAnswer {
   const { deletedAt } = ring;
   return {
     id: ring.id,

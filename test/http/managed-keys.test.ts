@@ -247,17 +247,17 @@ test('a list names all rings, or says that it cannot', async () => {
   const made = { derived: false, latestVersion: 1, minDecryptionVersion: 1, minEncryptionVersion: 0 } as const;
   const rest = { deletionAllowed: false, rotateAfter: undefined, createdAt: 1, updatedAt: 1 } as const;
   const add = (from: number, to: number) =>
-    store.transaction(({ transit }) => {
+    store.transaction(({ managedKeys }) => {
       for (let n = from; n < to; n++) {
         const name = `ring-${n}`.padEnd(128, 'x');
-        transit.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
+        managedKeys.insert({ id: `ring_${n}`, name, displayName: name, type: 'aes256-gcm96', ...made, ...rest });
       }
     });
   // Listed in full they would exceed a page's size limit.
   await add(0, 10_000);
   const { status, body } = await v1(a, 'GET', 'transit/keys?list=true');
   assert.deepEqual([status, new Set(body.data.keys).size], [200, 10_000]);
-  const { body: page } = await a.call('GET', '/transit/rings?limit=10000');
+  const { body: page } = await a.call('GET', '/managed-keys?limit=10000');
   assert.ok(page.pagination.hasMore && page.data.length < 10_000);
   await add(10_000, 10_001);
   isRefused(await v1(a, 'GET', 'transit/keys?list=true'), 400, 'more keys than can be listed at once: 10000');
@@ -318,8 +318,8 @@ test('config: older versions are not read, nor used, and are again', async () =>
   const gone = await v1(a, 'DELETE', `transit/keys/${name}`);
   assert.deepEqual([gone.status, gone.text], [204, '']);
   isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, 'encryption key not found');
-  const { data } = (await a.call('GET', '/transit/rings?deleted=true')).body;
-  assert.equal((await a.call('POST', `/transit/rings/${data[0].id}/restore`)).status, 200);
+  const { data } = (await a.call('GET', '/managed-keys?deleted=true')).body;
+  assert.equal((await a.call('POST', `/managed-keys/${data[0].id}/restore`)).status, 200);
   assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext })).status, 200);
 });
 
@@ -424,7 +424,7 @@ test('what is called a hash has the length of one, signed and verified', async (
       for (const what of ['sign', 'verify']) isRefused(await v1(a, 'PUT', path(what), body), 400, refusal);
       const native = { input: body.input, prehashed: true, hash, signature };
       for (const what of ['sign', 'verify']) {
-        const answer = await a.call('POST', `/transit/rings/${name}/${what}`, native);
+        const answer = await a.call('POST', `/managed-keys/${name}/${what}`, native);
         assert.deepEqual([answer.status, answer.body.message], [400, refusal]);
       }
     }
@@ -444,8 +444,8 @@ test('what is called a hash has the length of one, signed and verified', async (
 test('a data key in clear needs another flag than one that is encrypted alone', async () => {
   const a = await testAppliance();
   const name = await ring(a);
-  const wrapping = await a.keyWith(`transit.${name}.datakey-wrapped`);
-  const showing = await a.keyWith(`transit.${name}.datakey`);
+  const wrapping = await a.keyWith(`key.${name}.datakey-wrapped`);
+  const showing = await a.keyWith(`key.${name}.datakey`);
   const get = (kind: string, { key }: TestKey) => v1(a, 'PUT', `transit/datakey/${kind}/${name}`, {}, { token: key });
   assert.deepEqual(Object.keys((await get('wrapped', wrapping)).body.data).sort(), ['ciphertext', 'key_version']);
   isRefused(await get('plaintext', wrapping), 403, 'permission denied');
@@ -453,7 +453,7 @@ test('a data key in clear needs another flag than one that is encrypted alone', 
   assert.deepEqual(Object.keys(shown.body.data).sort(), ['ciphertext', 'key_version', 'plaintext']);
   isRefused(await get('wrapped', showing), 403, 'permission denied');
   const native = (end: string, { key }: TestKey) =>
-    a.call('POST', `/transit/rings/${name}/${end}`, { wrapped: false, plaintext: true }, { key });
+    a.call('POST', `/managed-keys/${name}/${end}`, { wrapped: false, plaintext: true }, { key });
   const { status, body } = await native('datakey-wrapped', wrapping);
   assert.deepEqual([status, Object.keys(body).sort()], [200, ['ciphertext', 'keyVersion']]);
   assert.equal((await native('datakey', wrapping)).status, 403);
@@ -511,7 +511,7 @@ test('line ends in base64 are skipped everywhere, as Go skips them', async () =>
 test('what asks for an answer that hides more is refused, and nothing is done', async () => {
   const a = await testAppliance();
   const name = await ring(a);
-  const { key, keyid } = await a.keyWith('transit.*');
+  const { key, keyid } = await a.keyWith('key.*');
   const wrapping = 'response wrapping is not supported: the answer would not be wrapped';
   const refused: readonly (readonly [header: string, values: readonly string[], message: string])[] = [
     ['X-Vault-Wrap-TTL', ['60', '5m', '1h', '-1', 'x', '0, 60', '00x'], wrapping],
@@ -623,12 +623,7 @@ test('sys tells what is there, and what a token may do with it', async () => {
   const a = await testAppliance();
   const name = await ring(a);
   const signer = await ring(a, { type: 'ed25519' });
-  const { key } = await a.keyWith(
-    `transit.${name}.encrypt`,
-    `transit.${name}.read`,
-    'transit.list',
-    `transit.${signer}.*`,
-  );
+  const { key } = await a.keyWith(`key.${name}.encrypt`, `key.${name}.read`, 'key.list', `key.${signer}.*`);
   const get = async (path: string) => (await v1(a, 'GET', path, undefined, { token: key })).body.data;
   const mounts = await get('sys/mounts');
   assert.deepEqual(
@@ -725,7 +720,7 @@ test('each item of a batch is done and recorded for itself', async () => {
   const records = (await a.activity()).slice(0, -before);
   assert.deepEqual(
     records.map(({ action, ringname, status, validAction }) => [action, ringname, status, validAction]).reverse(),
-    [200, 400, 400, 200].map((status) => ['transit.encrypt', name, status, true]),
+    [200, 400, 400, 200].map((status) => ['key.encrypt', name, status, true]),
   );
   assert.equal(new Set(records.map(({ id }) => id)).size, 4);
   const back = await v1(a, 'POST', `transit/decrypt/${name}`, { batch_input: [one, four] });
@@ -771,15 +766,15 @@ test('the version of the key stands in the record, and finds it', async () => {
       .filter(({ action }) => !/create|rotate/.test(action))
       .map(({ action, status, props }) => [action, status, props]);
   const asked = [
-    ['transit.encrypt', 200, { keyVersion: 1 }],
-    ['transit.encrypt', 200, { keyVersion: 2 }],
-    ['transit.encrypt', 200, { keyVersion: 1 }],
-    ['transit.decrypt', 200, { keyVersion: 1 }],
-    ['transit.decrypt', 400, {}],
-    ['transit.rewrap', 200, { keyVersion: 2, fromKeyVersion: 1 }],
-    ['transit.datakey', 200, { keyVersion: 2 }],
-    ['transit.sign', 200, { keyVersion: 1 }],
-    ['transit.verify', 200, { keyVersion: 1 }],
+    ['key.encrypt', 200, { keyVersion: 1 }],
+    ['key.encrypt', 200, { keyVersion: 2 }],
+    ['key.encrypt', 200, { keyVersion: 1 }],
+    ['key.decrypt', 200, { keyVersion: 1 }],
+    ['key.decrypt', 400, {}],
+    ['key.rewrap', 200, { keyVersion: 2, fromKeyVersion: 1 }],
+    ['key.datakey', 200, { keyVersion: 2 }],
+    ['key.sign', 200, { keyVersion: 1 }],
+    ['key.verify', 200, { keyVersion: 1 }],
   ];
   assert.deepEqual(
     of(await a.activity())
@@ -854,18 +849,18 @@ test('each operation needs its flag of the ring, and no more', async () => {
   const last = async () => (await a.activity())[0];
   for (const [flag, method, path, body] of operations) {
     const place = `any/mount/${path.replace('R', name)}`;
-    const own = await a.keyWith(`transit.${name}.${flag}`);
+    const own = await a.keyWith(`key.${name}.${flag}`);
     const rest = await a.keyWith(
-      ...others.filter((each) => each !== flag).map((each) => `transit.${name}.${each}`),
-      'transit.elsewhere.*',
+      ...others.filter((each) => each !== flag).map((each) => `key.${name}.${each}`),
+      'key.elsewhere.*',
       'keyring.*',
       'asym.*',
-      'transit.create',
-      'transit.list',
+      'key.create',
+      'key.list',
     );
     isRefused(await v1(a, method, place, body, { token: rest.key }), 403, 'permission denied');
     const denied = await last();
-    const action = `transit.${flag}`;
+    const action = `key.${flag}`;
     assert.deepEqual([denied?.keyid, denied?.action, denied?.ringname], [rest.keyid, action, name]);
     assert.deepEqual([denied?.validAction, denied?.status], [false, 403]);
     const { status } = await v1(a, method, place, body, { token: own.key });
@@ -875,10 +870,10 @@ test('each operation needs its flag of the ring, and no more', async () => {
     assert.deepEqual([granted?.validAction, granted?.address], [true, '192.0.2.1']);
     isRefused(await v1(a, method, place.replace(name, 'unknown'), body, { token: own.key }), 403, 'permission denied');
   }
-  const create = await a.keyWith('transit.create');
+  const create = await a.keyWith('key.create');
   assert.equal((await v1(a, 'PUT', `transit/keys/${freshName()}`, {}, { token: create.key })).status, 204);
   isRefused(await v1(a, 'GET', 'transit/keys?list=true', undefined, { token: create.key }), 403, 'permission denied');
-  const list = await a.keyWith('transit.list');
+  const list = await a.keyWith('key.list');
   assert.equal((await v1(a, 'GET', 'transit/keys?list=true', undefined, { token: list.key })).status, 200);
   isRefused(await v1(a, 'PUT', 'transit/keys/new', {}, { token: list.key }), 403, 'permission denied');
 });
@@ -926,7 +921,7 @@ test('tokens look themselves up; AppRole answers the key as the token', async ()
   const bearer = { token: null, headers: { Authorization: `Bearer ${a.root.key}` } };
   assert.equal((await v1(a, 'GET', 'auth/token/lookup-self', undefined, bearer)).status, 200);
   assert.equal((await v1(a, 'PUT', 'auth/token/lookup-self')).body.data.id, a.root.key);
-  const { key, keyid } = await a.keyWith('transit.*');
+  const { key, keyid } = await a.keyWith('key.*');
   const login = (body: object) => v1(a, 'PUT', 'auth/approle/login', body, { token: null });
   const { auth } = (await login({ role_id: keyid, secret_id: key })).body;
   assert.deepEqual([auth.client_token, auth.lease_duration, auth.renewable], [key, 0, false]);
@@ -957,8 +952,8 @@ const mustWait = (seconds: number) => [429, `too many failed logins; try again i
 
 test('AppRole logins are slowed as others are; the key as a token never waits for them', async () => {
   const a = await testAppliance();
-  const { key, keyid } = await a.keyWith('transit.*');
-  const other = await a.keyWith('transit.*');
+  const { key, keyid } = await a.keyWith('key.*');
+  const other = await a.keyWith('key.*');
   const before = (await a.activity()).length;
   for (let n = 0; n < 5; n++) assert.deepEqual(await roleLogin(a, keyid, `kms_wrong${n}`), wrongRole);
   for (const secret of ['kms_wrong', key]) assert.deepEqual(await roleLogin(a, keyid, secret), mustWait(1));
@@ -1003,7 +998,7 @@ test('AppRole logins are slowed as others are; the key as a token never waits fo
 
 test('no number of AppRole logins at once gets past the count; what cannot be a login is not counted', async () => {
   const a = await testAppliance();
-  const { keyid, key } = await a.keyWith('transit.*');
+  const { keyid, key } = await a.keyWith('key.*');
   const tries = Array.from({ length: 40 }, (_, n) => roleLogin(a, keyid, `kms_${n}`));
   const statuses = (await Promise.all(tries)).map(([status]) => status);
   assert.equal(statuses.filter((status) => status === 400).length, 5);
@@ -1053,7 +1048,7 @@ test('AppRole logins tell neither which tenants there are nor which hosts are on
 
 test('on one of three nodes the first wrong AppRole login counts for all of them', async () => {
   const a = await testAppliance({ people: { nodes: () => 3 } });
-  const { keyid, key } = await a.keyWith('transit.*');
+  const { keyid, key } = await a.keyWith('key.*');
   assert.deepEqual(await roleLogin(a, keyid, 'kms_wrong'), wrongRole);
   assert.deepEqual(await roleLogin(a, keyid, key), mustWait(1));
   a.advance(1_000);
@@ -1140,8 +1135,8 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
   const client = freshName();
   const asym = freshName();
   const deletedServer = await ring(a);
-  await a.call('PUT', `/transit/rings/${deletedServer}/config`, { deletionAllowed: true });
-  const { id: serverId } = (await a.call('DELETE', `/transit/rings/${deletedServer}`)).body;
+  await a.call('PUT', `/managed-keys/${deletedServer}/config`, { deletionAllowed: true });
+  const { id: serverId } = (await a.call('DELETE', `/managed-keys/${deletedServer}`)).body;
   await a.call('POST', '/ks/keyrings', { name: client });
   await a.call('POST', '/asym/keyrings', { name: asym });
   const deletedClient = (await a.call('POST', '/ks/keyrings', { name: freshName() })).body.ring;
@@ -1168,10 +1163,10 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
     ['POST', '/sign', { input: 'YQ==' }],
     ['POST', '/verify', signed],
   ];
-  const asked: (readonly [string, string, object?])[] = [['POST', `/transit/rings/${deletedClient.id}/restore`]];
+  const asked: (readonly [string, string, object?])[] = [['POST', `/managed-keys/${deletedClient.id}/restore`]];
   for (const [method, end, body = {}] of ours) {
     for (const name of [client, asym]) {
-      const path = `/transit/rings/${name}${end}`;
+      const path = `/managed-keys/${name}${end}`;
       asked.push(method === 'GET' || method === 'DELETE' ? [method, path] : [method, path, body]);
     }
   }
@@ -1180,7 +1175,7 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
     assert.equal(answer.status, 400, `${method} ${path} ${answer.text}`);
     assert.match(answer.body.message, /custody client/);
   }
-  const { ring: held } = (await a.call('GET', `/transit/rings/${server}`)).body;
+  const { ring: held } = (await a.call('GET', `/managed-keys/${server}`)).body;
   const theirs: readonly [string, string, object?][] = [
     ['POST', '/ks/encrypt', { ringname: server }],
     ['POST', '/ks/rotate', { ringname: server }],
@@ -1204,17 +1199,17 @@ test('rings of the two kinds do not mix: 400, saying why', async () => {
     assert.match(answer.body.message, /custody server/);
   }
   // A caller without a flag for the name learns nothing.
-  const stranger = await a.keyWith('keyring.elsewhere.*', 'asym.elsewhere.*', 'transit.elsewhere.*');
+  const stranger = await a.keyWith('keyring.elsewhere.*', 'asym.elsewhere.*', 'key.elsewhere.*');
   for (const [method, path, body] of [...asked, ...theirs]) {
     const { status, text } = await a.call(method, path, body, { key: stranger.key });
     assert.equal(status, 403, `${method} ${path}`);
     assert.doesNotMatch(text, /custody/);
   }
   assert.equal((await a.call('GET', '/ks/keyrings')).body.data.length, 1);
-  assert.equal((await a.call('GET', '/transit/rings')).body.data.length, 1);
+  assert.equal((await a.call('GET', '/managed-keys')).body.data.length, 1);
   assert.equal(held.custody, 'server');
   const custodyOf = new Map((await a.activity()).map(({ action, props }) => [action, props.custody]));
-  assert.equal(custodyOf.get('transit.create'), 'server');
+  assert.equal(custodyOf.get('key.create'), 'server');
   assert.equal(custodyOf.get('keyring.create'), 'client');
   assert.equal(custodyOf.get('asym.create'), 'client');
 });
@@ -1301,6 +1296,6 @@ test('a tenant that keeps to client custody makes no such ring', async () => {
   const { status, body } = await v1(a, 'PUT', 'transit/keys/x', {});
   assert.equal(status, 400);
   assert.match(body.errors[0], /custody client/);
-  const key: TestKey = await a.keyWith('transit.*');
-  assert.equal((await a.call('POST', '/transit/rings', { name: 'x' }, { key: key.key })).status, 400);
+  const key: TestKey = await a.keyWith('key.*');
+  assert.equal((await a.call('POST', '/managed-keys', { name: 'x' }, { key: key.key })).status, 400);
 });

@@ -1,6 +1,6 @@
-// TransitRingPage shows one ring whose keys the service holds, with its settings and versions; it rotates or deletes
+// ManagedKeyPage shows one ring whose keys the service holds, with its settings and versions; it rotates or deletes
 // it.
-import type { TransitRing } from '../../api/transit.ts';
+import type { ManagedKey } from '../../api/managed-keys.ts';
 import { isCipher } from '../../model/transit.ts';
 import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -8,27 +8,27 @@ import { Check, Field } from '../parts/fields.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Facts, Time } from '../parts/values.tsx';
-import { transitSnippets } from '../snippets/snippet-texts.ts';
+import { managedKeySnippets } from '../snippets/snippet-texts.ts';
 import { Snippets } from '../snippets/snippets.tsx';
 import { AgeField, type FieldReader, RingPage, RingSettings, ringKinds, servesFor } from './ring-page.tsx';
 
-type Version = NonNullable<TransitRing['versions']>[number];
+type Version = NonNullable<ManagedKey['versions']>[number];
 
-export function TransitRingPage({ api, navigate, params }: PageProps) {
+export function ManagedKeyPage({ api, navigate, params }: PageProps) {
   const name = params.name ?? '';
-  const answer = useAnswer((signal) => api.getTransitRing({ ringname: name }, { signal }));
+  const answer = useAnswer((signal) => api.getManagedKey({ ringname: name }, { signal }));
   return (
     <RingPage
       {...{ name, answer, navigate }}
-      kind={ringKinds.transit}
+      kind={ringKinds.managedKey}
       rotate={async () => {
-        const changed = await api.rotateTransitRing({ ringname: name });
+        const changed = await api.rotateManagedKey({ ringname: name });
         answer.set(changed);
         return `It has the new version ${changed.ring.latestVersion}.`;
       }}
       mayBeDeleted={({ deletionAllowed }) => deletionAllowed}
-      remove={() => api.deleteTransitRing({ ringname: name })}
-      restore={(id) => api.restoreTransitRing({ id })}
+      remove={() => api.deleteManagedKey({ ringname: name })}
+      restore={(id) => api.restoreManagedKey({ id })}
       loss="After that, nothing can be encrypted, decrypted, signed or verified with it."
       facts={({ type, derived, latestVersion }) => [
         ['Type', <code>{type}</code>],
@@ -39,10 +39,10 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
         <>
           <Settings
             ring={ring}
-            onSave={async (read) => answer.set(await api.configureTransitRing(inputIn(read, ring)))}
+            onSave={async (read) => answer.set(await api.configureManagedKey(inputIn(read, ring)))}
           />
           <Versions ring={ring} onRefresh={answer.reload} />
-          <Snippets snippets={transitSnippets({ baseUrl }, ring)} />
+          <Snippets snippets={managedKeySnippets({ baseUrl }, ring)} />
         </>
       )}
     />
@@ -50,12 +50,12 @@ export function TransitRingPage({ api, navigate, params }: PageProps) {
 }
 
 interface SettingsProps {
-  readonly ring: TransitRing;
+  readonly ring: ManagedKey;
   readonly onSave: (read: FieldReader) => Promise<void>;
 }
 
 /** Verbs for the two minimum versions. */
-function wordsOf({ type }: TransitRing): { readonly reads: string; readonly makes: string } {
+function wordsOf({ type }: ManagedKey): { readonly reads: string; readonly makes: string } {
   return isCipher(type) ? { reads: 'Decrypts', makes: 'Encrypts' } : { reads: 'Verifies', makes: 'Signs' };
 }
 
@@ -63,7 +63,7 @@ function Settings({ ring, onSave }: SettingsProps) {
   const { reads, makes } = wordsOf(ring);
   return (
     <RingSettings
-      kind={ringKinds.transit}
+      kind={ringKinds.managedKey}
       name={ring.name}
       onSave={onSave}
       fields={
@@ -110,7 +110,7 @@ function Settings({ ring, onSave }: SettingsProps) {
   );
 }
 
-function inputIn(read: FieldReader, { name: ringname, latestVersion }: TransitRing) {
+function inputIn(read: FieldReader, { name: ringname, latestVersion }: ManagedKey) {
   const config = {
     ringname,
     minDecryptionVersion: read.wholeNumber('minDecryptionVersion', 1, latestVersion),
@@ -126,7 +126,7 @@ function inputIn(read: FieldReader, { name: ringname, latestVersion }: TransitRi
 }
 
 interface VersionsProps {
-  readonly ring: TransitRing;
+  readonly ring: ManagedKey;
   readonly onRefresh: () => void;
 }
 

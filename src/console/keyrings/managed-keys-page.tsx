@@ -1,17 +1,17 @@
-// TransitPage lists the rings whose keys the service holds. They are created here, by the software that uses them, or
-// with `kms transit`.
+// ManagedKeysPage lists the rings whose keys the service holds. They are created here, by the software that uses them,
+// or with `kms key`.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
 import { RingList } from './ring-list.tsx';
-import { transitSource } from './ring-source.ts';
+import { managedKeySource } from './ring-source.ts';
 
-export function TransitPage({ api, keeper, navigate, query }: PageProps) {
+export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
   return (
     <RingList
       {...{ keeper, navigate, query }}
-      page="transit"
-      sources={[transitSource(api)]}
+      page="managedKeys"
+      sources={[managedKeySource(api)]}
       lead={
         <>
           The service holds the keys of these rings (custody <code>server</code>), and uses them itself, for software
@@ -19,8 +19,8 @@ export function TransitPage({ api, keeper, navigate, query }: PageProps) {
         </>
       }
       actions={
-        <ButtonLink href={hrefTo('newKeyring', {}, { kind: 'transit' })} needs="transit.create">
-          New transit ring
+        <ButtonLink href={hrefTo('newKeyring', {}, { kind: 'key' })} needs="key.create">
+          New managed key
         </ButtonLink>
       }
       columns={[
@@ -42,7 +42,7 @@ export function TransitPage({ api, keeper, navigate, query }: PageProps) {
           sort: ({ minDecryptionVersion = 0 }) => minDecryptionVersion,
         },
       ]}
-      empty={<p>There are no transit rings.</p>}
+      empty={<p>There are no managed keys.</p>}
     />
   );
 }

@@ -1,4 +1,4 @@
-// Transit rings, whose keys the appliance holds, on the wire: the endpoints that manage and use them. Software that
+// Managed keys, whose keys the appliance holds, on the wire: the endpoints that manage and use them. Software that
 // speaks Vault's transit engine has a listener of its own, with that engine's paths and answers.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
@@ -21,15 +21,15 @@ import {
   wordPattern,
 } from './values.ts';
 
-const tag = 'Transit';
+const tag = 'Managed keys';
 
 /** Common declaration of an endpoint that needs the flag for the ring named in its path. */
-function ofRing<const Action extends `transit.${string}`>(action: Action) {
+function ofRing<const Action extends `key.${string}`>(action: Action) {
   return {
     tag,
     access: { kind: 'flag', action, ring: { from: 'path', param: 'ringname', byId: false } },
     params: z.object({ ringname: pathText }),
-    errors: missing('no such transit ring'),
+    errors: missing('no such managed key'),
   } as const;
 }
 
@@ -57,14 +57,14 @@ const version = z
       .exactOptional()
       .meta({
         description: 'where the ring signs: base64 of the 32 bytes of Ed25519, or PEM of P-256',
-        examples: [sample.transitPublicKey],
+        examples: [sample.managedPublicKey],
       }),
   })
-  .meta({ id: 'TransitVersion', description: 'a version of a transit ring' });
+  .meta({ id: 'ManagedKeyVersion', description: 'a version of a managed key' });
 
-const transitRing = z
+const managedKey = z
   .object({
-    id: idOf('ring').meta({ description: 'id of the transit ring', examples: [sample.transitRingId] }),
+    id: idOf('ring').meta({ description: 'id of the managed key', examples: [sample.managedKeyId] }),
     name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['unseal'] }),
     displayName: z
       .string()
@@ -87,9 +87,9 @@ const transitRing = z
       .exactOptional()
       .meta({ description: 'those that are still read, the newest first, at most 1,000; not in lists' }),
   })
-  .meta({ id: 'TransitRing', description: 'a ring whose keys the appliance holds' });
-export type TransitRing = z.output<typeof transitRing>;
-const ringAnswer = z.object({ ring: transitRing });
+  .meta({ id: 'ManagedKey', description: 'a ring whose keys the appliance holds' });
+export type ManagedKey = z.output<typeof managedKey>;
+const ringAnswer = z.object({ ring: managedKey });
 
 const createBody = z.object({
   name: newRingName('Unseal'),
@@ -106,7 +106,7 @@ const createBody = z.object({
 });
 
 /** One item of a request; all texts but ciphertexts are base64. */
-export interface TransitItem {
+export interface KeyItem {
   readonly plaintext?: string | undefined;
   readonly ciphertext?: string | undefined;
   readonly associatedData?: string | undefined;
@@ -137,7 +137,7 @@ const made = {
 };
 
 function itemList(own: Readonly<Record<string, object>>) {
-  return thingList<TransitItem>(mostTransitItems, itemProblem).meta({
+  return thingList<KeyItem>(mostTransitItems, itemProblem).meta({
     type: 'array',
     minItems: 1,
     maxItems: mostTransitItems,
@@ -152,7 +152,7 @@ const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:
 const ciphertext = z.string().meta({
   pattern: wordPattern,
   description: '`vault:vN:` and base64 of nonce, ciphertext and tag',
-  examples: [sample.transitCiphertext],
+  examples: [sample.keyCiphertext],
 });
 const keyVersion = count.meta({ description: 'the version that it was made with', examples: [1] });
 const error = z
@@ -168,8 +168,8 @@ const madeItem = z
       .meta({ description: 'base64', contentEncoding: 'base64', examples: ['aGVsbG8='] }),
     error: error.exactOptional(),
   })
-  .meta({ id: 'TransitResult', description: 'what came of one thing that was to be done' });
-export type TransitMade = z.output<typeof madeItem>;
+  .meta({ id: 'ManagedKeyResult', description: 'what came of one thing that was to be done' });
+export type KeyResult = z.output<typeof madeItem>;
 const madeAnswer = z.object({ items: z.array(madeItem).meta({ description: 'in the order of the request' }) });
 
 const wantedVersion = z
@@ -200,46 +200,46 @@ const signed = {
     .meta({ description: '`true`: `input` is the hash already, and as long as one (ECDSA)', examples: [false] }),
 };
 
-export const transitEndpoints = [
-  endpoint('createTransitRing', {
+export const managedKeyEndpoints = [
+  endpoint('createManagedKey', {
     tag,
     summary: 'Make a ring whose keys the appliance holds',
-    access: { kind: 'flag', action: 'transit.create', about: { from: 'body', field: 'name' } },
+    access: { kind: 'flag', action: 'key.create', about: { from: 'body', field: 'name' } },
     body: createBody,
     answer: ringAnswer,
   }),
-  endpoint('listTransitRings', {
+  endpoint('listManagedKeys', {
     tag,
-    summary: 'List transit rings, oldest first',
-    access: { kind: 'flag', action: 'transit.list' },
+    summary: 'List managed keys, oldest first',
+    access: { kind: 'flag', action: 'key.list' },
     query: ringListQuery,
-    answer: pageOf(transitRing),
+    answer: pageOf(managedKey),
     paginated: true,
   }),
-  endpoint('getTransitRing', {
-    summary: 'Read a transit ring and its versions',
-    ...ofRing('transit.read'),
+  endpoint('getManagedKey', {
+    summary: 'Read a managed key and its versions',
+    ...ofRing('key.read'),
     answer: ringAnswer,
   }),
-  endpoint('deleteTransitRing', {
-    summary: 'Delete a transit ring; it stays restorable for 30 days',
-    ...ofRing('transit.delete'),
-    answer: deletedRing('unseal', sample.transitRingId),
+  endpoint('deleteManagedKey', {
+    summary: 'Delete a managed key; it stays restorable for 30 days',
+    ...ofRing('key.delete'),
+    answer: deletedRing('unseal', sample.managedKeyId),
   }),
-  endpoint('restoreTransitRing', {
+  endpoint('restoreManagedKey', {
     tag,
-    summary: 'Bring back a deleted transit ring',
-    ...restoringRing('transit'),
+    summary: 'Bring back a deleted managed key',
+    ...restoringRing('key'),
     answer: ringAnswer,
   }),
-  endpoint('rotateTransitRing', {
-    summary: 'Give a transit ring a new version',
-    ...ofRing('transit.rotate'),
+  endpoint('rotateManagedKey', {
+    summary: 'Give a managed key a new version',
+    ...ofRing('key.rotate'),
     answer: ringAnswer,
   }),
-  endpoint('configureTransitRing', {
-    summary: "Change a transit ring's config: what is named is replaced, the rest is kept",
-    ...ofRing('transit.config'),
+  endpoint('configureManagedKey', {
+    summary: "Change a managed key's config: what is named is replaced, the rest is kept",
+    ...ofRing('key.config'),
     body: z.object({
       minDecryptionVersion: minDecryptionVersion.exactOptional(),
       minEncryptionVersion: minEncryptionVersion.exactOptional(),
@@ -248,59 +248,59 @@ export const transitEndpoints = [
     }),
     answer: ringAnswer,
   }),
-  endpoint('transitEncrypt', {
+  endpoint('encryptWithKey', {
     summary: 'Have messages encrypted',
-    ...ofRing('transit.encrypt'),
+    ...ofRing('key.encrypt'),
     body: z.object({ items: itemList({ ...plaintextField, ...made }) }),
     answer: madeAnswer,
   }),
-  endpoint('transitDecrypt', {
+  endpoint('decryptWithKey', {
     summary: 'Have messages decrypted',
-    ...ofRing('transit.decrypt'),
+    ...ofRing('key.decrypt'),
     body: z.object({ items: itemList(ciphertextField) }),
     answer: madeAnswer,
   }),
-  endpoint('transitRewrap', {
+  endpoint('rewrapWithKey', {
     summary: 'Have messages brought under a newer version',
-    ...ofRing('transit.rewrap'),
+    ...ofRing('key.rewrap'),
     body: z.object({ items: itemList({ ...ciphertextField, ...made }) }),
     answer: madeAnswer,
   }),
-  endpoint('transitDataKey', {
+  endpoint('generateDataKey', {
     summary: 'Get a new data key, encrypted and in clear',
-    ...ofRing('transit.datakey'),
+    ...ofRing('key.datakey'),
     body: dataKeyBody,
     answer: z.object({
       ciphertext,
       keyVersion,
-      plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.transitDataKey] }),
+      plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.dataKey] }),
     }),
   }),
-  endpoint('transitWrappedDataKey', {
+  endpoint('generateWrappedDataKey', {
     summary: 'Get a new data key, encrypted alone',
-    ...ofRing('transit.datakey-wrapped'),
+    ...ofRing('key.datakey-wrapped'),
     body: dataKeyBody,
     answer: z.object({ ciphertext, keyVersion }),
   }),
-  endpoint('transitSign', {
+  endpoint('signWithKey', {
     summary: 'Have a message signed',
-    ...ofRing('transit.sign'),
+    ...ofRing('key.sign'),
     body: z.object({ ...signed, keyVersion: wantedVersion }),
     answer: z.object({
       signature: z.string().meta({
         pattern: wordPattern,
         description: '`vault:vN:` and base64; of ECDSA in DER',
-        examples: [sample.transitSignature],
+        examples: [sample.keySignature],
       }),
       keyVersion,
     }),
   }),
-  endpoint('transitVerify', {
+  endpoint('verifyWithKey', {
     summary: 'Have a signature verified',
-    ...ofRing('transit.verify'),
+    ...ofRing('key.verify'),
     body: z.object({
       ...signed,
-      signature: requiredText.meta({ description: '`vault:vN:` and base64', examples: [sample.transitSignature] }),
+      signature: requiredText.meta({ description: '`vault:vN:` and base64', examples: [sample.keySignature] }),
     }),
     answer: z.object({ valid: z.boolean().meta({ description: 'whether the signature fits', examples: [true] }) }),
   }),
