@@ -8,6 +8,8 @@ import { type DeclaredId, type Path, paths } from './paths.ts';
 export type RingSource =
   /** A path parameter: the ring's name, or, with `byId`, its id if the query says `id=true`. */
   | { readonly from: 'path'; readonly param: string; readonly byId: boolean }
+  /** A path parameter that is a managed key's name, id or alias. */
+  | { readonly from: 'key'; readonly param: string }
   /** A path parameter that is a ring's id, deleted rings included. */
   | { readonly from: 'deleted-id'; readonly param: string }
   | { readonly from: 'query'; readonly param: string }
@@ -39,6 +41,8 @@ export type Access =
       /** The action's name in the activity log, if it differs from the flag's. */
       readonly recorded?: string;
       readonly ring?: RingSource;
+      /** Two flags, by their actions, that together allow what `action` allows. */
+      readonly orBoth?: readonly [string, string];
       /** The ring that the request is about, if the flag does not name it; only for the activity log. */
       readonly about?: RingSource;
       /** The path parameter that names a user: that user needs no flag. */

@@ -7,6 +7,7 @@ import { apikeyEndpoints } from './apikeys.ts';
 import { assetEndpoints } from './assets.ts';
 import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
+import { keyOperationEndpoints } from './key-operations.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
 import { managedKeyEndpoints } from './managed-keys.ts';
@@ -22,6 +23,7 @@ export const endpoints = [
   ...assetEndpoints,
   ...asymEndpoints,
   ...managedKeyEndpoints,
+  ...keyOperationEndpoints,
   ...tangEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,

@@ -1,212 +1,200 @@
-// Managed keys, whose keys the appliance holds, on the wire: the endpoints that manage and use them. Software that
-// speaks Vault's transit engine has a listener of its own, with that engine's paths and answers.
+// Managed keys, which the appliance holds, on the wire: the endpoints of their life. Those that work with them are in
+// key-operations.ts. Software that speaks another system's interface has a listener of its own.
 import { z } from 'zod';
-import { isJsonObject } from '../model/json.ts';
-import { mostTransitItems, transitHashes, transitTypes } from '../model/transit.ts';
+import { keyStates } from '../model/key-states.ts';
+import { keyTypes, keyUses } from '../model/key-types.ts';
+import { aliasPattern } from '../model/names.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf } from './page.ts';
-import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
+import { newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
 import {
   base64,
+  callerId,
   count,
-  idOf,
-  kindOf,
+  epochTime,
+  freeForm,
+  managedKeyId,
   pathText,
   requiredText,
   ringNamePattern,
   text,
-  thingList,
+  textList,
   timestamp,
-  wordPattern,
+  trueParam,
 } from './values.ts';
 
 const tag = 'Managed keys';
 
-/** Common declaration of an endpoint that needs the flag for the ring named in its path. */
-function ofRing<const Action extends `key.${string}`>(action: Action) {
+/** Common declaration of an endpoint that needs the flag for the key named in its path: by name, id or alias. */
+export function ofKey<const Action extends `key.${string}`>(action: Action) {
   return {
     tag,
-    access: { kind: 'flag', action, ring: { from: 'path', param: 'ringname', byId: false } },
-    params: z.object({ ringname: pathText }),
+    access: { kind: 'flag', action, ring: { from: 'key', param: 'key' } },
+    params: z.object({ key: pathText }),
     errors: missing('no such managed key'),
   } as const;
 }
 
-const type = z.enum(transitTypes).meta({ description: 'what its keys are; the first two encrypt, the others sign' });
+const type = z.enum(keyTypes).meta({ description: 'what the key is' });
+const uses = z
+  .array(z.enum(keyUses))
+  .max(keyUses.length)
+  .meta({ description: 'what it may be used for', examples: [['encrypt', 'decrypt']] });
+const state = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
+const origin = z
+  .enum(['generated', 'imported'])
+  .meta({ description: 'whether the appliance made the key, or somebody brought it' });
 const derived = z
   .boolean()
   .meta({ description: 'each message has a key of its own, derived by its `context`', examples: [false] });
-const minDecryptionVersion = z
+const minDecryptVersion = z
   .int()
   .min(0)
-  .meta({ description: 'messages of older versions are not read', examples: [1] });
-const minEncryptionVersion = z
+  .meta({ description: 'messages and signatures of older versions are refused', examples: [1] });
+const minEncryptVersion = z
   .int()
   .min(0)
-  .meta({ description: 'the oldest version that may make messages; 0: any that decrypts', examples: [0] });
-const deletionAllowed = z.boolean().meta({ description: 'whether the ring may be deleted', examples: [false] });
-const rotateAfter = ringAge('how old a version gets, in whole seconds: the next message past that age gets a new one');
+  .meta({ description: 'the oldest version that may protect anything new; 0: any that decrypts', examples: [0] });
+const deletionAllowed = z.boolean().meta({ description: 'whether the key may be deleted', examples: [false] });
+const exportable = z
+  .boolean()
+  .meta({ description: 'whether the key may leave the appliance; once `false`, it stays so', examples: [false] });
+const rotateAfter = ringAge('how old a version gets, in whole seconds: the next use past that age makes a new one');
+const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
+const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
+const date = (what: string) => epochTime.min(0).nullable().meta({ description: `${what}; \`null\`: never` });
+const activateAt = date('when it becomes active, in epoch milliseconds');
+const deactivateAt = date('from when on it protects nothing new, in epoch milliseconds');
+const alias = requiredText.meta({
+  pattern: aliasPattern,
+  description: 'another name of the key, which may contain `/`; unique but for case',
+  examples: ['app/db'],
+});
+const aliases = textList(50, aliasPattern).meta({ description: 'other names of the key', examples: [['app/db']] });
+const used = z
+  .boolean()
+  .exactOptional()
+  .meta({ description: '`true`: even if it was used in the last 24 hours', examples: [true] });
 
 const version = z
   .object({
     version: count.meta({ description: 'counted from 1: the N of `vault:vN:`', examples: [1] }),
+    state,
+    origin,
     createdAt: timestamp,
     publicKey: z
       .string()
       .exactOptional()
-      .meta({
-        description: 'where the ring signs: base64 of the 32 bytes of Ed25519, or PEM of P-256',
-        examples: [sample.managedPublicKey],
-      }),
+      .meta({ description: 'of an asymmetric key: SPKI, PEM', examples: [sample.managedPublicKey] }),
+    deletedAt: timestamp.exactOptional().meta({ description: 'when it was deleted, if it was' }),
   })
   .meta({ id: 'ManagedKeyVersion', description: 'a version of a managed key' });
 
 const managedKey = z
   .object({
-    id: idOf('ring').meta({ description: 'id of the managed key', examples: [sample.managedKeyId] }),
+    id: managedKeyId.meta({ description: 'id of the managed key', examples: [sample.managedKeyId] }),
     name: z.string().meta({ pattern: ringNamePattern, description: 'the name in lower case', examples: ['unseal'] }),
     displayName: z
       .string()
       .meta({ pattern: ringNamePattern, description: 'the name as it was given', examples: ['Unseal'] }),
-    custody: z
-      .enum(['server'])
-      .meta({ description: 'who can use its keys: the appliance, for as long as there are any' }),
+    aliases: z.array(z.string()).meta({ description: 'its other names', examples: [[]] }),
+    custody: z.enum(['server']).meta({ description: 'who can use it: the appliance, for as long as it is there' }),
     type,
+    uses,
+    state,
+    latestVersion: count.meta({ description: 'the newest version; 0: there is none yet', examples: [1] }),
+    primaryVersion: count
+      .nullable()
+      .meta({ description: 'the newest active version, which protects what is new; `null`: none', examples: [1] }),
+    minDecryptVersion,
+    minEncryptVersion,
     derived,
-    latestVersion: count.meta({ description: 'the version that makes new messages', examples: [1] }),
-    minDecryptionVersion,
-    minEncryptionVersion,
-    deletionAllowed,
+    exportable,
+    origin,
+    allowPlaintextFormat: z
+      .enum(['vault'])
+      .exactOptional()
+      .meta({ description: 'it opens messages that Vault or OpenBao made with the same key' }),
     rotateAfter,
+    deletionAllowed,
+    tags,
+    props,
     createdAt: timestamp,
     updatedAt: timestamp,
+    activateAt,
+    deactivateAt,
     ...whenDeleted,
     versions: z
       .array(version)
       .exactOptional()
-      .meta({ description: 'those that are still read, the newest first, at most 1,000; not in lists' }),
+      .meta({ description: 'those that are not erased, the newest first, at most 1,000; not in lists' }),
   })
-  .meta({ id: 'ManagedKey', description: 'a ring whose keys the appliance holds' });
+  .meta({ id: 'ManagedKey', description: 'a key that the appliance holds and works with' });
 export type ManagedKey = z.output<typeof managedKey>;
-const ringAnswer = z.object({ ring: managedKey });
+const keyAnswer = z.object({ key: managedKey });
 
 const createBody = z.object({
   name: newRingName('Unseal'),
   type: type.exactOptional(),
+  uses: uses.exactOptional(),
+  aliases: aliases.exactOptional(),
   derived: derived.exactOptional(),
+  exportable: exportable.exactOptional(),
+  origin: origin
+    .exactOptional()
+    .meta({ description: '`imported`: the key has no version until one is imported; `generated` if absent' }),
   rotateAfter: rotateAfter.exactOptional(),
+  deletionAllowed: deletionAllowed.exactOptional(),
+  tags: tags.exactOptional(),
+  props: props.exactOptional(),
+  activateAt: activateAt.exactOptional(),
+  deactivateAt: deactivateAt.exactOptional(),
   keepExisting: z
     .boolean()
     .exactOptional()
     .meta({
-      description: '`true`: where a ring of that name, type and `derived` is there, nothing is done',
+      description: '`true`: where a key of that name, type and `derived` is there, nothing is done',
       examples: [false],
     }),
 });
 
-/** One item of a request; all texts but ciphertexts are base64. */
-export interface KeyItem {
-  readonly plaintext?: string | undefined;
-  readonly ciphertext?: string | undefined;
-  readonly associatedData?: string | undefined;
-  readonly context?: string | undefined;
-  readonly keyVersion?: number | undefined;
-}
-
-const itemTexts = ['plaintext', 'ciphertext', 'associatedData', 'context'] as const;
-
-function itemProblem(item: unknown): string | undefined {
-  if (!isJsonObject(item)) return `expected an object, got ${kindOf(item)}`;
-  for (const name of itemTexts) {
-    const value = item[name];
-    if (value !== undefined && typeof value !== 'string') return `${name}: expected a string, got ${kindOf(value)}`;
-  }
-  const { keyVersion } = item;
-  if (keyVersion === undefined || (Number.isSafeInteger(keyVersion) && Number(keyVersion) >= 0)) return undefined;
-  return 'keyVersion: expected an integer of at least 0';
-}
-
-const base64Text = { type: 'string', contentEncoding: 'base64' };
-const shared = {
-  associatedData: { ...base64Text, description: 'what the message is bound to; it must be the same to decrypt' },
-  context: { ...base64Text, description: 'of a ring that derives its keys, what this one is derived by' },
-};
-const made = {
-  keyVersion: { type: 'integer', minimum: 0, description: 'the version to encrypt with; 0 or absent: the latest' },
-};
-
-function itemList(own: Readonly<Record<string, object>>) {
-  return thingList<KeyItem>(mostTransitItems, itemProblem).meta({
-    type: 'array',
-    minItems: 1,
-    maxItems: mostTransitItems,
-    items: { type: 'object', properties: { ...own, ...shared } },
-    description: 'what is to be done, each for itself: one that fails does not keep the others from it',
-  });
-}
-
-const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
-const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
-
-const ciphertext = z.string().meta({
-  pattern: wordPattern,
-  description: '`vault:vN:` and base64 of nonce, ciphertext and tag',
-  examples: [sample.keyCiphertext],
+const configBody = z.object({
+  minDecryptVersion: minDecryptVersion.exactOptional(),
+  minEncryptVersion: minEncryptVersion.exactOptional(),
+  deletionAllowed: deletionAllowed.exactOptional(),
+  exportable: exportable.exactOptional(),
+  rotateAfter: rotateAfter.exactOptional(),
+  tags: tags.exactOptional(),
+  props: props.exactOptional(),
+  activateAt: activateAt.exactOptional(),
+  deactivateAt: deactivateAt.exactOptional(),
 });
-const keyVersion = count.meta({ description: 'the version that it was made with', examples: [1] });
-const error = z
-  .string()
-  .meta({ description: 'why there is nothing else', examples: ['cipher: message authentication failed'] });
-const madeItem = z
+
+const dependent = z
   .object({
-    ciphertext: ciphertext.exactOptional(),
-    keyVersion: keyVersion.exactOptional(),
-    plaintext: z
-      .string()
-      .exactOptional()
-      .meta({ description: 'base64', contentEncoding: 'base64', examples: ['aGVsbG8='] }),
-    error: error.exactOptional(),
+    caller: callerId.meta({ description: 'who used the key', examples: [sample.apikeyId] }),
+    dialect: z.string().meta({ description: '`native`, or the dialect that the caller spoke', examples: ['vault'] }),
+    version: count.meta({ description: 'the version that was used', examples: [1] }),
+    operation: z.string().meta({ description: 'what for', examples: ['decrypt'] }),
+    count: count.meta({ description: 'how often in all', examples: [12] }),
+    lastUsedAt: timestamp.meta({ description: 'when last; RFC 3339, UTC, milliseconds' }),
   })
-  .meta({ id: 'ManagedKeyResult', description: 'what came of one thing that was to be done' });
-export type KeyResult = z.output<typeof madeItem>;
-const madeAnswer = z.object({ items: z.array(madeItem).meta({ description: 'in the order of the request' }) });
+  .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
+export type Dependent = z.output<typeof dependent>;
 
-const wantedVersion = z
-  .int()
-  .min(0)
-  .exactOptional()
-  .meta({ description: 'the version to use; 0 or absent: the latest', examples: [0] });
-const dataKeyBody = z.object({
-  bits: z
-    .int()
-    .exactOptional()
-    .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
-  keyVersion: wantedVersion,
-  associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
-  context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
+const keyId = managedKeyId.meta({
+  description: 'the id, under which it can be restored',
+  examples: [sample.managedKeyId],
 });
-
-const signed = {
-  input: text.exactOptional().meta({
-    description: 'what is signed, base64; nothing if absent',
-    contentEncoding: 'base64',
-    examples: ['aGVsbG8='],
-  }),
-  hash: z.enum(transitHashes).exactOptional().meta({ description: 'of what ECDSA signs; `sha2-256` if absent' }),
-  prehashed: z
-    .boolean()
-    .exactOptional()
-    .meta({ description: '`true`: `input` is the hash already, and as long as one (ECDSA)', examples: [false] }),
-};
 
 export const managedKeyEndpoints = [
   endpoint('createManagedKey', {
     tag,
-    summary: 'Make a ring whose keys the appliance holds',
+    summary: 'Make a key that the appliance holds',
     access: { kind: 'flag', action: 'key.create', about: { from: 'body', field: 'name' } },
     body: createBody,
-    answer: ringAnswer,
+    answer: keyAnswer,
   }),
   endpoint('listManagedKeys', {
     tag,
@@ -216,92 +204,189 @@ export const managedKeyEndpoints = [
     answer: pageOf(managedKey),
     paginated: true,
   }),
+  endpoint('getWrappingKey', {
+    tag,
+    summary: 'Read the public key to which keys are wrapped for import',
+    access: { kind: 'credential', action: 'key.wrapping-key' },
+    answer: z.object({
+      id: z.string().meta({ description: 'names the wrapping key', examples: ['2026-01-02'] }),
+      algorithm: z.enum(['rsa-4096']).meta({ description: 'what the wrapping key is' }),
+      publicKey: z.string().meta({ description: 'SPKI, PEM', examples: [sample.wrappingPublicKey] }),
+      expiresAt: epochTime.meta({ description: 'until when something wrapped to it can be imported, epoch ms' }),
+    }),
+  }),
   endpoint('getManagedKey', {
     summary: 'Read a managed key and its versions',
-    ...ofRing('key.read'),
-    answer: ringAnswer,
+    ...ofKey('key.read'),
+    answer: keyAnswer,
   }),
   endpoint('deleteManagedKey', {
-    summary: 'Delete a managed key; it stays restorable for 30 days',
-    ...ofRing('key.delete'),
-    answer: deletedRing('unseal', sample.managedKeyId),
+    summary: 'Delete a managed key; for 7 to 30 days it can be restored',
+    ...ofKey('key.delete'),
+    query: z.object({
+      days: z
+        .string()
+        .regex(/^[0-9]{1,2}$/, 'expected a number of days')
+        .exactOptional()
+        .meta({ description: 'as in the body, for clients that send none with DELETE', examples: ['30'] }),
+      used: trueParam.exactOptional().meta({ description: 'as in the body' }),
+    }),
+    body: z.object({
+      days: z.int().min(7).max(30).exactOptional().meta({
+        description: 'days in which it can be restored, 7 to 30; 30 if absent',
+        examples: [30],
+      }),
+      used,
+    }),
+    answer: z.object({
+      name: z
+        .string()
+        .meta({ pattern: ringNamePattern, description: 'the name, which is free again', examples: ['unseal'] }),
+      id: keyId,
+      restorableUntil: timestamp.meta({ description: 'until when; RFC 3339, UTC, milliseconds' }),
+    }),
   }),
   endpoint('restoreManagedKey', {
     tag,
     summary: 'Bring back a deleted managed key',
     ...restoringRing('key'),
-    answer: ringAnswer,
+    answer: keyAnswer,
   }),
   endpoint('rotateManagedKey', {
     summary: 'Give a managed key a new version',
-    ...ofRing('key.rotate'),
-    answer: ringAnswer,
+    ...ofKey('key.rotate'),
+    answer: keyAnswer,
   }),
   endpoint('configureManagedKey', {
     summary: "Change a managed key's config: what is named is replaced, the rest is kept",
-    ...ofRing('key.config'),
+    ...ofKey('key.config'),
+    body: configBody,
+    answer: keyAnswer,
+  }),
+  endpoint('setManagedKeyState', {
+    summary: 'Activate, suspend or deactivate a managed key or one version, or mark it as compromised',
+    ...ofKey('key.state'),
     body: z.object({
-      minDecryptionVersion: minDecryptionVersion.exactOptional(),
-      minEncryptionVersion: minEncryptionVersion.exactOptional(),
-      deletionAllowed: deletionAllowed.exactOptional(),
-      rotateAfter: rotateAfter.exactOptional(),
-    }),
-    answer: ringAnswer,
-  }),
-  endpoint('encryptWithKey', {
-    summary: 'Have messages encrypted',
-    ...ofRing('key.encrypt'),
-    body: z.object({ items: itemList({ ...plaintextField, ...made }) }),
-    answer: madeAnswer,
-  }),
-  endpoint('decryptWithKey', {
-    summary: 'Have messages decrypted',
-    ...ofRing('key.decrypt'),
-    body: z.object({ items: itemList(ciphertextField) }),
-    answer: madeAnswer,
-  }),
-  endpoint('rewrapWithKey', {
-    summary: 'Have messages brought under a newer version',
-    ...ofRing('key.rewrap'),
-    body: z.object({ items: itemList({ ...ciphertextField, ...made }) }),
-    answer: madeAnswer,
-  }),
-  endpoint('generateDataKey', {
-    summary: 'Get a new data key, encrypted and in clear',
-    ...ofRing('key.datakey'),
-    body: dataKeyBody,
-    answer: z.object({
-      ciphertext,
-      keyVersion,
-      plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.dataKey] }),
-    }),
-  }),
-  endpoint('generateWrappedDataKey', {
-    summary: 'Get a new data key, encrypted alone',
-    ...ofRing('key.datakey-wrapped'),
-    body: dataKeyBody,
-    answer: z.object({ ciphertext, keyVersion }),
-  }),
-  endpoint('signWithKey', {
-    summary: 'Have a message signed',
-    ...ofRing('key.sign'),
-    body: z.object({ ...signed, keyVersion: wantedVersion }),
-    answer: z.object({
-      signature: z.string().meta({
-        pattern: wordPattern,
-        description: '`vault:vN:` and base64; of ECDSA in DER',
-        examples: [sample.keySignature],
+      state: z.enum(['active', 'suspended', 'deactivated', 'compromised']).meta({ description: 'the new state' }),
+      version: z.int().min(1).exactOptional().meta({
+        description: 'the version whose state changes; the key itself if absent',
+        examples: [1],
       }),
-      keyVersion,
+      used,
+    }),
+    answer: keyAnswer,
+  }),
+  endpoint('addManagedKeyAlias', {
+    summary: 'Give a managed key an alias, or move one to it',
+    ...ofKey('key.config'),
+    body: z.object({ alias }),
+    answer: keyAnswer,
+  }),
+  endpoint('removeManagedKeyAlias', {
+    summary: 'Take an alias away from a managed key',
+    ...ofKey('key.config'),
+    params: z.object({ key: pathText, alias: pathText }),
+    answer: keyAnswer,
+  }),
+  endpoint('trimManagedKey', {
+    summary: 'Destroy versions of a managed key that nothing may use any more',
+    ...ofKey('key.delete'),
+    body: z.object({
+      minAvailableVersion: z.int().min(1).meta({
+        description: 'older versions are destroyed; neither `minDecryptVersion` nor `minEncryptVersion` may be older',
+        examples: [3],
+      }),
+    }),
+    answer: keyAnswer,
+  }),
+  endpoint('listManagedKeyDependents', {
+    summary: 'List who used a managed key, which version, through which dialect, for what, how often and when last',
+    ...ofKey('key.read'),
+    query: z.object({
+      since: z
+        .string()
+        .regex(/^[0-9]{1,15}$/, 'expected a time in epoch milliseconds')
+        .exactOptional()
+        .meta({ description: 'only uses since then, in epoch milliseconds', examples: ['1767225600000'] }),
+    }),
+    answer: z.object({
+      dependents: z.array(dependent).meta({ description: 'the most recent first, at most 2,000' }),
     }),
   }),
-  endpoint('verifyWithKey', {
-    summary: 'Have a signature verified',
-    ...ofRing('key.verify'),
+  endpoint('importManagedKey', {
+    summary: 'Import a key, wrapped to the wrapping key: as a new managed key, or as the next version of one',
+    ...ofKey('key.import'),
     body: z.object({
-      ...signed,
-      signature: requiredText.meta({ description: '`vault:vN:` and base64', examples: [sample.keySignature] }),
+      wrapped: text.exactOptional().meta({
+        description:
+          'base64: the key encrypted with RSA-OAEP and `hash`, or a new AES-256 key encrypted so and, after it, the key wrapped under that with AES-KWP (RFC 5649)',
+        contentEncoding: 'base64',
+        examples: [sample.wrappedManagedKey],
+      }),
+      plaintext: text.exactOptional().meta({
+        description: 'the key itself, base64; on the local socket alone',
+        contentEncoding: 'base64',
+        examples: [''],
+      }),
+      format: z.enum(['raw', 'der', 'pem']).exactOptional().meta({
+        description:
+          'what the bytes are: the key itself (`raw`: symmetric keys, scalars, seeds), PKCS #8, PKCS #1 or SEC 1 DER, or PEM; found out if absent',
+      }),
+      hash: z
+        .enum(['sha2-256', 'sha1', 'sha2-384', 'sha2-512'])
+        .exactOptional()
+        .meta({ description: 'of OAEP; `sha2-256` if absent' }),
+      publicKey: text.exactOptional().meta({
+        description: 'in place of a private key, of asymmetric types: SPKI, PEM or base64 of DER',
+        examples: [''],
+      }),
+      type: type.exactOptional().meta({ description: 'of a new managed key; `aes256-gcm` if absent' }),
+      uses: uses.exactOptional(),
+      derived: derived.exactOptional(),
+      exportable: exportable.exactOptional(),
+      allowPlaintextFormat: z
+        .enum(['vault'])
+        .exactOptional()
+        .meta({ description: 'it shall open messages that Vault or OpenBao made with the same key; this stays so' }),
+      rotateAfter: rotateAfter.exactOptional(),
+      isNewVersion: z
+        .boolean()
+        .exactOptional()
+        .meta({ description: '`true`: the next version of a key that is there; `false`: a new key', examples: [false] }),
     }),
-    answer: z.object({ valid: z.boolean().meta({ description: 'whether the signature fits', examples: [true] }) }),
+    answer: keyAnswer,
+  }),
+  endpoint('exportManagedKey', {
+    summary: 'Export a managed key, wrapped to a public key or in clear',
+    ...ofKey('key.export'),
+    changes: true,
+    body: z.object({
+      version: z.int().min(0).exactOptional().meta({ description: '0 or absent: the latest', examples: [0] }),
+      publicKey: text.exactOptional().meta({
+        description: 'RSA of 2048, 3072 or 4096 bits to wrap to: SPKI, PEM or base64 of DER',
+        examples: [sample.wrappingPublicKey],
+      }),
+      hash: z
+        .enum(['sha2-256', 'sha1', 'sha2-384', 'sha2-512'])
+        .exactOptional()
+        .meta({ description: 'of OAEP; `sha2-256` if absent' }),
+      plaintext: z
+        .boolean()
+        .exactOptional()
+        .meta({ description: '`true`: in clear, if no `publicKey` is given', examples: [false] }),
+      format: z
+        .enum(['raw', 'der'])
+        .exactOptional()
+        .meta({ description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent' }),
+    }),
+    answer: z.object({
+      version: count.meta({ description: 'the version that was exported', examples: [1] }),
+      format: z.enum(['raw', 'der']).meta({ description: 'what the bytes are' }),
+      wrapped: base64.exactOptional().meta({
+        description: 'an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP',
+        examples: [sample.wrappedManagedKey],
+      }),
+      plaintext: base64.exactOptional().meta({ description: 'the key itself, base64', examples: [sample.dataKey] }),
+    }),
   }),
 ] as const;

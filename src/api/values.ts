@@ -46,6 +46,9 @@ export function idOf(prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact'
 
 const ulid = '[0-9a-hjkmnp-tv-z]{26}';
 
+/** A managed key's id in an answer. Those made as transit rings kept theirs. */
+export const managedKeyId = z.string().meta({ pattern: `^(?:mkey|ring)_${ulid}$` });
+
 /** Caller in an answer: the id of an API key or of a User, or a word such as `local` for callers without one. */
 export const callerId = z.string().meta({ pattern: `^(?:(?:apik|user)_${ulid}|[a-z-]+)$` });
 

@@ -82,6 +82,7 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
     get baseUrl() {
       return baseUrl();
     },
+    keyWorker: services.keyWorker,
     get people() {
       return people.current;
     },

@@ -4,7 +4,7 @@
 import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
-import { resealManagedKeys } from '../core/managed-keys.ts';
+import { resealManagedKeys } from '../core/key-versions.ts';
 import { resealTangPairs } from '../core/tang.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';

@@ -2,7 +2,12 @@
 
 import { type Copies, openCopies } from '../backup/service.ts';
 import { purgeExpired } from '../core/keyrings.ts';
+import type { KeyWorker } from '../core/key-rehearsal.ts';
 import { KmsError } from '../errors.ts';
+import { FairQueue, usualFairLimits } from '../http/fair-queue.ts';
+import { startWorker } from '../platform/program-files.ts';
+import type { ManagedKeyWork } from '../platform/threads/jobs.ts';
+import { keyWorker } from '../platform/threads/key-work.ts';
 import { SegmentVerifier } from '../platform/threads/segments.ts';
 import { Aging } from '../storage/aging.ts';
 import { SerialQueue } from '../store/serial-queue.ts';
@@ -24,6 +29,7 @@ export interface Services {
   /** Absent where closed segments are not verified in the background. */
   readonly verifier: SegmentVerifier | undefined;
   readonly people: ServedPeople;
+  readonly keyWorker: KeyWorker;
   /** The settings in force. */
   readonly config: () => LiveConfig;
   /** Applies new settings, one change at a time. Waits for a running backup. */
@@ -84,6 +90,11 @@ export async function openServices(
   ends.push(() => verifier?.close());
   const people = new ServedPeople(world, options.people, () => directory.nodes);
   ends.push(() => people.close());
+  const keyWork = keyWorker({
+    start: () => startWorker({ kind: 'keys' } satisfies ManagedKeyWork),
+    turns: new FairQueue({ ...usualFairLimits, atOnce: 1 }),
+  });
+  ends.push(() => keyWork.close());
   whenFree(() => ends.push(startPurging(data, aging, onEvent)));
   const changes = new SerialQueue();
   ends.push(() => changes.idle());
@@ -104,6 +115,7 @@ export async function openServices(
     rekeying,
     verifier,
     people,
+    keyWorker: keyWork,
     config: () => config,
     reconfigure: (next) => changes.run(() => reconfigure(next)),
     closing: closing.signal,

@@ -14,6 +14,7 @@ import {
   type CheckpointOrder,
   type CheckpointWork,
   keysFromData,
+  type ManagedKeyWork,
   type PassphraseWork,
   type PasswordWork,
   type SegmentOrder,
@@ -21,6 +22,7 @@ import {
   type WorkAnswerOf,
   type WorkerData,
 } from '../platform/threads/jobs.ts';
+import { serveKeyWork } from '../platform/threads/key-work.ts';
 import { lowerPriority, servePasswords } from '../platform/threads/passwords.ts';
 import { trimHeap } from '../platform/trim-heap.ts';
 import { problemOfSegment } from '../store/activity/segment-watch.ts';
@@ -31,7 +33,7 @@ import { checkpointRows } from '../store/shared/checkpoint.ts';
 import type { SharedEngine } from '../store/shared/engine.ts';
 import type { StoreKeys } from '../store/store-files.ts';
 
-type Work = CheckpointWork | PasswordWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
+type Work = CheckpointWork | PasswordWork | ManagedKeyWork | PassphraseWork | ProveWork | ExamineWork | SegmentsWork;
 
 // Cast: `startWorker` sends nothing else.
 const { work, crypto } = workerData as WorkerData<Work>;
@@ -59,6 +61,9 @@ function run(work: Work, port: MessagePort): void {
       break;
     case 'passwords':
       servePasswords(port);
+      return;
+    case 'keys':
+      serveKeyWork(port);
       return;
     case 'passphrase':
       port.postMessage(tryPassphrase(work));

@@ -21,7 +21,12 @@ import type { Caller, Context } from './context.ts';
 /** The ring that a request is about, as far as authorization needs it. */
 export type RingSubject =
   /** Named by the caller, lower case, existing or not: the refusal repeats the name. */
-  | { readonly kind: 'named'; readonly name: string }
+  | {
+      readonly kind: 'named';
+      readonly name: string;
+      /** What it was asked for by, if not by its name: the refusal repeats that. */
+      readonly asked?: string;
+    }
   /** Given by an id, a hash or a header; no name if there is no such ring. The refusal is the same either way. */
   | { readonly kind: 'hidden'; readonly name: string | undefined }
   /** The request names no ring. A caller with the flag for some ring is let on, to its 400 or 404. */
@@ -36,14 +41,17 @@ export function missingFlag(flag: string): KmsError {
   return new KmsError('forbidden', `the permission flag ${flag} is missing`);
 }
 
-function isAllowed({ flags }: Caller, action: string, subject: RingSubject | undefined): boolean {
+/** Whether the flag of the action, given without the ring, is granted. */
+export function isAllowed({ flags }: Caller, action: string, subject: RingSubject | undefined): boolean {
   if (subject === undefined) return flags.allows(action);
   if (subject.kind === 'none') return flags.allowsSome(action);
   return flags.allows(action, subject.name ?? null);
 }
 
 function shownName(subject: RingSubject | undefined): string | undefined {
-  return subject?.kind === 'named' && isRingName(subject.name) ? subject.name : undefined;
+  if (subject?.kind !== 'named') return undefined;
+  const { name, asked = name } = subject;
+  return isRingName(asked) ? asked : undefined;
 }
 
 /** An API key or a user. */

@@ -7,13 +7,13 @@ import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Flags } from '../model/flags.ts';
 import type { Kem } from '../model/kems.ts';
-import type { CustodyPolicy } from '../model/transit.ts';
+import type { CustodyPolicy } from '../model/custody.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Transaction } from '../store/port.ts';
 import type { KeyUseKind } from '../store/tables/key-uses.ts';
 import type { Ring } from '../store/tables/rings.ts';
 
-type IdPrefix = 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant';
+type IdPrefix = 'ring' | 'mkey' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant';
 
 /** `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -103,6 +103,8 @@ export interface Context {
   did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly ActivityDetails[]): void;
   /** Address that the request came from; undefined if from this machine. */
   readonly address?: string | undefined;
+  /** The dialect that the request came in; undefined for the native interface. */
+  readonly dialect?: string | undefined;
 }
 
 /** Extra properties of a login's activity record. */

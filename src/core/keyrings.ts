@@ -14,7 +14,7 @@ import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
-import { purgeManagedKeys } from './managed-keys.ts';
+import { destroyDueKeys } from './key-versions.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import {
   changePublicKey,
@@ -277,7 +277,7 @@ const purgedAtOnce = 1000;
 /** Number of rings erased; undefined if nothing was left to erase. */
 function purgeSome(tables: Tables, until: number): number | undefined {
   const { rings, ringKeys } = tables;
-  const managedKeys = purgeManagedKeys(tables, until);
+  const managedKeys = destroyDueKeys(tables, until + restorableFor);
   if (managedKeys !== undefined) return managedKeys;
   let erased = 0;
   let begun: string | undefined;

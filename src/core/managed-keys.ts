@@ -1,223 +1,342 @@
-// Managed keys, whose keys the appliance holds: make, rotate, configure, delete and restore them. Using their keys is
-// in managedKeys.ts.
+// Managed keys, which the appliance holds: their life from creation to deletion. Using them is in key-operations.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
-import type { ManagedKey as RingAnswer } from '../api/managed-keys.ts';
-import { toBase64 } from '../crypto/bytes.ts';
-import { newTransitKey, openTransitKey, p256Pem, sealTransitKey, transitPublicKey } from '../crypto/transit.ts';
+import type { ManagedKey as KeyAnswer } from '../api/managed-keys.ts';
+import { publicKeyPem } from '../crypto/managed/keys.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type ResourceRef } from '../model/activity-details.ts';
-import { checkRingName } from '../model/names.ts';
+import { heldByClients } from '../model/custody.ts';
+import type { JsonObject } from '../model/json.ts';
+import { type KeyState, stateAfter, stateAt } from '../model/key-states.ts';
+import { type KeyUse, keyTypeFacts, usesProblem, usualUses } from '../model/key-types.ts';
+import { checkAlias, checkRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
-import { heldByClients, isCipher, type TransitType } from '../model/transit.ts';
-import type { TenantKeys } from '../seal/tenant-keys.ts';
-import type { Store, Tables } from '../store/port.ts';
+import type { Tables } from '../store/port.ts';
 import type { PageRequest } from '../store/sql.ts';
-import type { KeyVersion, ManagedKey } from '../store/tables/managed-keys.ts';
+import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { type Context, needQuota, type World } from './context.ts';
+import { type Context, needQuota } from './context.ts';
+import { dayLength, needUnused } from './key-dependents.ts';
+import { inPlace, type KeyWork } from './key-work.ts';
+import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
+import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { countRings, needRingQuota, restorableFor } from './rings.ts';
+import { countRings, needRingQuota } from './rings.ts';
 
-/** Versions of a ring that are shown, newest first. */
+/** Versions of a key that are shown, newest first. */
 const mostVersionsShown = 1000;
+const mostAliases = 50;
+const mostTags = 50;
+const longestTag = 256;
 
-/** Names a managed key. */
-export interface NamedRing {
-  readonly ringname: string;
+/** Names a managed key: by name, id or alias. */
+export interface NamedKey {
+  readonly key: string;
 }
 
-export function createManagedKey(ctx: Context, input: Body<'createManagedKey'>): Answer<'createManagedKey'> {
+type NewKey = Body<'createManagedKey'> & {
+  /** Where KV clients find it. */
+  readonly path?: string;
+  readonly vaultFormat?: boolean;
+};
+
+export function createManagedKey(
+  ctx: Context,
+  input: Body<'createManagedKey'>,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'createManagedKey'> {
+  const { type = 'aes256-gcm', derived = false } = input;
+  const there = ctx.tx.managedKeys.byName(checkRingName(input.name));
+  if (there && input.keepExisting && there.type === type && there.derived === derived) {
+    return { key: shown(ctx, there) };
+  }
+  const made = insertKey(ctx, input);
+  const version = input.origin === 'imported' ? undefined : nextVersion(ctx, made, work);
+  const key = mustFind(ctx.tx, made.id);
+  const objects = version ? [versionRef(version)] : [];
+  ctx.note({ object: keyRef(key), objects, custody: 'server' });
+  return { key: shown(ctx, key) };
+}
+
+/** Makes a managed key without a version. */
+export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   const { tx, tenant, world } = ctx;
-  const { type = 'aes256-gcm96', derived = false } = input;
-  const name = checkRingName(input.name);
-  if (derived && !isCipher(type)) throw invalidField('derived', `keys of the type ${type} are not derived`);
-  const there = tx.managedKeys.byName(name);
-  if (there) {
-    if (input.keepExisting && there.type === type && there.derived === derived) return { ring: shown(ctx, there) };
-    throw fieldsError('conflict', [{ field: 'name', message: 'another managed key has this name' }]);
+  const { type = 'aes256-gcm', derived = false, origin = 'generated', aliases = [] } = input;
+  const name = checkKeyName(input.name);
+  const asked = input.uses ?? usualUses(type);
+  const exportable = input.exportable ?? asked.includes('export');
+  const uses = orderedUses(exportable ? [...asked, 'export'] : asked.filter((use) => use !== 'export'));
+  const problem = usesProblem(type, uses);
+  if (problem !== undefined) throw invalidField('uses', problem);
+  if (derived && (!isCipher(type) || !uses.includes('encrypt'))) {
+    throw invalidField('derived', `keys of the type ${type} are not derived`);
+  }
+  if (tx.managedKeys.byName(name)) throw nameTaken();
+  if (tx.managedKeys.aliasOf(name) !== undefined) {
+    throw fieldsError('conflict', [{ field: 'name', message: 'a managed key has this alias' }]);
   }
   if (tenant.custody === 'client') {
-    throw new KmsError('conflict', 'this tenant keeps to rings whose keys are held by clients (custody client)');
+    throw new KmsError('forbidden', 'this tenant keeps to keys held by clients (custody client)');
   }
   needRingQuota(ctx);
   const now = world.now();
-  const id = world.newId('ring');
+  const { activateAt, deactivateAt } = checkedDates(input.activateAt ?? undefined, input.deactivateAt ?? undefined);
+  const id = world.newId('mkey');
   tx.managedKeys.insert({
     id,
     name,
     displayName: input.name,
+    path: input.path,
     type,
+    uses,
+    state: activateAt !== undefined && activateAt > now ? 'pre-active' : 'active',
     derived,
-    latestVersion: 1,
-    minDecryptionVersion: 1,
-    minEncryptionVersion: 0,
-    deletionAllowed: false,
+    exportable,
+    origin,
+    vaultFormat: input.vaultFormat ?? false,
+    latestVersion: 0,
+    minDecryptVersion: 1,
+    minEncryptVersion: 0,
+    deletionAllowed: input.deletionAllowed ?? false,
     rotateAfter: input.rotateAfter ?? undefined,
+    tags: checkedTags(input.tags ?? {}),
+    props: input.props ?? {},
+    activateAt,
+    deactivateAt,
     createdAt: now,
     updatedAt: now,
   });
-  const ring = tx.managedKeys.byId(id);
-  if (!ring) throw new KmsError('internal', 'a new managed key is not there');
-  const key = makeVersion(ctx, ring, 1);
-  ctx.note({ object: ringThing(ring), objects: [keyThing(key)], custody: 'server' });
-  return { ring: shown(ctx, ring) };
+  for (const alias of aliases) giveAlias(ctx, mustFind(tx, id), alias);
+  return mustFind(tx, id);
 }
 
-interface RingsInput {
+const reservedNames: ReadonlySet<string> = new Set(['wrapping-key']);
+
+function checkKeyName(name: string): string {
+  const lower = checkRingName(name);
+  if (reservedNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
+  return lower;
+}
+
+function isCipher(type: KeyAnswer['type']): boolean {
+  return keyTypeFacts[type].purposes[0].usual.includes('encrypt') && !keyTypeFacts[type].isAsymmetric;
+}
+
+function orderedUses(uses: readonly KeyUse[]): readonly KeyUse[] {
+  return [...new Set(uses)];
+}
+
+function checkedDates(activateAt: number | undefined, deactivateAt: number | undefined) {
+  if (activateAt !== undefined && deactivateAt !== undefined && deactivateAt <= activateAt) {
+    throw invalidField('deactivateAt', 'expected a time after activateAt');
+  }
+  return { activateAt, deactivateAt };
+}
+
+function checkedTags(tags: JsonObject): JsonObject {
+  const entries = Object.entries(tags);
+  if (entries.length > mostTags) throw invalidField('tags', `expected at most ${mostTags} tags`);
+  for (const [name, value] of entries) {
+    if (typeof value !== 'string') throw invalidField('tags', 'expected a text for every tag');
+    if (name === '' || name.length > longestTag || value.length > longestTag) {
+      throw invalidField('tags', `expected names and texts of at most ${longestTag} characters`);
+    }
+  }
+  return tags;
+}
+
+interface KeysInput {
   readonly deleted: boolean;
   readonly page: PageRequest;
-  /** The part of a ring that is written. Default: all of it. */
-  readonly item?: ((ring: RingAnswer) => unknown) | undefined;
+  /** The part of a key that is written. Default: all of it. */
+  readonly item?: ((key: KeyAnswer) => unknown) | undefined;
 }
 
 /** Oldest first. */
 export function listManagedKeys(
   { store, world }: Reader,
-  { deleted, page, item }: RingsInput,
-): Promise<WrittenPage<RingAnswer>> {
-  const since = deleted ? world.now() - restorableFor : undefined;
-  const read = ({ managedKeys }: Tables, part: PageRequest) => managedKeys.list(part, since, ringAnswer);
+  { deleted, page, item }: KeysInput,
+): Promise<WrittenPage<KeyAnswer>> {
+  const now = world.now();
+  const read = (tables: Tables, part: PageRequest) =>
+    tables.managedKeys.list(part, deleted ? now : undefined, (key) => keyAnswer(tables, key, now));
   return readInParts(looksAt(store), page, read, item);
 }
 
-export function getManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'getManagedKey'> {
-  return { ring: shown(ctx, findManagedKey(ctx.tx, ringname)) };
+export function getManagedKey(ctx: Context, { key }: NamedKey): Answer<'getManagedKey'> {
+  return { key: shown(ctx, findManagedKey(ctx.tx, key)) };
 }
 
-/** The ring's answer with the versions that can decrypt. */
-function shown({ tx }: Pick<Context, 'tx'>, ring: ManagedKey): RingAnswer {
-  const { latestVersion, minDecryptionVersion, type } = ring;
-  const oldest = Math.max(minDecryptionVersion, latestVersion - mostVersionsShown + 1);
-  const keys = tx.managedKeys.keysBetween(ring.id, latestVersion, oldest);
-  const versions = keys.map(({ version, createdAt, publicKey }) => ({
-    version,
-    createdAt: timestamp(createdAt),
-    ...(publicKey !== '' && { publicKey: publicText(type, publicKey) }),
-  }));
-  return { ...ringAnswer(ring), versions };
+/** The key's answer with its versions. */
+export function shown({ tx, world }: Pick<Context, 'tx' | 'world'>, key: ManagedKey): KeyAnswer {
+  const oldest = Math.max(1, key.latestVersion - mostVersionsShown + 1);
+  const versions = tx.keyVersions.between(key.id, key.latestVersion, oldest).map((version) => {
+    const publicKey = publicKeyOfVersion(key.type, version);
+    return {
+      version: version.version,
+      state: version.state,
+      origin: version.origin,
+      createdAt: timestamp(version.createdAt),
+      ...(publicKey && { publicKey: publicKeyPem(publicKey) }),
+      ...(version.deletedAt !== undefined && { deletedAt: timestamp(version.deletedAt) }),
+    };
+  });
+  return { ...keyAnswer(tx, key, world.now()), versions };
 }
 
-/** PEM for ECDSA, base64 of the 32 bytes for Ed25519, as in Vault's managedKeys engine. */
-function publicText(type: TransitType, publicKey: string): string {
-  return type === 'ecdsa-p256' ? p256Pem(Uint8Array.fromBase64(publicKey)) : publicKey;
-}
-
-export function rotateManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'rotateManagedKey'> {
-  const ring = findManagedKey(ctx.tx, ringname);
-  const key = nextVersion(ctx, ring);
-  ctx.note({ object: ringThing(ring), changed: ['latestVersion'], objects: [keyThing(key)] });
-  return { ring: shown(ctx, findManagedKey(ctx.tx, ringname)) };
+export function rotateManagedKey(
+  ctx: Context,
+  { key: ref }: NamedKey,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'rotateManagedKey'> {
+  const key = findManagedKey(ctx.tx, ref);
+  const state = stateOf(ctx, key);
+  if (state !== 'active' && state !== 'pre-active') {
+    throw new KmsError('conflict', `the key is ${state}, so it gets no new version`);
+  }
+  if (key.origin === 'imported' && key.latestVersion === 0) {
+    throw new KmsError('conflict', 'the key has no version yet: import one');
+  }
+  const version = nextVersion(ctx, key, work);
+  ctx.note({ object: keyRef(key), changed: ['latestVersion'], objects: [versionRef(version)] });
+  return { key: shown(ctx, mustFind(ctx.tx, key.id)) };
 }
 
 export function configureManagedKey(
   ctx: Context,
-  { ringname, ...input }: NamedRing & Body<'configureManagedKey'>,
+  { key: ref, ...input }: NamedKey & Body<'configureManagedKey'>,
 ): Answer<'configureManagedKey'> {
   const { tx, world } = ctx;
-  const ring = findManagedKey(tx, ringname);
+  const key = livingKey(ctx, ref);
   const { rotateAfter } = input;
+  if (input.exportable === true && !key.exportable) {
+    throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
+  }
+  const kept = <T>(given: T | null | undefined, before: T | undefined) => (given === undefined ? before : (given ?? undefined));
   const change = {
-    minDecryptionVersion: Math.max(1, input.minDecryptionVersion ?? ring.minDecryptionVersion),
-    minEncryptionVersion: input.minEncryptionVersion ?? ring.minEncryptionVersion,
-    deletionAllowed: input.deletionAllowed ?? ring.deletionAllowed,
-    rotateAfter: rotateAfter === undefined ? ring.rotateAfter : (rotateAfter ?? undefined),
+    displayName: key.displayName,
+    exportable: input.exportable ?? key.exportable,
+    minDecryptVersion: Math.max(1, input.minDecryptVersion ?? key.minDecryptVersion),
+    minEncryptVersion: input.minEncryptVersion ?? key.minEncryptVersion,
+    deletionAllowed: input.deletionAllowed ?? key.deletionAllowed,
+    rotateAfter: kept(rotateAfter, key.rotateAfter),
+    tags: input.tags ? checkedTags(input.tags) : key.tags,
+    props: input.props ?? key.props,
+    ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
-  const { minDecryptionVersion: decrypts, minEncryptionVersion: encrypts } = change;
-  if (decrypts > ring.latestVersion) {
-    const latest = `latest key version is ${ring.latestVersion}`;
-    throw new KmsError('invalid', `cannot set min decryption version of ${decrypts}, ${latest}`);
-  }
-  if (encrypts !== 0 && (encrypts < decrypts || encrypts > ring.latestVersion)) {
-    const range = `expected 0, or a version from ${decrypts} to ${ring.latestVersion}`;
-    throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
-  }
-  tx.managedKeys.update(ring.id, { ...change, updatedAt: world.now() });
-  ctx.note({ object: ringThing(ring), changed: changedFields({ ...ring }, change) });
-  return { ring: shown(ctx, findManagedKey(tx, ringname)) };
+  needVersions(key, change);
+  tx.managedKeys.update(key.id, { ...change, updatedAt: world.now() });
+  ctx.note({ object: keyRef(key), changed: changedFields({ ...key }, change) });
+  return { key: shown(ctx, mustFind(tx, key.id)) };
 }
 
-/** The ring stays restorable; its name is free at once. */
-export function deleteManagedKey(ctx: Context, { ringname }: NamedRing): Answer<'deleteManagedKey'> {
-  const { tx, world } = ctx;
-  const ring = findManagedKey(tx, ringname);
-  if (!ring.deletionAllowed) {
-    throw new KmsError('conflict', `error deleting policy ${ring.name}: deletion is not allowed for this key`);
+function needVersions(
+  { latestVersion }: ManagedKey,
+  { minDecryptVersion: decrypts, minEncryptVersion: encrypts }: Pick<ManagedKey, 'minDecryptVersion' | 'minEncryptVersion'>,
+): void {
+  if (decrypts > Math.max(1, latestVersion)) {
+    const latest = `latest key version is ${latestVersion}`;
+    throw new KmsError('invalid', `cannot set min decryption version of ${decrypts}, ${latest}`);
   }
-  tx.managedKeys.setDeleted(ring.id, world.now());
-  ctx.note({ object: ringThing(ring) });
-  return { name: ring.name, id: ring.id };
+  if (encrypts !== 0 && (encrypts < decrypts || encrypts > latestVersion)) {
+    const range = `expected 0, or a version from ${decrypts} to ${latestVersion}`;
+    throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
+  }
+}
+
+/** Its name is free at once; its aliases stay its own until it is destroyed. */
+export function deleteManagedKey(
+  ctx: Context,
+  { key: ref, days = 30, used = false }: NamedKey & Body<'deleteManagedKey'>,
+): Answer<'deleteManagedKey'> {
+  const { tx, world } = ctx;
+  const key = livingKey(ctx, ref);
+  if (!key.deletionAllowed) {
+    throw new KmsError('conflict', `error deleting policy ${key.name}: deletion is not allowed for this key`);
+  }
+  if (!used) needUnused(ctx, key, 'deleted');
+  const now = world.now();
+  const state = stateOf(ctx, key);
+  const after = stateAfter(state, 'schedule-deletion', undefined);
+  if ('problem' in after) throw new KmsError('conflict', after.problem);
+  const destroyAt = now + days * dayLength;
+  tx.managedKeys.setState(key.id, {
+    state: after.state,
+    formerState: state,
+    deletedAt: now,
+    destroyAt,
+    updatedAt: now,
+  });
+  ctx.note({ object: keyRef(key) });
+  return { name: key.name, id: key.id, restorableUntil: timestamp(destroyAt) };
 }
 
 export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<'restoreManagedKey'> {
   const { tx, world } = ctx;
-  const ring = tx.managedKeys.byId(id);
-  if (!ring) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
-  if (ring?.deletedAt === undefined || ring.deletedAt <= world.now() - restorableFor) {
+  const key = tx.managedKeys.byId(id);
+  if (!key) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
+  if (key?.destroyAt === undefined || key.destroyAt <= world.now()) {
     throw new KmsError('not-found', 'there is no deleted managed key of this id to restore');
   }
-  if (tx.managedKeys.byName(ring.name)) {
-    throw fieldsError('conflict', [{ field: 'name', message: 'another managed key has this name' }]);
-  }
+  if (tx.managedKeys.byName(key.name)) throw nameTaken();
+  if (key.path !== undefined && tx.managedKeys.byPath(key.path)) throw nameTaken();
   needQuota(ctx, 'keyrings', () => countRings(tx));
-  tx.managedKeys.setDeleted(id, undefined);
-  ctx.note({ object: ringThing(ring) });
-  return { ring: shown(ctx, { ...ring, deletedAt: undefined }) };
+  const after = stateAfter(key.state, 'restore', key.formerState);
+  if ('problem' in after) throw new KmsError('conflict', after.problem);
+  tx.managedKeys.setState(id, {
+    state: after.state,
+    formerState: undefined,
+    deletedAt: undefined,
+    destroyAt: undefined,
+    updatedAt: world.now(),
+  });
+  ctx.note({ object: keyRef(key) });
+  return { key: shown(ctx, mustFind(tx, id)) };
 }
 
-/** Cache names of opened keys: long texts, built once per key. */
-const openedNames = new WeakMap<KeyVersion, string>();
+function nameTaken(): KmsError {
+  return fieldsError('conflict', [{ field: 'name', message: 'another managed key has this name' }]);
+}
 
-/** Use it at once: the tenant's keys own the buffer. Undefined if the stored key was altered. */
-export function openStored(keys: TenantKeys, type: TransitType, stored: KeyVersion): Uint8Array | undefined {
-  const { ringId, version, sealed, epoch } = stored;
-  let name = openedNames.get(stored);
-  if (name === undefined) {
-    name = `${ringId} ${version} ${type} ${sealed}`;
-    openedNames.set(stored, name);
+/** Gives the key an alias, which must not be another's. */
+export function giveAlias(ctx: Context, key: ManagedKey, given: string): string {
+  const { tx, world } = ctx;
+  const alias = checkAlias(given, 'alias');
+  const named = tx.managedKeys.byName(alias);
+  if (isKeyId(alias) || reservedNames.has(alias) || (named && named.id !== key.id)) {
+    throw fieldsError('conflict', [{ field: 'alias', message: 'a managed key has this name' }]);
   }
-  return keys.opened(name, () => openTransitKey(keys.key('transit', epoch), stored, type, sealed));
-}
-
-const publicKeys = new WeakMap<KeyVersion, Uint8Array>();
-
-/** Returns the same array each time, so that a platform can cache what it derives from it. */
-export function publicBytes(stored: KeyVersion): Uint8Array {
-  const known = publicKeys.get(stored);
-  if (known) return known;
-  const bytes = Uint8Array.fromBase64(stored.publicKey);
-  publicKeys.set(stored, bytes);
-  return bytes;
-}
-
-export function nextVersion(ctx: Context, ring: ManagedKey): KeyVersion {
-  const version = ring.latestVersion + 1;
-  const key = makeVersion(ctx, ring, version);
-  ctx.tx.managedKeys.setLatest(ring.id, version, ctx.world.now());
-  return key;
-}
-
-function makeVersion(ctx: Context, ring: ManagedKey, version: number): KeyVersion {
-  const { tx, tenant, world } = ctx;
-  needQuota(ctx, 'keysPerRing', () => version - 1);
-  const { epoch } = tenant.keys;
-  const place = { ringId: ring.id, version };
-  const bytes = newTransitKey(ring.type, world.random);
-  const sealed = sealTransitKey(tenant.keys.key('transit', epoch), place, ring.type, bytes, world.random);
-  const publicKey = toBase64(transitPublicKey(ring.type, bytes));
-  bytes.fill(0);
-  tx.managedKeys.insertKey({ id: world.newId('key'), ...place, epoch, sealed, publicKey, createdAt: world.now() });
-  const key = tx.managedKeys.key(ring.id, version);
-  if (!key) throw new KmsError('internal', 'expected the new version in the database, found none');
-  return key;
+  const holder = tx.managedKeys.aliasOf(alias);
+  if (holder !== undefined && holder !== key.id) {
+    throw fieldsError('conflict', [{ field: 'alias', message: 'another managed key has this alias' }]);
+  }
+  if (holder === key.id) return alias;
+  if (tx.managedKeys.aliases(key.id).length >= mostAliases) {
+    throw invalidField('alias', `expected at most ${mostAliases} aliases of one key`);
+  }
+  tx.managedKeys.addAlias(alias, key.id, world.now());
+  return alias;
 }
 
 /** Throws `not-found`, or `conflict` if it is a ring whose keys its clients hold. */
-export function findManagedKey(tables: Pick<Tables, 'rings' | 'managedKeys'>, name: string): ManagedKey {
-  const lower = name.toLowerCase();
-  const ring = tables.managedKeys.byName(lower);
-  if (ring) return ring;
-  refuseOfClients(({ rings }, service) => rings.byName(service, lower), tables);
+export function findManagedKey(tables: Pick<Tables, 'rings' | 'managedKeys'>, ref: string): ManagedKey {
+  const key = lookUpManagedKey(tables, ref);
+  if (key) return key;
+  refuseOfClients(({ rings }, service) => rings.byName(service, ref.toLowerCase()), tables);
   throw new KmsError('not-found', 'there is no such managed key');
+}
+
+/** The same for one that is not deleted. */
+export function livingKey({ tx }: Pick<Context, 'tx'>, ref: string): ManagedKey {
+  const key = findManagedKey(tx, ref);
+  if (key.deletedAt === undefined) return key;
+  throw new KmsError('conflict', `the key is ${key.destroyAt === undefined ? 'destroyed' : 'pending deletion'}`);
+}
+
+export function mustFind({ managedKeys }: Pick<Tables, 'managedKeys'>, id: string): ManagedKey {
+  const key = managedKeys.byId(id);
+  if (key) return key;
+  throw new KmsError('internal', 'expected a managed key in the database, found none');
 }
 
 type ClientRings = Pick<Tables, 'rings'>;
@@ -232,67 +351,47 @@ function refuseOfClients(
   }
 }
 
-/** Keys resealed per transaction. */
-const resealedAtOnce = 200;
-
-/** Reseals all keys under the tenant's newest epoch, so that older ones can go. */
-export async function resealManagedKeys(store: Store, keys: TenantKeys, random: World['random']): Promise<void> {
-  const { epoch } = keys;
-  const some = ({ managedKeys }: Tables): number => {
-    const found = managedKeys.keysBefore(epoch, resealedAtOnce);
-    for (const { type, ...stored } of found) {
-      const key = openStored(keys, type, stored);
-      if (!key) throw new KmsError('corrupt', 'a version of a stored managed key was altered');
-      const sealed = sealTransitKey(keys.key('transit', epoch), stored, type, key, random);
-      managedKeys.reseal(stored.id, epoch, sealed);
-    }
-    return found.length;
-  };
-  while ((await store.transaction(some)) > 0);
+/** The state now, after the effect of its dates. */
+export function stateOf({ world }: Pick<Context, 'world'>, key: ManagedKey): KeyState {
+  return stateAt(key.state, key, world.now());
 }
 
-/**
- * Erases a ring that was deleted before then, or some of its keys. Returns how many rings; undefined if nothing was
- * left. A ring that lost some keys must not be restored, not even if the clock is set back.
- */
-export function purgeManagedKeys({ managedKeys }: Tables, until: number): number | undefined {
-  const id = managedKeys.deletedUntil(until);
-  if (id === undefined) return undefined;
-  if (managedKeys.eraseSome(id) > 0) {
-    managedKeys.setDeleted(id, 0);
-    return 0;
-  }
-  managedKeys.erase(id);
-  return 1;
-}
-
-function ringThing({ id, name }: ManagedKey): ResourceRef {
+export function keyRef({ id, name }: ManagedKey): ResourceRef {
   return { type: 'managed-key', id, name };
 }
 
-function keyThing({ id }: KeyVersion): ResourceRef {
+export function versionRef({ id }: KeyVersion): ResourceRef {
   return { type: 'key', id };
 }
 
-function ringAnswer(ring: ManagedKey): RingAnswer {
-  const { deletedAt } = ring;
+function keyAnswer({ managedKeys, keyVersions }: Pick<Tables, 'managedKeys' | 'keyVersions'>, key: ManagedKey, now: number): KeyAnswer {
+  const { deletedAt, destroyAt } = key;
   return {
-    id: ring.id,
-    name: ring.name,
-    displayName: ring.displayName,
+    id: key.id,
+    name: key.name,
+    displayName: key.displayName,
+    aliases: [...managedKeys.aliases(key.id)],
     custody: 'server',
-    type: ring.type,
-    derived: ring.derived,
-    latestVersion: ring.latestVersion,
-    minDecryptionVersion: ring.minDecryptionVersion,
-    minEncryptionVersion: ring.minEncryptionVersion,
-    deletionAllowed: ring.deletionAllowed,
-    rotateAfter: ring.rotateAfter ?? null,
-    createdAt: timestamp(ring.createdAt),
-    updatedAt: timestamp(ring.updatedAt),
-    ...(deletedAt !== undefined && {
-      deletedAt: timestamp(deletedAt),
-      restorableUntil: timestamp(deletedAt + restorableFor),
-    }),
+    type: key.type,
+    uses: [...key.uses],
+    state: stateAt(key.state, key, now),
+    latestVersion: key.latestVersion,
+    primaryVersion: keyVersions.newestActive(key.id) ?? null,
+    minDecryptVersion: key.minDecryptVersion,
+    minEncryptVersion: key.minEncryptVersion,
+    derived: key.derived,
+    exportable: key.exportable,
+    origin: key.origin,
+    ...(key.vaultFormat && { allowPlaintextFormat: 'vault' as const }),
+    rotateAfter: key.rotateAfter ?? null,
+    deletionAllowed: key.deletionAllowed,
+    tags: key.tags,
+    props: key.props,
+    createdAt: timestamp(key.createdAt),
+    updatedAt: timestamp(key.updatedAt),
+    activateAt: key.activateAt ?? null,
+    deactivateAt: key.deactivateAt ?? null,
+    ...(deletedAt !== undefined && { deletedAt: timestamp(deletedAt) }),
+    ...(destroyAt !== undefined && { restorableUntil: timestamp(destroyAt) }),
   };
 }

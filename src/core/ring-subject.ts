@@ -7,10 +7,13 @@ import type { Tables } from '../store/port.ts';
 import type { RingService } from '../store/tables/rings.ts';
 import type { RingSubject } from './authorization.ts';
 import type { SealedInput, Tenant } from './context.ts';
+import { lookUpManagedKey } from './managed-key-names.ts';
 
 /** Where a request names its ring; values as received, unchecked. An id finds deleted rings too. */
 export type RingSource =
   | { readonly name: unknown }
+  /** A managed key's name, id or alias. */
+  | { readonly key: unknown }
   | { readonly id: unknown }
   | { readonly hash: unknown }
   | { readonly header: unknown }
@@ -32,6 +35,7 @@ export function ringSubject(ctx: SubjectContext, action: string, source: RingSou
   if ('name' in source) {
     return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
+  if ('key' in source) return { subject: isText(source.key) ? keySubject(ctx, source.key) : none };
   if ('id' in source) {
     if (!isText(source.id)) return { subject: none };
     return action.startsWith('key.') ? hiddenManagedKey(ctx, source.id) : hidden(ctx, serviceOf(action), source.id);
@@ -62,6 +66,13 @@ function hidden(ctx: SubjectContext, service: RingService, id: string, sealed?: 
   const ring = ctx.tx.rings.byId(service, id);
   const subject: RingSubject = { kind: 'hidden', name: ring?.name };
   return sealed ? { subject, sealed: { ...sealed, ring } } : { subject };
+}
+
+/** The flag is looked up by the key's name, whatever it was asked for by. */
+function keySubject({ tx }: SubjectContext, ref: string): RingSubject {
+  const asked = ref.toLowerCase();
+  const name = lookUpManagedKey(tx, ref)?.name ?? asked;
+  return { kind: 'named', name, asked };
 }
 
 function hiddenManagedKey({ tx }: SubjectContext, id: string): RingAsked {

@@ -9,7 +9,7 @@ import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Kem } from '../model/kems.ts';
 import { checkRingName } from '../model/names.ts';
-import { heldByServer } from '../model/transit.ts';
+import { heldByServer } from '../model/custody.ts';
 import type { Tables } from '../store/port.ts';
 import type { RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
@@ -133,7 +133,7 @@ export function needRingQuota(ctx: Context): void {
   if (keyrings === undefined) return;
   const most = Math.max(100, 10 * keyrings);
   const since = world.now() - restorableFor;
-  if (tx.rings.countDeletedSince(since) + tx.managedKeys.countDeletedSince(since) < most) return;
+  if (tx.rings.countDeletedSince(since) + tx.managedKeys.countDeleted(world.now()) < most) return;
   throw new KmsError('quota', `the limit of ${most} deleted keyrings that can still be restored is reached`);
 }
 

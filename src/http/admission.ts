@@ -1,7 +1,7 @@
 // Admission decides who a request comes from and whether it may proceed: credential, ring and flag, in that order. The
 // check before a transaction and the one inside it make the same decision.
 import type { Endpoint, RingSource } from '../api/endpoint.ts';
-import { authorize, type RingSubject, refusalOutside } from '../core/authorization.ts';
+import { authorize, isAllowed, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
 import { authenticate, Bearer, localCaller, type Origin } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
@@ -182,9 +182,13 @@ function refusalOf(
     authorize(caller, access.action, subject);
     return undefined;
   } catch (error) {
-    if (error instanceof KmsError) return error;
+    if (error instanceof KmsError) return mayDoBoth(access.orBoth, caller, subject) ? undefined : error;
     throw error;
   }
+}
+
+function mayDoBoth(actions: readonly string[] | undefined, caller: Caller, subject?: RingSubject): boolean {
+  return actions?.every((action) => isAllowed(caller, action, subject)) ?? false;
 }
 
 /** Any action of the service that the path belongs to: it decides in which rings an id is looked up. */
@@ -208,6 +212,8 @@ function ringValue(source: RingSource, raw: RawInput): RingValue {
     }
     case 'query':
       return { name: raw.query[source.param] };
+    case 'key':
+      return { key: raw.params[source.param] };
     case 'deleted-id':
       return { id: raw.params[source.param] };
     case 'hash':

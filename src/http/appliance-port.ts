@@ -8,6 +8,7 @@ import type { Overview } from '../api/overview.ts';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
 import type { World } from '../core/context.ts';
 import type { Origin } from '../core/credential.ts';
+import type { KeyWorker } from '../core/key-rehearsal.ts';
 import { defaultLifetimes, type Lifetimes, type Mailer } from '../core/links.ts';
 import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
@@ -74,6 +75,7 @@ export interface OpenState {
   /** The address that clients use, without a trailing slash. */
   readonly baseUrl: string;
   readonly people: People;
+  readonly keyWorker: KeyWorker;
   readonly meter: Meter;
   readonly local: LocalHandlers;
   readiness(): Readiness;

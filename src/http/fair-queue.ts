@@ -14,7 +14,7 @@ export interface FairLimits {
   readonly patience: number;
 }
 
-const usualFairLimits: FairLimits = {
+export const usualFairLimits: FairLimits = {
   atOnce: 512,
   waiting: 8192,
   ofOneTenant: 6144,

@@ -53,6 +53,8 @@ export interface KnownRequest {
   readonly cookie: ConsoleCookie | undefined;
   /** Absent if the request uses the appliance's own API. */
   readonly codec: Codec | undefined;
+  /** Absent in the same case. */
+  readonly dialect: string | undefined;
   /** Without the body. */
   readonly raw: RawInput;
 }
@@ -117,6 +119,10 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
 
   get item(): Codec['item'] {
     return this.known.codec?.item;
+  }
+
+  get dialect(): string | undefined {
+    return this.known.dialect;
   }
 
   get address(): string {

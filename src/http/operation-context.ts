@@ -20,6 +20,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   readonly tenant: Tenant;
   readonly world: World;
   readonly address: string | undefined;
+  readonly dialect: string | undefined;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
@@ -43,10 +44,11 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
 
-  constructor(tenant: Tenant, world: World, address: string | undefined) {
+  constructor(tenant: Tenant, world: World, address: string | undefined, dialect?: string) {
     this.tenant = tenant;
     this.world = world;
     this.address = address;
+    this.dialect = dialect;
   }
 
   /** Begins the transaction. `admission` is absent at a public endpoint. */

@@ -13,6 +13,9 @@ export type PlainOperation = (ctx: OperationContext, input: EndpointInput) => un
 
 export interface PlainPreparation {
   prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
+  /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
+  isNeeded?(input: EndpointInput): boolean;
+  readonly inPlace?: PlainOperation;
 }
 
 /** An operation too long for one turn of the event loop. */
@@ -31,7 +34,7 @@ export function traitsOf(endpoint: Endpoint, route: PlainRoute) {
     backsOff: access.kind !== 'flag' && access.backoff === true,
     isActOfOperator: access.kind === 'flag' && access.operator === 'act',
     /** Routes that wait for more than the store have limits of their own and would block this queue. */
-    isQueued: !isPublic && !('prepare' in route) && !endpoint.paginated,
+    isQueued: !isPublic && !('prepare' in route && !route.inPlace) && !endpoint.paginated,
     bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
     kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
   };

@@ -118,7 +118,7 @@ export class EndpointWay {
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
       : rawInput(this.#endpoint, request, params);
-    return { request, open, handle, credential, cookie, codec: call?.codec, raw };
+    return { request, open, handle, credential, cookie, codec: call?.codec, dialect: call?.dialect, raw };
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
@@ -151,10 +151,10 @@ export class EndpointWay {
       }
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
-    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress, known.dialect);
     let served: RequestResult;
     try {
-      if ('prepare' in route) operation ??= await this.#prepare(input, route);
+      if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route));
       const rest = this.#appliance.requestTurn();
       if (rest) await rest;
       served = await this.#transact(input, ctx, operation);
@@ -210,6 +210,11 @@ export class EndpointWay {
       holder: asker,
     };
     return codec?.decode ? readDecodedBody(request, rules, codec.decode) : readJsonBody(request, rules);
+  }
+
+  /** The operation that needs no preparation this time; undefined if it does. */
+  #shortWay(input: EndpointInput, { isNeeded, inPlace }: PlainPreparation): PlainOperation | undefined {
+    return inPlace && (input.problem !== undefined || isNeeded?.(input) === false) ? inPlace : undefined;
   }
 
   /** The operation that the route prepares, if a check beforehand admits the caller. */
@@ -366,9 +371,10 @@ export class EndpointWay {
 
   /** Returns the record's id. */
   #record(ctx: OperationContext, recorded: Recorded, status: number, one?: ActivityDetails): string {
-    const { deed = one, address, identified, world } = ctx;
+    const { deed = one, address, identified, world, dialect } = ctx;
     const how = identified?.how;
-    const props = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
+    const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
+    const props = dialect === undefined ? own : { ...own, dialect };
     const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);
     return made.id;

@@ -7,7 +7,6 @@ import type { asymEndpoints } from '../api/asym.ts';
 import type { encryptionEndpoints } from '../api/encryption.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
-import type { managedKeyEndpoints } from '../api/managed-keys.ts';
 import type { tangEndpoints } from '../api/tang.ts';
 import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
 import {
@@ -27,15 +26,6 @@ import { signingKeys } from '../core/asset-signing.ts';
 import { deleteAsset, getAsset, searchAssets } from '../core/assets.ts';
 import { decrypt, encrypt, hashInfo, headerInfo } from '../core/encryption.ts';
 import {
-  decryptWithKey,
-  encryptWithKey,
-  generateDataKey,
-  generateWrappedDataKey,
-  rewrapWithKey,
-  signWithKey,
-  verifyWithKey,
-} from '../core/key-operations.ts';
-import {
   createAsymKeyring,
   createKeyring,
   deleteKeyring,
@@ -50,20 +40,12 @@ import {
   rotateAsymKeyring,
   rotateKeyring,
 } from '../core/keyrings.ts';
-import {
-  configureManagedKey,
-  createManagedKey,
-  deleteManagedKey,
-  getManagedKey,
-  listManagedKeys,
-  restoreManagedKey,
-  rotateManagedKey,
-} from '../core/managed-keys.ts';
 import type { RingRef } from '../core/rings.ts';
 import { deleteTangPair, listTangPairs, rotateTangPair } from '../core/tang.ts';
 import { rewrapKeys } from '../core/wrappings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
+import { managedKeyRoutes } from './routes/managed-keys.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
 import { secondFactorRoutes } from './routes/second-factors.ts';
@@ -102,25 +84,6 @@ const asymRoutes: RoutesOf<(typeof asymEndpoints)[number]['id']> = {
   getAsymKey: (ctx, { params, query }) =>
     getAsymKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateAsymKeyring: (ctx, { body }) => rotateAsymKeyring(ctx, body),
-};
-
-const managedKeyRoutes: RoutesOf<(typeof managedKeyEndpoints)[number]['id']> = {
-  createManagedKey: (ctx, { body }) => createManagedKey(ctx, body),
-  listManagedKeys: listed((reader, { query, page, item }) =>
-    listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
-  ),
-  getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
-  deleteManagedKey: (ctx, { params }) => deleteManagedKey(ctx, params),
-  restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
-  rotateManagedKey: (ctx, { params }) => rotateManagedKey(ctx, params),
-  configureManagedKey: (ctx, { params, body }) => configureManagedKey(ctx, { ...body, ...params }),
-  encryptWithKey: (ctx, { params, body }) => encryptWithKey(ctx, { ...body, ...params }),
-  decryptWithKey: (ctx, { params, body }) => decryptWithKey(ctx, { ...body, ...params }),
-  rewrapWithKey: (ctx, { params, body }) => rewrapWithKey(ctx, { ...body, ...params }),
-  generateDataKey: (ctx, { params, body }) => generateDataKey(ctx, { ...body, ...params }),
-  generateWrappedDataKey: (ctx, { params, body }) => generateWrappedDataKey(ctx, { ...body, ...params }),
-  signWithKey: (ctx, { params, body }) => signWithKey(ctx, { ...body, ...params }),
-  verifyWithKey: (ctx, { params, body }) => verifyWithKey(ctx, { ...body, ...params }),
 };
 
 const tangRoutes: RoutesOf<(typeof tangEndpoints)[number]['id']> = {

@@ -45,6 +45,8 @@ export interface Input<E> extends RequestScope {
   readonly item: ((item: ItemOf<AnswerOf<E>>) => unknown) | undefined;
   /** The client's address; `local` if it is not on the network. */
   readonly address: string;
+  /** The dialect that the request came in; undefined for the native interface. */
+  readonly dialect: string | undefined;
   /** Origin of the page that asks, or the tenant's own; without a path. */
   readonly origin: string;
   /** Whether a page of the console asks: its token stays in the browser's cookie. */
@@ -84,6 +86,9 @@ interface Sliced<E> {
  */
 interface Preparation<E> {
   prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Result<E>>;
+  /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
+  isNeeded?(input: Input<E>): boolean;
+  readonly inPlace?: Operation<E>;
 }
 
 /** Routes of some endpoints, by id. */

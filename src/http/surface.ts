@@ -31,4 +31,6 @@ export interface EndpointCall {
   readonly params: PathParams;
   readonly query: PathParams;
   readonly codec: Codec;
+  /** Name of the surface's dialect. */
+  readonly dialect: string;
 }

@@ -21,6 +21,7 @@ const withoutFlag = [
   'keyring.restore',
   'keyring.rewrap',
   'key.restore',
+  'key.wrapping-key',
   'tang.recover',
   'asset.signing-keys',
   'system.overview',

@@ -3,7 +3,7 @@
 // way.
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
-import type { Custody } from './transit.ts';
+import type { Custody } from './custody.ts';
 
 /** An object that was made, changed or removed. */
 export interface ResourceRef {
@@ -40,6 +40,10 @@ export interface ActivityDetails {
   readonly keyVersion?: number;
   /** For a rewrap: the version that it read. */
   readonly fromKeyVersion?: number;
+  /** For a change of state: the new one. */
+  readonly state?: string;
+  /** For a managed key that came in or went out: how it was. */
+  readonly transfer?: 'wrapped' | 'plaintext' | 'public';
   /** Names of fields. */
   readonly changed?: readonly string[];
   /** Names of flags, in lower case. */
@@ -61,6 +65,8 @@ export function detailsProps({
   recipient,
   keyVersion,
   fromKeyVersion,
+  state,
+  transfer,
   ...lists
 }: ActivityDetails): JsonObject {
   const props: Record<string, unknown> = {};
@@ -71,6 +77,8 @@ export function detailsProps({
   if (recipient) props.recipient = true;
   if (keyVersion !== undefined) props.keyVersion = keyVersion;
   if (fromKeyVersion !== undefined) props.fromKeyVersion = fromKeyVersion;
+  if (state !== undefined) props.state = state;
+  if (transfer !== undefined) props.transfer = transfer;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;
 }

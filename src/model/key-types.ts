@@ -27,6 +27,15 @@ export const keyTypes = [
 ] as const;
 export type KeyType = (typeof keyTypes)[number];
 
+/** Items in one request. */
+export const mostItems = 1000;
+
+/** With random 96-bit nonces, this many messages per key keep the chance of a collision below 2^-32. */
+export const messagesPerVersion = 2 ** 32;
+
+/** Hashes for signatures and MACs. */
+export const signingHashes = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const;
+
 type KeyHash = 'sha1' | 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 
 /** A purpose, of which a key has one; it has any of that purpose's uses. */

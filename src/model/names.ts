@@ -3,6 +3,9 @@
 import { invalidField } from '../errors.ts';
 
 const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** A managed key's alias: a ring's name in which `/` may stand, too. */
+export const aliasPattern = '^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$';
+const aliasName = new RegExp(aliasPattern);
 const tenantName = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** Maximum length of a new account's uid, in characters. */
@@ -46,6 +49,19 @@ export function checkRingName(name: string): string {
     );
   }
   return name.toLowerCase();
+}
+
+export function isAlias(name: string): boolean {
+  return aliasName.test(name);
+}
+
+/** Canonical form of an alias: lower case. Throws `invalid` if it is not allowed. */
+export function checkAlias(alias: string, field: string): string {
+  if (isAlias(alias)) return alias.toLowerCase();
+  throw invalidField(
+    field,
+    'expected a letter or digit, then at most 127 letters, digits, dots, underscores, hyphens or slashes',
+  );
 }
 
 /** In lists of tenants, this name stands for the appliance's own store. Earlier builds let a tenant have it. */

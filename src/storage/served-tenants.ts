@@ -10,7 +10,7 @@ import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts'
 import { isKnownFlag } from '../model/flags.ts';
 import { canonicalHost } from '../model/hosts.ts';
 import { checkTenantName } from '../model/names.ts';
-import type { CustodyPolicy } from '../model/transit.ts';
+import type { CustodyPolicy } from '../model/custody.ts';
 import { tenantDir } from '../platform/data-dir.ts';
 import type { Store } from '../store/port.ts';
 import type { TenantRecord } from '../store/tables/tenants.ts';

@@ -4,6 +4,7 @@
 // need more are listed: a text stays here as long as a log may hold it, and a new one needs a step of migrations.ts, so
 // that earlier programs refuse the log in words.
 import { systemKeyFlags, tenantKeyFlags } from './tables/key-flags.ts';
+import { managedKeySchema } from './tables/managed-key-schema.ts';
 import { tenantSchema } from './tables/tenant-schema.ts';
 
 const listed: ReadonlySet<string> = new Set([
@@ -36,7 +37,12 @@ const listed: ReadonlySet<string> = new Set([
 ]);
 
 /** The texts of the migrations: columns that refer to others have indexes there, and flags only get shorter. */
-const schema: ReadonlySet<string> = new Set([...tenantSchema, ...tenantKeyFlags, ...systemKeyFlags]);
+const schema: ReadonlySet<string> = new Set([
+  ...tenantSchema,
+  ...tenantKeyFlags,
+  ...systemKeyFlags,
+  ...managedKeySchema,
+]);
 
 /** Characters; the longest of a migration has some 900. */
 const longest = 16_384;

@@ -7,6 +7,8 @@ import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
+import type { ManagedKeyUseTable } from './tables/managed-key-uses.ts';
+import type { KeyVersionTable } from './tables/managed-key-versions.ts';
 import type { ManagedKeyTable } from './tables/managed-keys.ts';
 import type { OidcTable } from './tables/oidc.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
@@ -16,6 +18,7 @@ import type { SessionTable } from './tables/sessions.ts';
 import type { TangTable } from './tables/tang.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
+import type { WrappingKeyTable } from './tables/wrapping-keys.ts';
 
 /** An entry of the activity log, before the log assigns its sequence number. */
 export interface ActivityInput {
@@ -100,6 +103,9 @@ export interface Tables {
   readonly secondFactors: SecondFactorTable;
   readonly oidc: OidcTable;
   readonly managedKeys: ManagedKeyTable;
+  readonly keyVersions: KeyVersionTable;
+  readonly managedKeyUses: ManagedKeyUseTable;
+  readonly wrappingKeys: WrappingKeyTable;
   readonly tang: TangTable;
 }
 

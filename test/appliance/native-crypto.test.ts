@@ -14,7 +14,7 @@ import { sha256 } from '../../src/crypto/fast-hash.ts';
 import * as plain from '../../src/crypto/hash.ts';
 import { native, type Primitives } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
-import { newTransitKey, p256Sign, p256Verify, transitPublicKey } from '../../src/crypto/transit.ts';
+import { ecdsaSign, ecdsaVerify, ecPublicKey, newScalar } from '../../src/crypto/managed/ecdsa.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../../src/crypto/x-wing.ts';
 import { publicFromPrivate, sharedSecret } from '../../src/crypto/x25519.ts';
 import type { ApplianceEvent } from '../../src/platform/events.ts';
@@ -204,22 +204,22 @@ test('Ed25519: the same signatures are taken, edge cases among them', () => {
 });
 
 test('ECDSA with P-256: each takes what the other made, and the same of what is altered', () => {
-  const key = newTransitKey('ecdsa-p256', systemRandom);
-  const publicKey = transitPublicKey('ecdsa-p256', key);
+  const key = newScalar('ecdsa-p256', systemRandom);
+  const publicKey = ecPublicKey('ecdsa-p256', key);
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
   for (const hash of ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const) {
     const message = systemRandom(hash === 'sha2-224' ? 0 : 100);
     for (const choice of ['node', 'noble'] as const) {
-      const signature = by(choice, () => p256Sign(key, message, hash));
-      const taken = () => p256Verify(publicKey, message, hash, signature);
+      const signature = by(choice, () => ecdsaSign('ecdsa-p256', key, { bytes: message, isDigest: false }, hash));
+      const taken = () => verifyMessage(signature);
       assert.deepEqual([by('node', taken), by('noble', taken)], [true, true]);
       for (let bit = 0; bit < signature.length * 8; bit += 3) {
-        same(() => p256Verify(publicKey, message, hash, flipped(signature, bit)));
+        same(() => verifyMessage(flipped(signature, bit)));
       }
       for (let end = 0; end < signature.length; end += 9) {
-        same(() => p256Verify(publicKey, message, hash, signature.subarray(0, end)));
+        same(() => verifyMessage(signature.subarray(0, end)));
       }
-      same(() => p256Verify(publicKey, message, hash, new Uint8Array([...signature, 0])));
+      same(() => verifyMessage(new Uint8Array([...signature, 0])));
       const { r, s } = p256.Signature.fromBytes(signature, 'der');
       for (const [one, two] of [
         [r, order - s],
@@ -230,10 +230,10 @@ test('ECDSA with P-256: each takes what the other made, and the same of what is 
         [order, s],
         [s, r],
       ] as const) {
-        same(() => p256Verify(publicKey, message, hash, derOf(one, two)));
+        same(() => verifyMessage(derOf(one, two)));
       }
       assert.equal(
-        by('node', () => p256Verify(publicKey, message, hash, derOf(r, order - s))),
+        by('node', () => verifyMessage(derOf(r, order - s))),
         true,
         'either s is taken',
       );
@@ -242,13 +242,13 @@ test('ECDSA with P-256: each takes what the other made, and the same of what is 
         new Uint8Array([0x30, signature.length - 1, 2, (signature[3] ?? 0) + 1, 0, ...signature.subarray(4)]),
         new Uint8Array([0x30, 0x81, ...signature.subarray(1)]),
       ];
-      for (const bad of loose) same(() => p256Verify(publicKey, message, hash, bad));
+      for (const bad of loose) same(() => verifyMessage(bad));
       const hashed = plain.sha256(message);
-      const ofHash = by('node', () => p256Sign(key, hashed, undefined));
-      same(() => p256Sign(key, hashed, undefined));
-      same(() => p256Verify(publicKey, hashed, undefined, ofHash));
+      const ofHash = by('node', () => ecdsaSign('ecdsa-p256', key, { bytes: hashed, isDigest: true }, 'sha2-256'));
+      same(() => ecdsaSign('ecdsa-p256', key, { bytes: hashed, isDigest: true }, 'sha2-256'));
+      same(() => ecdsaVerify('ecdsa-p256', publicKey, { bytes: hashed, isDigest: true }, 'sha2-256', ofHash));
       assert.equal(
-        by('node', () => p256Verify(publicKey, message, 'sha2-256', ofHash)),
+        by('node', () => ecdsaVerify('ecdsa-p256', publicKey, { bytes: message, isDigest: false }, 'sha2-256', ofHash)),
         true,
       );
     }

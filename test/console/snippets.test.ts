@@ -19,7 +19,7 @@ import {
   type SnippetPlace,
 } from '../../src/console/snippets/snippet-texts.ts';
 import { parseFlags } from '../../src/model/flags.ts';
-import { transitTypes } from '../../src/model/transit.ts';
+import { transitTypes } from '../../src/model/custody.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const dir = await mkdtemp(join(tmpdir(), 'kms-snippets-'));

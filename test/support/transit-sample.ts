@@ -1,7 +1,7 @@
 // Managed keys of all types with several versions and a deleted one, their ciphertexts and signatures, and the check
 // that all of them still open.
 import assert from 'node:assert/strict';
-import { isCipher, transitTypes } from '../../src/model/transit.ts';
+import { isCipher, transitTypes } from '../../src/model/custody.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
 type AnyJson = any;

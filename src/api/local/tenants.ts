@@ -1,6 +1,6 @@
 // Local endpoints that make, limit and delete tenants, and verify the whole chain of a tenant's activity log.
 import { z } from 'zod';
-import { custodyPolicies } from '../../model/transit.ts';
+import { custodyPolicies } from '../../model/custody.ts';
 import { activityHead } from '../activity.ts';
 import { fullApiKey } from '../apikeys.ts';
 import { endpoint, ofAppliance, ofTenant } from '../endpoint.ts';

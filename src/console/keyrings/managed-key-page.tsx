@@ -1,7 +1,7 @@
 // ManagedKeyPage shows one ring whose keys the service holds, with its settings and versions; it rotates or deletes
 // it.
 import type { ManagedKey } from '../../api/managed-keys.ts';
-import { isCipher } from '../../model/transit.ts';
+import { isCipher } from '../../model/custody.ts';
 import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Check, Field } from '../parts/fields.tsx';

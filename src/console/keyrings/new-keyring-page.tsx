@@ -6,7 +6,7 @@ import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';
-import { type TransitType, transitTypes } from '../../model/transit.ts';
+import { type TransitType, transitTypes } from '../../model/custody.ts';
 import { FieldProblems } from '../error-text.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';

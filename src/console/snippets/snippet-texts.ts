@@ -2,7 +2,7 @@
 // Python, with the real address and names in them. Credentials come from a file or from the environment, so that no
 // snippet has a secret in it.
 import type { Flags } from '../../model/flags.ts';
-import { isCipher, type TransitType } from '../../model/transit.ts';
+import { isCipher, type TransitType } from '../../model/custody.ts';
 
 export interface Snippet {
   readonly language: 'kms' | 'curl' | 'TypeScript' | 'Python' | 'hvac';

@@ -54,7 +54,7 @@ export type AsymmetricType = SeedType | RsaType;
 export type ManagedKeyType = SymmetricType | AsymmetricType;
 
 /** Private keys in DER are PKCS #8, PKCS #1 (RSA) or SEC 1 (ECDSA); public keys in DER are SPKI. */
-type KeyFormat = 'raw' | 'der';
+export type KeyFormat = 'raw' | 'der';
 
 const leastHmacKey = 16;
 const mostHmacKey = 512;

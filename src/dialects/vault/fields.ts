@@ -2,7 +2,7 @@
 // Go's notation.
 import type { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { mostTransitItems } from '../../model/transit.ts';
+import { mostTransitItems } from '../../model/custody.ts';
 import { invalid } from './answers.ts';
 
 export function isAbsent(value: unknown): value is undefined | null | '' {

@@ -5,7 +5,7 @@ import type { KeyResult, ManagedKey } from '../../api/managed-keys.ts';
 import type { WrittenItems } from '../../core/pages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
-import { isCipher, transitHashes, transitTypes } from '../../model/transit.ts';
+import { isCipher, transitHashes, transitTypes } from '../../model/custody.ts';
 import { done, found, hasNoBody, invalid, nothing, problem, type VaultResponse } from './answers.ts';
 import {
   batchOf,

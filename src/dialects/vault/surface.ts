@@ -109,7 +109,13 @@ class VaultSurface {
     const way = this.#ways.endpoints.get(id);
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
     const ofTenant = { ...request, tenant: handle.tenant.name };
-    const { outcome } = await way(ofTenant, { credential, params, query, codec: this.#codecOf(operation) });
+    const { outcome } = await way(ofTenant, {
+      credential,
+      params,
+      query,
+      codec: this.#codecOf(operation),
+      dialect: 'vault',
+    });
     return this.#sent(handle, outcome, missing);
   }
 

@@ -35,6 +35,11 @@ export interface PasswordWork {
   readonly kind: 'passwords';
 }
 
+/** Works with managed keys until it is told to end: see key-work.ts. */
+export interface ManagedKeyWork {
+  readonly kind: 'keys';
+}
+
 /** Derives 32 bytes from a passphrase, or answers with an error: see passwords.ts. */
 export interface PassphraseWork {
   readonly kind: 'passphrase';

@@ -11,19 +11,13 @@ import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import type { Slot } from '../../seal/slot.ts';
 import { startWorker } from '../program-files.ts';
-import { endThread, takeOrders } from './ending.ts';
+import { endThread } from './ending.ts';
 import { answerOf, type PassphraseWork } from './jobs.ts';
+import { requestThread, serveRequests } from './requests.ts';
 
 type Work =
   | { readonly kind: 'hash'; readonly password: string; readonly salt: Uint8Array }
   | { readonly kind: 'verify'; readonly password: string; readonly stored: string };
-type Request = Work & { readonly id: number };
-type Answer = { readonly id: number } & ({ readonly value: string | boolean } | { readonly problem: string });
-
-interface Waiting {
-  resolve(value: string | boolean): void;
-  reject(error: KmsError): void;
-}
 
 export interface PasswordWorkerOptions {
   /** Starts a thread that runs `servePasswords`. Called if there is work and no thread. */
@@ -42,82 +36,27 @@ export interface PasswordWorker {
 }
 
 export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOptions): PasswordWorker {
-  const waiting = new Map<number, Waiting>();
-  let worker: Worker | undefined;
-  let lastId = 0;
-  let closed = false;
-
-  function running(): Worker {
-    if (worker) return worker;
-    const started = start();
-    started.on('message', (answer: Answer) => settle(started, answer));
-    // A thread that dies loses its requests; the next request starts another.
-    started.on('error', () => gone(started));
-    started.on('exit', () => gone(started));
-    worker = started;
-    return started;
-  }
-
-  function settle(from: Worker, answer: Answer): void {
-    const request = waiting.get(answer.id);
-    waiting.delete(answer.id);
-    if (waiting.size === 0) from.unref();
-    if ('value' in answer) request?.resolve(answer.value);
-    else request?.reject(new KmsError('corrupt', answer.problem));
-  }
-
-  function gone(dead: Worker): void {
-    if (worker !== dead) return;
-    worker = undefined;
-    for (const { reject } of waiting.values()) reject(unavailable('passwords cannot be checked right now'));
-    waiting.clear();
-  }
-
-  function ask(work: Work): Promise<string | boolean> {
-    if (closed) return Promise.reject(unavailable('the server is stopping'));
-    if (waiting.size >= most) return Promise.reject(unavailable('too many logins at once'));
-    const id = ++lastId;
-    return new Promise((resolve, reject) => {
-      waiting.set(id, { resolve, reject });
-      const to = running();
-      // An idle thread does not keep the process alive; a pending request does.
-      to.ref();
-      to.postMessage({ ...work, id } satisfies Request);
-    });
-  }
-
+  const thread = requestThread<Work, string | boolean>({
+    start,
+    most,
+    tooMany: 'too many logins at once',
+    lost: 'passwords cannot be checked right now',
+  });
   return {
-    hash: async (password) => String(await ask({ kind: 'hash', password, salt: random(passwordSaltLength) })),
-    verify: async (stored, password) => (await ask({ kind: 'verify', password, stored })) === true,
-    async close() {
-      closed = true;
-      const last = worker;
-      if (!last) return;
-      gone(last);
-      await endThread(last);
-    },
+    hash: async (password) => String(await thread.ask({ kind: 'hash', password, salt: random(passwordSaltLength) })),
+    verify: async (stored, password) => (await thread.ask({ kind: 'verify', password, stored })) === true,
+    close: () => thread.close(),
   };
-}
-
-function unavailable(message: string): KmsError {
-  return new KmsError('unavailable', message, { retryAfter: 1 });
 }
 
 /** The worker's side: answers requests one at a time. */
 export function servePasswords(port: MessagePort): void {
   if (!isMainThread) lowerPriority();
-  takeOrders<Request>(port, (request) => port.postMessage(answerTo(request)));
-}
-
-function answerTo(request: Request): Answer {
-  const { id, password } = request;
-  try {
-    const value =
-      request.kind === 'hash' ? hashPassword(password, request.salt) : verifyPassword(request.stored, password);
-    return { id, value };
-  } catch (error) {
-    return { id, problem: error instanceof KmsError ? error.message : 'a password could not be hashed' };
-  }
+  serveRequests<Work, string | boolean>(
+    port,
+    (work) => (work.kind === 'hash' ? hashPassword(work.password, work.salt) : verifyPassword(work.stored, work.password)),
+    'a password could not be hashed',
+  );
 }
 
 /**

@@ -6,6 +6,8 @@ import { accountTable } from './accounts.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
 import { keyUseTable } from './key-uses.ts';
+import { managedKeyUseTable } from './managed-key-uses.ts';
+import { keyVersionTable } from './managed-key-versions.ts';
 import { managedKeyTable } from './managed-keys.ts';
 import { type MarkTable, markTable } from './marks.ts';
 import { oidcTable } from './oidc.ts';
@@ -17,6 +19,7 @@ import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
+import { wrappingKeyTable } from './wrapping-keys.ts';
 
 export function tenantTables(sql: Sql): Tables {
   return {
@@ -32,6 +35,9 @@ export function tenantTables(sql: Sql): Tables {
     secondFactors: secondFactorTable(sql),
     oidc: oidcTable(sql),
     managedKeys: managedKeyTable(sql),
+    keyVersions: keyVersionTable(sql),
+    managedKeyUses: managedKeyUseTable(sql),
+    wrappingKeys: wrappingKeyTable(sql),
     tang: tangTable(sql),
   };
 }

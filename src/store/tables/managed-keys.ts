@@ -1,9 +1,14 @@
-// The tables of rings whose keys the appliance holds, and of their keys by version, each sealed under one of the
-// tenant's keys. They are separate from the clients' rings, so that a look-up in one never finds the other. A deleted
-// ring stays, hidden from look-ups by name, until it is purged.
-import type { TransitType } from '../../model/transit.ts';
+// The table of managed keys, and of their aliases. It is separate from the keyrings', so that a look-up in one never
+// finds the other. A deleted key stays, hidden from look-ups among the living, until it is destroyed; of a destroyed one
+// the row stays.
+import type { JsonObject } from '../../model/json.ts';
+import type { KeyState } from '../../model/key-states.ts';
+import type { KeyType, KeyUse } from '../../model/key-types.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
-import { endOfSlice, readPart } from './page.ts';
+import { objectOf, toJson } from './columns.ts';
+import { readPart } from './page.ts';
+
+export type KeyOrigin = 'generated' | 'imported';
 
 export interface ManagedKey {
   readonly seq: number;
@@ -11,268 +16,303 @@ export interface ManagedKey {
   /** Lower case. */
   readonly name: string;
   readonly displayName: string;
-  readonly type: TransitType;
+  /** Where KV clients find a secret; undefined for all that was not made by one. */
+  readonly path: string | undefined;
+  readonly type: KeyType;
+  readonly uses: readonly KeyUse[];
+  /** As stored: `stateAt` of model/key-states.ts says what the dates have made of it. */
+  readonly state: KeyState;
+  /** The state before its deletion was scheduled. */
+  readonly formerState: KeyState | undefined;
   /** Whether each message has a key of its own, derived from its context. */
   readonly derived: boolean;
-  /** Versions count from 1. */
+  readonly exportable: boolean;
+  readonly origin: KeyOrigin;
+  /** Whether it opens messages that Vault or OpenBao made with the same key. */
+  readonly vaultFormat: boolean;
+  /** Versions count from 1; 0 while there is none. */
   readonly latestVersion: number;
-  readonly minDecryptionVersion: number;
-  /** 0 = only the latest. */
-  readonly minEncryptionVersion: number;
+  readonly minDecryptVersion: number;
+  /** 0 = any that decrypts. */
+  readonly minEncryptVersion: number;
   readonly deletionAllowed: boolean;
   /** A version's time in service, in seconds; undefined = for ever. */
   readonly rotateAfter: number | undefined;
+  readonly tags: JsonObject;
+  readonly props: JsonObject;
+  readonly activateAt: number | undefined;
+  readonly deactivateAt: number | undefined;
+  readonly deletedAt: number | undefined;
+  readonly destroyAt: number | undefined;
   readonly createdAt: number;
   readonly updatedAt: number;
-  readonly deletedAt: number | undefined;
-}
-
-export interface KeyVersion {
-  readonly seq: number;
-  readonly id: string;
-  readonly ringId: string;
-  readonly version: number;
-  /** Epoch of the tenant key that it is sealed under. */
-  readonly epoch: number;
-  readonly sealed: string;
-  /** Base64; empty for encryption keys. */
-  readonly publicKey: string;
-  readonly createdAt: number;
-}
-
-interface RingRow extends Row {
-  seq: number;
-  id: string;
-  name: string;
-  display_name: string;
-  type: TransitType;
-  derived: number;
-  latest_version: number;
-  min_decryption: number;
-  min_encryption: number;
-  deletion_allowed: number;
-  rotate_after: number | null;
-  created_at: number;
-  updated_at: number;
-  deleted_at: number | null;
 }
 
 interface KeyRow extends Row {
   seq: number;
   id: string;
-  ring_id: string;
-  version: number;
-  epoch: number;
-  sealed: string;
-  public_key: string;
+  name: string;
+  display_name: string;
+  path: string | null;
+  type: KeyType;
+  uses: string;
+  state: KeyState;
+  former_state: KeyState | null;
+  derived: number;
+  exportable: number;
+  origin: KeyOrigin;
+  vault_format: number;
+  latest_version: number;
+  min_decrypt: number;
+  min_encrypt: number;
+  deletion_allowed: number;
+  rotate_after: number | null;
+  tags: string;
+  props: string;
+  activate_at: number | null;
+  deactivate_at: number | null;
+  deleted_at: number | null;
+  destroy_at: number | null;
   created_at: number;
+  updated_at: number;
 }
 
-type ManagedKeyChange = Pick<
+/** The fields that a configuration changes. */
+type KeyChange = Pick<
   ManagedKey,
-  'minDecryptionVersion' | 'minEncryptionVersion' | 'deletionAllowed' | 'rotateAfter' | 'updatedAt'
+  | 'displayName'
+  | 'exportable'
+  | 'minDecryptVersion'
+  | 'minEncryptVersion'
+  | 'deletionAllowed'
+  | 'rotateAfter'
+  | 'tags'
+  | 'props'
+  | 'activateAt'
+  | 'deactivateAt'
+  | 'updatedAt'
 >;
 
-const countMessage = 'UPDATE transit_keys SET message_count = message_count + ? WHERE id = ?';
+type StateChange = Pick<ManagedKey, 'state' | 'formerState' | 'deletedAt' | 'destroyAt' | 'updatedAt'>;
 
 export type ManagedKeyTable = ReturnType<typeof managedKeyTable>;
 
 export function managedKeyTable(sql: Sql) {
+  const one = (where: string, ...params: (string | number)[]): ManagedKey | undefined => {
+    const row = sql.get<KeyRow>(`SELECT * FROM managed_keys WHERE ${where}`, ...params);
+    return row && keyFrom(row);
+  };
+
   return {
-    insert(ring: Omit<ManagedKey, 'seq' | 'deletedAt'>): void {
+    insert(key: Omit<ManagedKey, 'seq' | 'formerState' | 'deletedAt' | 'destroyAt'>): void {
       sql.run(
-        `INSERT INTO transit_rings (id, name, display_name, type, derived, latest_version, min_decryption,
-          min_encryption, deletion_allowed, rotate_after, created_at, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ring.id,
-        ring.name,
-        ring.displayName,
-        ring.type,
-        Number(ring.derived),
-        ring.latestVersion,
-        ring.minDecryptionVersion,
-        ring.minEncryptionVersion,
-        Number(ring.deletionAllowed),
-        ring.rotateAfter ?? null,
-        ring.createdAt,
-        ring.updatedAt,
-      );
-    },
-
-    insertKey(key: Omit<KeyVersion, 'seq'>): void {
-      sql.run(
-        `INSERT INTO transit_keys (id, ring_id, version, epoch, sealed, public_key, message_count, created_at)
-          VALUES (?, ?, ?, ?, ?, ?, 0, ?)`,
+        `INSERT INTO managed_keys (id, name, display_name, path, type, uses, state, derived, exportable, origin,
+          vault_format, latest_version, min_decrypt, min_encrypt, deletion_allowed, rotate_after, tags, props,
+          activate_at, deactivate_at, created_at, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         key.id,
-        key.ringId,
-        key.version,
-        key.epoch,
-        key.sealed,
-        key.publicKey,
+        key.name,
+        key.displayName,
+        key.path ?? null,
+        key.type,
+        key.uses.join(' '),
+        key.state,
+        Number(key.derived),
+        Number(key.exportable),
+        key.origin,
+        Number(key.vaultFormat),
+        key.latestVersion,
+        key.minDecryptVersion,
+        key.minEncryptVersion,
+        Number(key.deletionAllowed),
+        key.rotateAfter ?? null,
+        toJson(key.tags),
+        toJson(key.props),
+        key.activateAt ?? null,
+        key.deactivateAt ?? null,
         key.createdAt,
+        key.updatedAt,
       );
     },
 
-    /** The ring of that lower-case name, unless deleted. */
+    /** The key of that lower-case name, unless deleted. */
     byName: (name: string): ManagedKey | undefined =>
-      sql.remember('transit_rings', `name ${name}`, () =>
-        ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE name = ? AND deleted_at IS NULL', name)),
+      sql.remember('managed_keys', `name ${name}`, () => one('name = ? AND deleted_at IS NULL', name)),
+
+    /** The key of that id, deleted and destroyed ones too. */
+    byId: (id: string): ManagedKey | undefined => sql.remember('managed_keys', id, () => one('id = ?', id)),
+
+    /** The one of that lower-case name that was deleted last, and is not destroyed. */
+    deletedByName: (name: string): ManagedKey | undefined =>
+      sql.remember('managed_keys', `deleted ${name}`, () =>
+        one('name = ? AND deleted_at IS NOT NULL AND destroy_at IS NOT NULL ORDER BY deleted_at DESC LIMIT 1', name),
       ),
 
-    /** The ring of that id, deleted or not. */
-    byId: (id: string): ManagedKey | undefined =>
-      sql.remember('transit_rings', id, () => ringOf(sql.get<RingRow>('SELECT * FROM transit_rings WHERE id = ?', id))),
+    /** The id of the key that has the alias, deleted keys too. */
+    aliasOf: (alias: string): string | undefined =>
+      sql.remember('managed_key_aliases', `alias ${alias}`, () =>
+        sql.get<{ key_id: string }>('SELECT key_id FROM managed_key_aliases WHERE alias = ?', alias),
+      )?.key_id,
 
-    key: (ringId: string, version: number): KeyVersion | undefined =>
-      sql.remember('transit_keys', `${ringId} ${version}`, () => {
-        const row = sql.get<KeyRow>('SELECT * FROM transit_keys WHERE ring_id = ? AND version = ?', ringId, version);
-        return row && keyFrom(row);
-      }),
+    /** In alphabetical order. */
+    aliases: (id: string): readonly string[] =>
+      sql
+        .all<{ alias: string }>('SELECT alias FROM managed_key_aliases WHERE key_id = ? ORDER BY alias', id)
+        .map(({ alias }) => alias),
 
-    /** Newest first, from version `from` down to `to`. */
-    keysBetween(ringId: string, from: number, to: number): KeyVersion[] {
-      const rows = sql.all<KeyRow>(
-        'SELECT * FROM transit_keys WHERE ring_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
-        ringId,
-        to,
-        from,
-      );
-      return rows.map(keyFrom);
+    addAlias(alias: string, id: string, createdAt: number): void {
+      sql.run('INSERT INTO managed_key_aliases (alias, key_id, created_at) VALUES (?, ?, ?)', alias, id, createdAt);
     },
 
-    /** The number of messages made under the key. */
-    messageCount(id: string): number {
-      const all = (row: { n: number } | undefined): number => (row?.n ?? 0) + (sql.counted(countMessage, id)?.sum ?? 0);
-      const stored = sql.remember('transit_keys', id, () =>
-        sql.get<{ n: number }>('SELECT message_count AS n FROM transit_keys WHERE id = ?', id),
-      );
-      return all(stored);
+    removeAlias(alias: string): void {
+      sql.run('DELETE FROM managed_key_aliases WHERE alias = ?', alias);
     },
 
-    countMessage: (id: string): void => sql.count(countMessage, id),
+    removeAliases(id: string): void {
+      sql.run('DELETE FROM managed_key_aliases WHERE key_id = ?', id);
+    },
 
-    /** Oldest first: the rings that are not deleted, or those deleted after the given time. */
-    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (ring: ManagedKey) => T): Page<T> =>
+    /** The key that KV clients find there, unless deleted. */
+    byPath: (path: string): ManagedKey | undefined =>
+      sql.remember('managed_keys', `path ${path}`, () => one('path = ? AND deleted_at IS NULL', path)),
+
+    /** Up to `most` paths after `after` that begin with `prefix`, in the order of their bytes. */
+    paths(prefix: string, after: string, most: number): string[] {
+      const rows = sql.all<{ path: string }>(
+        `SELECT path FROM managed_keys WHERE path > ? AND path >= ? AND path < ? AND deleted_at IS NULL
+          ORDER BY path LIMIT ?`,
+        after,
+        prefix,
+        `${prefix}\u{10ffff}`,
+        most,
+      );
+      return rows.map(({ path }) => path);
+    },
+
+    /** Oldest first: the keys that are not deleted, or those deleted that can still be restored. */
+    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (key: ManagedKey) => T): Page<T> =>
       deletedSince === undefined
         ? readPart(
             sql,
             page,
-            (row: RingRow) => answer(fromRow(row)),
-            'SELECT * FROM transit_rings WHERE deleted_at IS NULL AND seq > ? ORDER BY seq LIMIT ?',
+            (row: KeyRow) => answer(keyFrom(row)),
+            'SELECT * FROM managed_keys WHERE deleted_at IS NULL AND seq > ? ORDER BY seq LIMIT ?',
           )
         : readPart(
             sql,
             page,
-            (row: RingRow) => answer(fromRow(row)),
-            'SELECT * FROM transit_rings WHERE deleted_at > ? AND seq > ? ORDER BY seq LIMIT ?',
+            (row: KeyRow) => answer(keyFrom(row)),
+            'SELECT * FROM managed_keys WHERE destroy_at > ? AND seq > ? ORDER BY seq LIMIT ?',
             deletedSince,
           ),
 
     count(): number {
-      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at IS NULL');
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM managed_keys WHERE deleted_at IS NULL');
       return row?.n ?? 0;
     },
 
-    countDeletedSince(time: number): number {
-      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM transit_rings WHERE deleted_at > ?', time);
+    /** Deleted keys that can still be restored then. */
+    countDeleted(now: number): number {
+      const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM managed_keys WHERE destroy_at > ?', now);
       return row?.n ?? 0;
     },
 
     setLatest(id: string, version: number, updatedAt: number): void {
-      sql.run('UPDATE transit_rings SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
+      sql.run('UPDATE managed_keys SET latest_version = ?, updated_at = ? WHERE id = ?', version, updatedAt, id);
     },
 
-    update(id: string, change: ManagedKeyChange): void {
+    update(id: string, change: KeyChange): void {
       sql.run(
-        `UPDATE transit_rings SET min_decryption = ?, min_encryption = ?, deletion_allowed = ?, rotate_after = ?,
+        `UPDATE managed_keys SET display_name = ?, exportable = ?, min_decrypt = ?, min_encrypt = ?,
+          deletion_allowed = ?, rotate_after = ?, tags = ?, props = ?, activate_at = ?, deactivate_at = ?,
           updated_at = ? WHERE id = ?`,
-        change.minDecryptionVersion,
-        change.minEncryptionVersion,
+        change.displayName,
+        Number(change.exportable),
+        change.minDecryptVersion,
+        change.minEncryptVersion,
         Number(change.deletionAllowed),
         change.rotateAfter ?? null,
+        toJson(change.tags),
+        toJson(change.props),
+        change.activateAt ?? null,
+        change.deactivateAt ?? null,
         change.updatedAt,
         id,
       );
     },
 
-    setDeleted(id: string, deletedAt: number | undefined): void {
-      sql.run('UPDATE transit_rings SET deleted_at = ? WHERE id = ?', deletedAt ?? null, id);
+    /** From now on it opens messages that Vault made, too. */
+    setVaultFormat(id: string): void {
+      sql.run('UPDATE managed_keys SET vault_format = 1 WHERE id = ?', id);
     },
 
-    /** Some keys that are sealed under tenant keys older than `epoch`. */
-    keysBefore(epoch: number, most: number): (KeyVersion & { readonly type: TransitType })[] {
-      const rows = sql.all<KeyRow & { type: TransitType }>(
-        `SELECT k.*, r.type FROM transit_keys k JOIN transit_rings r ON r.id = k.ring_id WHERE k.epoch < ? LIMIT ?`,
-        epoch,
-        most,
+    setState(id: string, { state, formerState, deletedAt, destroyAt, updatedAt }: StateChange): void {
+      sql.run(
+        `UPDATE managed_keys SET state = ?, former_state = ?, deleted_at = ?, destroy_at = ?, updated_at = ?
+          WHERE id = ?`,
+        state,
+        formerState ?? null,
+        deletedAt ?? null,
+        destroyAt ?? null,
+        updatedAt,
+        id,
       );
-      return rows.map((row) => ({ ...keyFrom(row), type: row.type }));
     },
 
-    reseal(id: string, epoch: number, sealed: string): void {
-      sql.run('UPDATE transit_keys SET epoch = ?, sealed = ? WHERE id = ?', epoch, sealed, id);
-    },
-
-    /** The id of a ring that was deleted at or before that time. */
-    deletedUntil(time: number): string | undefined {
+    /** The id of a key whose time to be restored ended at or before that time. */
+    toDestroy(time: number): string | undefined {
       const row = sql.get<{ id: string }>(
-        'SELECT id FROM transit_rings WHERE deleted_at IS NOT NULL AND deleted_at <= ? ORDER BY deleted_at LIMIT 1',
+        'SELECT id FROM managed_keys WHERE destroy_at IS NOT NULL AND destroy_at <= ? ORDER BY destroy_at LIMIT 1',
         time,
       );
       return row?.id;
     },
 
-    /** Erases some of the ring's keys, one slice; returns how many. */
-    eraseSome(ringId: string): number {
-      const last = endOfSlice(
-        sql,
-        'SELECT seq AS place, 1000 AS bytes FROM transit_keys WHERE ring_id = ? AND seq > ? ORDER BY seq LIMIT ?',
-        [ringId],
-        0,
+    /** The id of the destroyed key that was deleted first, if more than `most` are kept. */
+    destroyedBeyond(most: number): string | undefined {
+      const row = sql.get<{ id: string }>(
+        `SELECT id FROM managed_keys WHERE deleted_at IS NOT NULL AND destroy_at IS NULL
+          ORDER BY deleted_at DESC LIMIT 1 OFFSET ?`,
+        most,
       );
-      if (last === undefined) return 0;
-      return sql.run('DELETE FROM transit_keys WHERE ring_id = ? AND seq <= ?', ringId, last);
+      return row?.id;
     },
 
-    /** Erases the ring; the caller must erase its keys first. */
+    /** Erases the row; the caller must erase its versions first. */
     erase(id: string): void {
-      sql.run('DELETE FROM transit_rings WHERE id = ?', id);
+      sql.run('DELETE FROM managed_keys WHERE id = ?', id);
     },
   };
 }
 
-function ringOf(row: RingRow | undefined): ManagedKey | undefined {
-  return row && fromRow(row);
-}
-
-function fromRow(row: RingRow): ManagedKey {
+function keyFrom(row: KeyRow): ManagedKey {
   return {
     seq: row.seq,
     id: row.id,
     name: row.name,
     displayName: row.display_name,
+    path: row.path ?? undefined,
     type: row.type,
+    // Cast: nothing else is written.
+    uses: row.uses.split(' ') as KeyUse[],
+    state: row.state,
+    formerState: row.former_state ?? undefined,
     derived: row.derived === 1,
+    exportable: row.exportable === 1,
+    origin: row.origin,
+    vaultFormat: row.vault_format === 1,
     latestVersion: row.latest_version,
-    minDecryptionVersion: row.min_decryption,
-    minEncryptionVersion: row.min_encryption,
+    minDecryptVersion: row.min_decrypt,
+    minEncryptVersion: row.min_encrypt,
     deletionAllowed: row.deletion_allowed === 1,
     rotateAfter: row.rotate_after ?? undefined,
+    tags: objectOf(row.tags),
+    props: objectOf(row.props),
+    activateAt: row.activate_at ?? undefined,
+    deactivateAt: row.deactivate_at ?? undefined,
+    deletedAt: row.deleted_at ?? undefined,
+    destroyAt: row.destroy_at ?? undefined,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    deletedAt: row.deleted_at ?? undefined,
-  };
-}
-
-function keyFrom(row: KeyRow): KeyVersion {
-  return {
-    seq: row.seq,
-    id: row.id,
-    ringId: row.ring_id,
-    version: row.version,
-    epoch: row.epoch,
-    sealed: row.sealed,
-    publicKey: row.public_key,
-    createdAt: row.created_at,
   };
 }

@@ -5,6 +5,7 @@ import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
 import { openState, type State } from '../state.ts';
 import { systemKeyFlags, tenantKeyFlags } from './key-flags.ts';
+import { managedKeySchema } from './managed-key-schema.ts';
 import { tenantSchema } from './tenant-schema.ts';
 
 export interface Migration {
@@ -15,6 +16,7 @@ export interface Migration {
 export const tenantMigrations: readonly Migration[] = [
   { name: 'the tables of 0.1.0', statements: tenantSchema },
   { name: 'flags of managed keys', statements: tenantKeyFlags },
+  { name: 'the tables of managed keys', statements: managedKeySchema },
 ];
 
 export const systemMigrations: readonly Migration[] = [

@@ -1,0 +1,46 @@
+// Who depends on a managed key: counted at each use, told before the key goes, and needed to be said out loud where it
+// was used in the last day.
+import type { Answer } from '../api/endpoints.ts';
+import { KmsError } from '../errors.ts';
+import { timestamp } from '../model/timestamp.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
+import type { Context } from './context.ts';
+
+/** In milliseconds. */
+export const dayLength = 24 * 60 * 60 * 1000;
+
+/** Counts one use of a version by the caller. */
+export function countUse(ctx: Context, { id: keyId }: ManagedKey, version: number, operation: string): void {
+  const { tx, caller, dialect = 'native', world } = ctx;
+  tx.managedKeyUses.count({ keyId, version, caller: caller.id, dialect, operation }, world.now());
+}
+
+/** The uses of the key since then, in epoch milliseconds. */
+export function dependentsOf(
+  { tx }: Pick<Context, 'tx'>,
+  { id }: ManagedKey,
+  since: number,
+): Answer<'listManagedKeyDependents'> {
+  const dependents = tx.managedKeyUses.since(id, since).map(({ usedAt, keyId: _, ...use }) => ({
+    ...use,
+    lastUsedAt: timestamp(usedAt),
+  }));
+  return { dependents };
+}
+
+/**
+ * Throws `conflict` if the key was used in the last 24 hours, or with `version` that version, naming how many callers
+ * used it. `what` is about to happen to it.
+ */
+export function needUnused(ctx: Context, key: ManagedKey, what: string, version?: number): void {
+  const uses = ctx.tx.managedKeyUses
+    .since(key.id, ctx.world.now() - dayLength)
+    .filter((use) => version === undefined || use.version === version);
+  if (uses.length === 0) return;
+  const callers = new Set(uses.map(({ caller }) => caller)).size;
+  const who = callers === 1 ? '1 caller' : `${callers} callers`;
+  throw new KmsError(
+    'conflict',
+    `${who} used the key in the last 24 hours: say \`used: true\` if it is to be ${what} all the same`,
+  );
+}

@@ -1,0 +1,104 @@
+// The rehearsal of an operation with costly work: it runs in a transaction that is undone, and what it asks for is done
+// on another thread, until nothing is left to do. Then it runs for good, and finds the results.
+import type { KeyType } from '../model/key-types.ts';
+import type { Transaction } from '../store/port.ts';
+import type { Context } from './context.ts';
+import { type Done, isUnfinished, type KeyWork, type Ordered, preparedWork, rehearsedWork, type WorkResult } from './key-work.ts';
+
+/** Turns at something scarce, as FairQueue gives them. */
+export interface Turns {
+  enter(tenant: string, callerOf: () => string): Promise<void> | undefined;
+  leave(): void;
+}
+
+interface From {
+  readonly tenant: string;
+  readonly caller: string;
+}
+
+/** Does orders elsewhere, in order. */
+export interface KeyWorker {
+  run(orders: readonly Ordered[], from: From): Promise<readonly WorkResult[]>;
+}
+
+/** What a rehearsal's context is made of, beside the transaction. */
+type Actors = Pick<Context, 'caller' | 'tenant' | 'world' | 'address' | 'dialect'>;
+
+interface Rehearsal {
+  readonly actors: Actors;
+  readonly worker: KeyWorker;
+  transaction(work: (tx: Transaction) => never): Promise<never>;
+  readonly operation: (ctx: Context, work: KeyWork) => unknown;
+}
+
+/** Passes that find new work: a key to make, then one to work with. */
+const mostPasses = 4;
+
+class Undone extends Error {}
+
+/** Work in which all that the operation will ask for is done. */
+export async function rehearse({ actors, worker, transaction, operation }: Rehearsal): Promise<KeyWork> {
+  const { tenant, caller, world } = actors;
+  const done: Done[] = [];
+  for (let pass = 0; pass < mostPasses; pass++) {
+    const orders: Ordered[] = [];
+    await transaction((tx) => {
+      const ctx: Context = { ...actors, tx, note() {}, handsOut() {}, did() {} };
+      try {
+        operation(ctx, rehearsedWork(done, orders));
+      } catch (error) {
+        // The operation fails again when it runs for good, perhaps for want of what is ordered.
+        if (orders.length > 0 && !isUnfinished(error)) throw new Undone();
+      }
+      throw new Undone();
+    }).catch((error: unknown) => {
+      if (!(error instanceof Undone)) throw error;
+    });
+    if (orders.length === 0) break;
+    const results = await worker.run(orders, { tenant: tenant.id, caller: caller.id });
+    for (const [n, order] of orders.entries()) {
+      const result = results[n];
+      if (result) done.push({ order, result });
+    }
+  }
+  return preparedWork(done, world);
+}
+
+/** Processor time of one piece of work, in microseconds, as measured on a machine with 2 cores. */
+interface Cost {
+  readonly make: number;
+  readonly read: number;
+  /** The same with a hash made elsewhere, which no platform takes. */
+  readonly prehashed?: number;
+}
+
+const usualCost: Cost = { make: 10, read: 10 };
+
+const costs: Partial<Record<KeyType, Cost>> = {
+  'rsa-2048': { make: 1000, read: 60 },
+  'rsa-3072': { make: 3000, read: 100 },
+  'rsa-4096': { make: 6500, read: 150 },
+  'ecdsa-p256': { make: 60, read: 120, prehashed: 1500 },
+  'ecdsa-p384': { make: 500, read: 700, prehashed: 4000 },
+  'ecdsa-p521': { make: 900, read: 1500, prehashed: 8000 },
+  'ecdsa-secp256k1': { make: 400, read: 500, prehashed: 1500 },
+  ed25519: { make: 60, read: 120 },
+  'ml-dsa-44': { make: 800, read: 400 },
+  'ml-dsa-65': { make: 1200, read: 500 },
+  'ml-dsa-87': { make: 1500, read: 700 },
+};
+
+/** Microseconds that work may take in place. */
+const shortWork = 2000;
+
+interface Asked {
+  readonly items?: readonly unknown[] | undefined;
+  readonly prehashed?: boolean | undefined;
+}
+
+/** Whether work with a key of the type is to be done elsewhere. RSA always is where a new key may be needed first. */
+export function isLongWork(type: KeyType, kind: 'make' | 'read', { items, prehashed }: Asked): boolean {
+  const { make, read, prehashed: other } = costs[type] ?? usualCost;
+  const each = prehashed && other !== undefined ? other : kind === 'make' ? make : read;
+  return (type.startsWith('rsa-') && kind === 'make') || each * (items?.length ?? 1) > shortWork;
+}

@@ -1,0 +1,247 @@
+// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping key,
+// or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is said.
+import type { Answer, Body } from '../api/endpoints.ts';
+import { fromBase64, toBase64 } from '../crypto/bytes.ts';
+import {
+  exportPkcs8,
+  importPublicKey,
+  type KeyFormat,
+  keyDerOfPem,
+  publicKeyOf,
+  publicKeyPem,
+} from '../crypto/managed/keys.ts';
+import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
+import { isPem } from '../crypto/pem.ts';
+import type { OaepHash } from '../crypto/primitives.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { useProblem } from '../model/key-states.ts';
+import type { KeyType } from '../model/key-types.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
+import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
+import { authorize } from './authorization.ts';
+import type { Context } from './context.ts';
+import { versionOf } from './key-changes.ts';
+import { countUse, dayLength } from './key-dependents.ts';
+import { addVersion, isAsymmetric, isRsa, type KeyMaterial, openVersion } from './key-versions.ts';
+import { inPlace, type KeyWork } from './key-work.ts';
+import { lookUpManagedKey } from './managed-key-names.ts';
+import {
+  findManagedKey,
+  insertKey,
+  keyRef,
+  mustFind,
+  type NamedKey,
+  shown,
+  stateOf,
+  versionRef,
+} from './managed-keys.ts';
+
+const wrappingType = 'rsa-4096';
+
+/** The place that a wrapping key's seal is bound to. */
+const placeOf = (id: string) => ({ keyId: `wrapping ${id}`, version: 1 });
+
+/** The wrapping key of this day, made if there is none yet. */
+export function getWrappingKey(
+  ctx: Context,
+  _input: object,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'getWrappingKey'> {
+  const { tx, world } = ctx;
+  const now = world.now();
+  const id = new Date(now).toISOString().slice(0, 10);
+  const there = tx.wrappingKeys.list().find((each) => each.id === id);
+  const { publicKey, createdAt } = there ?? makeWrappingKey(ctx, id, work);
+  const spki = fromBase64(publicKey);
+  if (!spki) throw new KmsError('corrupt', 'the public key of a stored wrapping key is not one');
+  return { id, algorithm: wrappingType, publicKey: publicKeyPem(spki), expiresAt: createdAt + 2 * dayLength };
+}
+
+function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWork): WrappingKey {
+  const now = world.now();
+  const { epoch } = tenant.keys;
+  const key = work.newRsaKey(wrappingType);
+  try {
+    const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, key, world.random);
+    const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(wrappingType, key)), createdAt: now };
+    tx.wrappingKeys.eraseBefore(now - 2 * dayLength);
+    tx.wrappingKeys.insert(made);
+    return made;
+  } finally {
+    key.fill(0);
+  }
+}
+
+/** Bytes that were wrapped to a wrapping key that is still good. Throws `invalid`. */
+function unwrapped(ctx: Context, text: string, hash: OaepHash, work: KeyWork): Uint8Array {
+  const { tx, tenant, world } = ctx;
+  const sealed = fromBase64(text);
+  if (!sealed) throw invalidField('wrapped', 'expected base64');
+  const since = world.now() - 2 * dayLength;
+  for (const { id, epoch, sealed: stored, createdAt } of tx.wrappingKeys.list()) {
+    if (createdAt <= since) continue;
+    const key = openKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, stored);
+    if (!key) throw new KmsError('corrupt', 'a stored wrapping key was altered');
+    try {
+      const bytes = work.run('unwrap', { type: wrappingType, key, hash, sealed });
+      if (bytes) return bytes;
+    } finally {
+      key.fill(0);
+    }
+  }
+  throw invalidField('wrapped', 'expected something wrapped to the wrapping key of this day or the day before');
+}
+
+type ImportInput = NamedKey & Body<'importManagedKey'>;
+
+export function importManagedKey(
+  ctx: Context,
+  input: ImportInput,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'importManagedKey'> {
+  const { tx } = ctx;
+  const there = lookUpManagedKey(tx, input.key);
+  const living = there?.deletedAt === undefined ? there : undefined;
+  if (input.isNewVersion === true && !living) findManagedKey(tx, input.key);
+  if (input.isNewVersion === false && living && living.latestVersion > 0) {
+    throw new KmsError('conflict', 'there is a managed key of this name: import a new version of it');
+  }
+  const key = living ?? newImported(ctx, input);
+  needSameKind(key, input);
+  const { material, transfer } = materialOf(ctx, key.type, input, work);
+  try {
+    const made = addVersion(ctx, key, material, 'imported');
+    if (input.allowPlaintextFormat === 'vault') tx.managedKeys.setVaultFormat(key.id);
+    ctx.note({
+      object: keyRef(key),
+      objects: [versionRef(made)],
+      transfer,
+      ...(!living && { custody: 'server' as const }),
+      ...(living && { changed: ['latestVersion'] }),
+    });
+  } finally {
+    if ('key' in material) material.key.fill(0);
+  }
+  return { key: shown(ctx, mustFind(tx, key.id)) };
+}
+
+/** Making a key takes the flag for that too. */
+function newImported(ctx: Context, input: ImportInput): ManagedKey {
+  authorize(ctx.caller, 'key.create');
+  const { key: name, type, uses, derived, exportable, rotateAfter, allowPlaintextFormat } = input;
+  return insertKey(ctx, {
+    name,
+    origin: 'imported',
+    vaultFormat: allowPlaintextFormat === 'vault',
+    ...(type && { type }),
+    ...(uses && { uses }),
+    ...(derived !== undefined && { derived }),
+    ...(exportable !== undefined && { exportable }),
+    ...(rotateAfter !== undefined && { rotateAfter }),
+  });
+}
+
+function needSameKind(key: ManagedKey, { type, derived }: ImportInput): void {
+  if (type !== undefined && type !== key.type) throw invalidField('type', `expected ${key.type}, the type of the key`);
+  if (derived !== undefined && derived !== key.derived) {
+    throw invalidField('derived', `expected ${key.derived}, as the key is`);
+  }
+}
+
+interface Imported {
+  readonly material: KeyMaterial;
+  readonly transfer: 'wrapped' | 'plaintext' | 'public';
+}
+
+function materialOf(ctx: Context, type: KeyType, input: ImportInput, work: KeyWork): Imported {
+  const { wrapped, plaintext, publicKey, hash = 'sha2-256', format } = input;
+  if ([wrapped, plaintext, publicKey].filter((each) => each !== undefined).length !== 1) {
+    throw new KmsError('invalid', 'expected one of wrapped, plaintext and publicKey');
+  }
+  if (publicKey !== undefined) return { material: { publicKey: publicOf(type, publicKey) }, transfer: 'public' };
+  if (plaintext !== undefined && ctx.address !== undefined) {
+    throw new KmsError('forbidden', 'a key is imported in clear on the local socket alone: wrap it to the wrapping key');
+  }
+  const bytes = wrapped === undefined ? fromBase64(plaintext ?? '') : unwrapped(ctx, wrapped, hash, work);
+  if (!bytes) throw invalidField('plaintext', 'expected base64');
+  const key = work.run('import', { type, ...formOf(type, format, bytes) });
+  bytes.fill(0);
+  return { material: { key }, transfer: wrapped === undefined ? 'plaintext' : 'wrapped' };
+}
+
+/** The key's form, found out where it is not said. */
+function formOf(
+  type: KeyType,
+  format: 'raw' | 'der' | 'pem' | undefined,
+  bytes: Uint8Array,
+): { readonly format: KeyFormat; readonly bytes: Uint8Array } {
+  if (!isAsymmetric(type) || format === 'raw') return { format: 'raw', bytes };
+  const text = new TextDecoder().decode(bytes);
+  if (format === 'pem' || (format === undefined && isPem(text))) {
+    return { format: 'der', bytes: keyDerOfPem(text, 'private') };
+  }
+  return { format: format === 'der' || bytes[0] === 0x30 ? 'der' : 'raw', bytes };
+}
+
+function publicOf(type: KeyType, text: string): Uint8Array {
+  if (!isAsymmetric(type)) throw invalidField('publicKey', `a key of the type ${type} has no public key`);
+  return importPublicKey(type, 'der', derOf(text));
+}
+
+function derOf(text: string): Uint8Array {
+  if (isPem(text)) return keyDerOfPem(text, 'public');
+  const bytes = fromBase64(text);
+  if (bytes) return bytes;
+  throw invalidField('publicKey', 'expected a public key: SPKI, PEM or base64 of DER');
+}
+
+export function exportManagedKey(
+  ctx: Context,
+  { key: ref, version = 0, publicKey, hash = 'sha2-256', plaintext = false, format }: NamedKey & Body<'exportManagedKey'>,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'exportManagedKey'> {
+  const key = findManagedKey(ctx.tx, ref);
+  const { type } = key;
+  if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
+  if ((publicKey === undefined) !== plaintext) {
+    throw new KmsError('invalid', 'expected a publicKey to wrap to, or plaintext: true');
+  }
+  const number = version === 0 ? key.latestVersion : version;
+  const stored = versionOf(ctx, key, number);
+  const problem = useProblem('export', { key: stateOf(ctx, key), version: stored.state });
+  if (problem !== undefined) throw new KmsError('conflict', problem);
+  const kept = openVersion(ctx.tenant.keys, type, stored);
+  const form = isAsymmetric(type) ? (format ?? 'der') : 'raw';
+  if (form === 'raw' && isRsa(type)) throw invalidField('format', `expected der: ${type} has no raw form`);
+  if (format === 'der' && form === 'raw') throw invalidField('format', `expected raw: ${type} has no other form`);
+  const bytes = form === 'der' && isAsymmetric(type) ? exportPkcs8(type, kept) : kept.slice();
+  try {
+    const out = publicKey === undefined ? { plaintext: toBase64(bytes) } : { wrapped: wrappedTo(publicKey, hash, bytes, work) };
+    countUse(ctx, key, number, 'export');
+    ctx.note({
+      object: keyRef(key),
+      keyVersion: number,
+      transfer: publicKey === undefined ? 'plaintext' : 'wrapped',
+    });
+    return { version: number, format: form, ...out };
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+function wrappedTo(publicKey: string, hash: OaepHash, bytes: Uint8Array, work: KeyWork): string {
+  const { type, spki } = rsaOf(derOf(publicKey));
+  return toBase64(work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() }));
+}
+
+/** The RSA type that fits a public key. Throws `invalid`. */
+function rsaOf(der: Uint8Array) {
+  for (const type of ['rsa-2048', 'rsa-3072', 'rsa-4096'] as const) {
+    try {
+      return { type, spki: importPublicKey(type, 'der', der) };
+    } catch {
+      // Of another length, perhaps.
+    }
+  }
+  throw invalidField('publicKey', 'expected a public key of RSA with 2048, 3072 or 4096 bits: SPKI, PEM or base64 of DER');
+}

@@ -1,0 +1,86 @@
+// The costly work with managed keys, as jobs of plain data: each is done where it is asked for, or on another thread
+// beforehand. A job's result depends on its input alone, and on randomness.
+import type { OaepHash } from '../primitives.ts';
+import type { Signable } from './digests.ts';
+import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
+import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
+import { oaepDecrypt } from './rsa.ts';
+import type { RsaType } from './rsa-keys.ts';
+import { type SignatureOptions, type SigningType, signWithKey, verifyWithKey } from './signatures.ts';
+
+type Random = (length: number) => Uint8Array;
+
+interface SignInput {
+  readonly type: SigningType;
+  readonly key: Uint8Array;
+  readonly input: Signable;
+  readonly options: SignatureOptions;
+}
+
+interface VerifyInput extends Omit<SignInput, 'key'> {
+  readonly publicKey: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
+interface OaepInput {
+  readonly type: RsaType;
+  readonly key: Uint8Array;
+  readonly hash: OaepHash;
+  readonly sealed: Uint8Array;
+}
+
+interface ImportInput {
+  readonly type: ManagedKeyType;
+  readonly format: KeyFormat;
+  readonly bytes: Uint8Array;
+}
+
+interface WrapInput {
+  readonly type: RsaType;
+  readonly publicKey: Uint8Array;
+  readonly hash: OaepHash;
+  readonly bytes: Uint8Array;
+}
+
+interface KwpInput {
+  readonly key: Uint8Array;
+  readonly bytes: Uint8Array;
+}
+
+const none = new Uint8Array(0);
+
+/** What can be done, by name. Each throws `invalid` for input that does not fit. */
+export const keyJobs = {
+  sign: ({ type, key, input, options }: SignInput, random: Random): Uint8Array =>
+    signWithKey(type, key, input, options, random),
+  verify: ({ type, publicKey, input, options, signature }: VerifyInput): boolean =>
+    verifyWithKey(type, publicKey, input, options, signature),
+  /** The message; undefined if it was not encrypted to this key with this hash. */
+  oaepDecrypt: ({ type, key, hash, sealed }: OaepInput): Uint8Array | undefined =>
+    oaepDecrypt(type, key, hash, sealed, none),
+  /** The wrapped bytes, wrapped by OAEP alone or with AES-KWP; undefined as above. */
+  unwrap: ({ type, key, hash, sealed }: OaepInput): Uint8Array | undefined =>
+    oaepDecrypt(type, key, hash, sealed, none) ?? unwrapFromRsa(type, key, hash, sealed),
+  wrap: ({ type, publicKey, hash, bytes }: WrapInput, random: Random): Uint8Array =>
+    wrapToRsa(type, publicKey, hash, bytes, random),
+  wrapKwp: ({ key, bytes }: KwpInput): Uint8Array => wrapKwp(key, bytes),
+  unwrapKwp: ({ key, bytes }: KwpInput): Uint8Array | undefined => unwrapKwp(key, bytes),
+  import: ({ type, format, bytes }: ImportInput, random: Random): Uint8Array => importKey(type, format, bytes, random),
+} as const;
+
+export type KeyJobName = keyof typeof keyJobs;
+export type KeyJobInput<Name extends KeyJobName> = Parameters<(typeof keyJobs)[Name]>[0];
+export type KeyJobResult<Name extends KeyJobName> = ReturnType<(typeof keyJobs)[Name]>;
+
+/** A job as data. */
+export type KeyJob = { readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> } }[KeyJobName];
+
+export function runKeyJob<Name extends KeyJobName>(
+  name: Name,
+  input: KeyJobInput<Name>,
+  random: Random,
+): KeyJobResult<Name> {
+  // Cast: the function and its input have the same name.
+  const job = keyJobs[name] as (input: KeyJobInput<Name>, random: Random) => KeyJobResult<Name>;
+  return job(input, random);
+}

@@ -1,0 +1,145 @@
+// Routes of managed keys. Where an operation's work may take long, it is rehearsed first, and the work done elsewhere.
+import type { Answer, Body, EndpointId, EndpointOf, Sent } from '../../api/endpoints.ts';
+import type { keyOperationEndpoints } from '../../api/key-operations.ts';
+import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
+import type { Caller, Context } from '../../core/context.ts';
+import {
+  addManagedKeyAlias,
+  listManagedKeyDependents,
+  removeManagedKeyAlias,
+  setManagedKeyState,
+  trimManagedKey,
+} from '../../core/key-changes.ts';
+import {
+  decryptWithKey,
+  encryptWithKey,
+  generateDataKey,
+  generateWrappedDataKey,
+  rewrapWithKey,
+} from '../../core/key-operations.ts';
+import { isLongWork, rehearse } from '../../core/key-rehearsal.ts';
+import {
+  deriveWithKey,
+  macWithKey,
+  signWithKey,
+  unwrapWithKey,
+  verifyWithKey,
+  wrapWithKey,
+} from '../../core/key-signatures.ts';
+import { exportManagedKey, getWrappingKey, importManagedKey } from '../../core/key-transfer.ts';
+import { inPlace, type KeyWork } from '../../core/key-work.ts';
+import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import {
+  configureManagedKey,
+  createManagedKey,
+  deleteManagedKey,
+  getManagedKey,
+  listManagedKeys,
+  restoreManagedKey,
+  rotateManagedKey,
+} from '../../core/managed-keys.ts';
+import { KmsError } from '../../errors.ts';
+import type { KeyType } from '../../model/key-types.ts';
+import { type Input, listed, type RoutesOf } from '../route.ts';
+
+type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
+type Made<Id extends EndpointId> = Sent<Answer<Id>>;
+
+/** A route whose operation is rehearsed where its work takes long. */
+function worked<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
+  takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
+) {
+  return {
+    isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
+    inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
+    async prepare(input: InputOf<Id>, caller: Caller) {
+      const { handle, open, appliance, dialect, address } = input;
+      const { tenant, store } = handle;
+      const work = await rehearse({
+        actors: { caller, tenant, world: appliance.world, dialect, address: address === 'local' ? undefined : address },
+        worker: open.keyWorker,
+        transaction: (run) => store.transaction(run),
+        operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
+      });
+      return (ctx: Context) => operation(ctx, input, work);
+    },
+  };
+}
+
+/** The type of the key in the path; undefined if there is none, or the store cannot tell at once. */
+function typeOf<E>({ params, handle: { store } }: Input<E>): KeyType | undefined {
+  const ref: unknown = Reflect.get(params as object, 'key');
+  if (typeof ref !== 'string') return undefined;
+  try {
+    return store.read((tables) => lookUpManagedKey(tables, ref)?.type);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}
+
+/** A route of work with the key in the path. */
+function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
+  kind: 'make' | 'read',
+  operation: (ctx: Context, input: { key: string } & Body<Id>, work: KeyWork) => Made<Id>,
+) {
+  return worked<Id>(
+    // Cast: every operation has the key in its path, and a body.
+    (ctx, { params, body }, work) => operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
+    ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
+  );
+}
+
+const isRsaType = (type: unknown): boolean => typeof type === 'string' && type.startsWith('rsa-');
+
+export const managedKeyRoutes: RoutesOf<
+  (typeof managedKeyEndpoints)[number]['id'] | (typeof keyOperationEndpoints)[number]['id']
+> = {
+  createManagedKey: worked<'createManagedKey'>(
+    (ctx, { body }, work) => createManagedKey(ctx, body, work),
+    ({ body }) => isRsaType(body.type),
+  ),
+  listManagedKeys: listed((reader, { query, page, item }) =>
+    listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
+  ),
+  getWrappingKey: worked<'getWrappingKey'>((ctx, _input, work) => getWrappingKey(ctx, {}, work), () => true),
+  getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
+  deleteManagedKey: (ctx, { params, query, body }) =>
+    deleteManagedKey(ctx, {
+      ...(query.days !== undefined && { days: Number(query.days) }),
+      ...(query.used === 'true' && { used: true }),
+      ...body,
+      ...params,
+    }),
+  restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
+  rotateManagedKey: worked<'rotateManagedKey'>(
+    (ctx, { params }, work) => rotateManagedKey(ctx, params, work),
+    (_input, type) => isRsaType(type),
+  ),
+  configureManagedKey: (ctx, { params, body }) => configureManagedKey(ctx, { ...body, ...params }),
+  setManagedKeyState: (ctx, { params, body }) => setManagedKeyState(ctx, { ...body, ...params }),
+  addManagedKeyAlias: (ctx, { params, body }) => addManagedKeyAlias(ctx, { ...body, ...params }),
+  removeManagedKeyAlias: (ctx, { params }) => removeManagedKeyAlias(ctx, params),
+  trimManagedKey: (ctx, { params, body }) => trimManagedKey(ctx, { ...body, ...params }),
+  listManagedKeyDependents: (ctx, { params, query }) => listManagedKeyDependents(ctx, { ...query, ...params }),
+  importManagedKey: worked<'importManagedKey'>(
+    (ctx, { params, body }, work) => importManagedKey(ctx, { ...body, ...params }, work),
+    ({ body }, type) => body.wrapped !== undefined || isRsaType(type ?? body.type),
+  ),
+  exportManagedKey: worked<'exportManagedKey'>(
+    (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
+    ({ body }) => body.publicKey !== undefined,
+  ),
+  encryptWithKey: working<'encryptWithKey'>('read', encryptWithKey),
+  decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),
+  rewrapWithKey: working<'rewrapWithKey'>('make', rewrapWithKey),
+  generateDataKey: working<'generateDataKey'>('read', generateDataKey),
+  generateWrappedDataKey: working<'generateWrappedDataKey'>('read', generateWrappedDataKey),
+  signWithKey: working<'signWithKey'>('make', signWithKey),
+  verifyWithKey: working<'verifyWithKey'>('read', verifyWithKey),
+  macWithKey: working<'macWithKey'>('make', macWithKey),
+  wrapWithKey: working<'wrapWithKey'>('make', wrapWithKey),
+  unwrapWithKey: working<'unwrapWithKey'>('make', unwrapWithKey),
+  deriveWithKey: working<'deriveWithKey'>('make', deriveWithKey),
+};

@@ -1,0 +1,81 @@
+// Costly work with managed keys on threads of its own, so that no request waits behind an RSA key of somebody else.
+// Callers take turns at the threads, and a long batch gives its turn away after every part.
+import type { MessagePort, Worker } from 'node:worker_threads';
+import { runKeyJob } from '../../crypto/managed/key-work.ts';
+import { generateRsaKey } from '../../crypto/managed/rsa-keys.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import type { KeyWorker, Turns } from '../../core/key-rehearsal.ts';
+import type { Ordered, WorkResult } from '../../core/key-work.ts';
+import { KmsError } from '../../errors.ts';
+import { requestThread, serveRequests } from './requests.ts';
+
+type Answered = { readonly value: unknown } | { readonly code: KmsError['code']; readonly problem: string };
+
+interface KeyWorkerOptions {
+  /** Starts a thread that runs `serveKeyWork`. Called if there is work and no thread. */
+  start(): Worker;
+  readonly turns: Turns;
+}
+
+/** Orders that are done in one turn: some 30 ms of RSA-2048. */
+const partLength = 32;
+
+export function keyWorker({ start, turns }: KeyWorkerOptions): KeyWorker & { close(): Promise<void> } {
+  const thread = requestThread<readonly Ordered[], readonly Answered[]>({
+    start,
+    most: 256,
+    tooMany: 'too much work with keys at once; try again',
+    lost: 'the work with the key was lost; try again',
+  });
+
+  async function inTurn(part: readonly Ordered[], tenant: string, caller: string): Promise<readonly Answered[]> {
+    const turn = turns.enter(tenant, () => caller);
+    if (turn) await turn;
+    try {
+      return await thread.ask(part);
+    } finally {
+      turns.leave();
+    }
+  }
+
+  return {
+    async run(orders, { tenant, caller }) {
+      const results: WorkResult[] = [];
+      for (let at = 0; at < orders.length; at += partLength) {
+        const part = await inTurn(orders.slice(at, at + partLength), tenant, caller);
+        results.push(...part.map(resultOf));
+      }
+      return results;
+    },
+    close: () => thread.close(),
+  };
+}
+
+function resultOf(answered: Answered): WorkResult {
+  return 'value' in answered ? answered : { error: new KmsError(answered.code, answered.problem) };
+}
+
+/** The thread's side. */
+export function serveKeyWork(port: MessagePort): void {
+  serveRequests<readonly Ordered[], readonly Answered[]>(
+    port,
+    async (orders) => {
+      const answers: Answered[] = [];
+      for (const order of orders) answers.push(await answerTo(order));
+      return answers;
+    },
+    'the work with a key failed',
+  );
+}
+
+async function answerTo(order: Ordered): Promise<Answered> {
+  try {
+    if (order.name === 'generate') return { value: await generateRsaKey(order.type) };
+    return { value: runKeyJob(order.name, order.input, systemRandom) };
+  } catch (error) {
+    if (error instanceof KmsError) return { code: error.code, problem: error.message };
+    return { code: 'internal', problem: 'the work with a key failed' };
+  } finally {
+    if ('input' in order && 'key' in order.input) order.input.key.fill(0);
+  }
+}

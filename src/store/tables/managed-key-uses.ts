@@ -1,0 +1,111 @@
+// The uses of managed keys: who used which version for what, through which dialect, how often and when last. They are
+// counted beside the log, and tell who depends on a key before it goes.
+import type { Row, Sql } from '../sql.ts';
+
+/** Rows kept of a key; beyond, the one used least recently goes. */
+const mostOfKey = 2000;
+
+export interface UsedKey {
+  readonly keyId: string;
+  readonly version: number;
+  /** The caller's id: an API key, a user, or `local`. */
+  readonly caller: string;
+  /** `native`, or the dialect that the caller spoke. */
+  readonly dialect: string;
+  readonly operation: string;
+}
+
+export interface KeyUses extends UsedKey {
+  readonly count: number;
+  /** Of the last use, epoch milliseconds. */
+  readonly usedAt: number;
+}
+
+interface UsesRow extends Row {
+  seq: number;
+  key_id: string;
+  version: number;
+  caller: string;
+  dialect: string;
+  operation: string;
+  count: number;
+  used_at: number;
+}
+
+const countUse = 'UPDATE managed_key_uses SET count = count + ?1, used_at = ?3 WHERE seq = ?2';
+
+export type ManagedKeyUseTable = ReturnType<typeof managedKeyUseTable>;
+
+export function managedKeyUseTable(sql: Sql) {
+  function rowOf({ keyId, version, caller, dialect, operation }: UsedKey): number | undefined {
+    return sql.remember('managed_key_uses', `${keyId} ${version} ${caller} ${dialect} ${operation}`, () =>
+      sql.get<{ seq: number }>(
+        `SELECT seq FROM managed_key_uses WHERE key_id = ? AND version = ? AND caller = ? AND dialect = ?
+          AND operation = ?`,
+        keyId,
+        version,
+        caller,
+        dialect,
+        operation,
+      ),
+    )?.seq;
+  }
+
+  function dropBeyond(keyId: string): void {
+    const row = sql.get<{ seq: number }>(
+      'SELECT seq FROM managed_key_uses WHERE key_id = ? ORDER BY used_at DESC LIMIT 1 OFFSET ?',
+      keyId,
+      mostOfKey - 1,
+    );
+    if (row) sql.run('DELETE FROM managed_key_uses WHERE seq = ?', row.seq);
+  }
+
+  return {
+    /** Counts a use; only the first of its kind runs a statement. */
+    count(use: UsedKey, at: number): void {
+      const known = rowOf(use);
+      if (known !== undefined) {
+        sql.count(countUse, String(known), at);
+        return;
+      }
+      const { keyId, version, caller, dialect, operation } = use;
+      dropBeyond(keyId);
+      sql.run(
+        `INSERT INTO managed_key_uses (key_id, version, caller, dialect, operation, count, used_at)
+          VALUES (?, ?, ?, ?, ?, 1, ?)`,
+        keyId,
+        version,
+        caller,
+        dialect,
+        operation,
+        at,
+      );
+    },
+
+    /** The uses of a key since then, the most recent first. */
+    since(keyId: string, since: number): KeyUses[] {
+      const rows = sql.all<UsesRow>('SELECT * FROM managed_key_uses WHERE key_id = ?', keyId);
+      return rows
+        .map(usesFrom)
+        .filter(({ usedAt }) => usedAt >= since)
+        .sort((a, b) => b.usedAt - a.usedAt);
+    },
+
+    eraseAll(keyId: string): void {
+      sql.run('DELETE FROM managed_key_uses WHERE key_id = ?', keyId);
+    },
+  };
+
+  function usesFrom(row: UsesRow): KeyUses {
+    const tally = sql.counted(countUse, String(row.seq));
+    return {
+      keyId: row.key_id,
+      version: row.version,
+      caller: row.caller,
+      dialect: row.dialect,
+      operation: row.operation,
+      count: row.count + (tally?.sum ?? 0),
+      usedAt: tally ? Number(tally.latest[0]) : row.used_at,
+    };
+  }
+}
