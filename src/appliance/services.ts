@@ -1,8 +1,8 @@
 // The services that run over the open data: copies, streamed activity, retention and other background work.
 
 import { type Copies, openCopies } from '../backup/service.ts';
-import { purgeExpired } from '../core/keyrings.ts';
 import type { KeyWorker } from '../core/key-rehearsal.ts';
+import { purgeExpired } from '../core/keyrings.ts';
 import { KmsError } from '../errors.ts';
 import { FairQueue, usualFairLimits } from '../http/fair-queue.ts';
 import { startWorker } from '../platform/program-files.ts';

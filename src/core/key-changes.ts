@@ -1,12 +1,22 @@
 // Changes of managed keys that take something away or give it back: states, aliases, and the destruction of versions.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
-import { type KeyState, stateAfter, type keyMoves } from '../model/key-states.ts';
+import { type KeyState, type keyMoves, stateAfter } from '../model/key-states.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dependentsOf, needUnused } from './key-dependents.ts';
-import { findManagedKey, giveAlias, keyRef, livingKey, mustFind, type NamedKey, shown, stateOf, versionRef } from './managed-keys.ts';
+import {
+  findManagedKey,
+  giveAlias,
+  keyRef,
+  livingKey,
+  mustFind,
+  type NamedKey,
+  shown,
+  stateOf,
+  versionRef,
+} from './managed-keys.ts';
 
 type Move = (typeof keyMoves)[number];
 type AskedState = Body<'setManagedKeyState'>['state'];
@@ -105,9 +115,16 @@ export function trimManagedKey(
   const { tx } = ctx;
   const key = livingKey(ctx, ref);
   const { minDecryptVersion: decrypts, minEncryptVersion: encrypts, latestVersion } = key;
-  if (encrypts === 0) throw new KmsError('conflict', 'minimum available version cannot be set when minimum encryption version is not set');
+  if (encrypts === 0)
+    throw new KmsError(
+      'conflict',
+      'minimum available version cannot be set when minimum encryption version is not set',
+    );
   if (minAvailableVersion > latestVersion) {
-    throw new KmsError('invalid', `cannot set min available version of ${minAvailableVersion}, latest key version is ${latestVersion}`);
+    throw new KmsError(
+      'invalid',
+      `cannot set min available version of ${minAvailableVersion}, latest key version is ${latestVersion}`,
+    );
   }
   if (minAvailableVersion > Math.min(decrypts, encrypts)) {
     throw new KmsError(
@@ -115,9 +132,7 @@ export function trimManagedKey(
       'minimum available version cannot be higher than minimum decryption version or minimum encryption version',
     );
   }
-  const old = tx.keyVersions
-    .between(key.id, minAvailableVersion - 1, 1)
-    .filter(({ state }) => state !== 'destroyed');
+  const old = tx.keyVersions.between(key.id, minAvailableVersion - 1, 1).filter(({ state }) => state !== 'destroyed');
   if (old.length > mostTrimmed) {
     throw new KmsError('conflict', `expected at most ${mostTrimmed} versions to destroy at once, got ${old.length}`);
   }

@@ -195,7 +195,9 @@ function contextOf(use: KeyInUse, { context = '' }: KeyItem): Uint8Array | undef
     );
   }
   if (context === '') return undefined;
-  throw refusal('context: the messages of this key have no derived keys, so it would bind nothing; use associated_data');
+  throw refusal(
+    'context: the messages of this key have no derived keys, so it would bind nothing; use associated_data',
+  );
 }
 
 function withKey<R>(

@@ -3,7 +3,15 @@
 import type { KeyType } from '../model/key-types.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Context } from './context.ts';
-import { type Done, isUnfinished, type KeyWork, type Ordered, preparedWork, rehearsedWork, type WorkResult } from './key-work.ts';
+import {
+  type Done,
+  isUnfinished,
+  type KeyWork,
+  type Ordered,
+  preparedWork,
+  rehearsedWork,
+  type WorkResult,
+} from './key-work.ts';
 
 /** Turns at something scarce, as FairQueue gives them. */
 export interface Turns {

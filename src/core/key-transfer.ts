@@ -160,7 +160,10 @@ function materialOf(ctx: Context, type: KeyType, input: ImportInput, work: KeyWo
   }
   if (publicKey !== undefined) return { material: { publicKey: publicOf(type, publicKey) }, transfer: 'public' };
   if (plaintext !== undefined && ctx.address !== undefined) {
-    throw new KmsError('forbidden', 'a key is imported in clear on the local socket alone: wrap it to the wrapping key');
+    throw new KmsError(
+      'forbidden',
+      'a key is imported in clear on the local socket alone: wrap it to the wrapping key',
+    );
   }
   const bytes = wrapped === undefined ? fromBase64(plaintext ?? '') : unwrapped(ctx, wrapped, hash, work);
   if (!bytes) throw invalidField('plaintext', 'expected base64');
@@ -197,7 +200,14 @@ function derOf(text: string): Uint8Array {
 
 export function exportManagedKey(
   ctx: Context,
-  { key: ref, version = 0, publicKey, hash = 'sha2-256', plaintext = false, format }: NamedKey & Body<'exportManagedKey'>,
+  {
+    key: ref,
+    version = 0,
+    publicKey,
+    hash = 'sha2-256',
+    plaintext = false,
+    format,
+  }: NamedKey & Body<'exportManagedKey'>,
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'exportManagedKey'> {
   const key = findManagedKey(ctx.tx, ref);
@@ -216,7 +226,8 @@ export function exportManagedKey(
   if (format === 'der' && form === 'raw') throw invalidField('format', `expected raw: ${type} has no other form`);
   const bytes = form === 'der' && isAsymmetric(type) ? exportPkcs8(type, kept) : kept.slice();
   try {
-    const out = publicKey === undefined ? { plaintext: toBase64(bytes) } : { wrapped: wrappedTo(publicKey, hash, bytes, work) };
+    const out =
+      publicKey === undefined ? { plaintext: toBase64(bytes) } : { wrapped: wrappedTo(publicKey, hash, bytes, work) };
     countUse(ctx, key, number, 'export');
     ctx.note({
       object: keyRef(key),
@@ -243,5 +254,8 @@ function rsaOf(der: Uint8Array) {
       // Of another length, perhaps.
     }
   }
-  throw invalidField('publicKey', 'expected a public key of RSA with 2048, 3072 or 4096 bits: SPKI, PEM or base64 of DER');
+  throw invalidField(
+    'publicKey',
+    'expected a public key of RSA with 2048, 3072 or 4096 bits: SPKI, PEM or base64 of DER',
+  );
 }

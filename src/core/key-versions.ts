@@ -37,12 +37,7 @@ export function nextVersion(ctx: Context, key: ManagedKey, work: KeyWork): KeyVe
 }
 
 /** Throws `quota` if the managed key may have no more versions. */
-export function addVersion(
-  ctx: Context,
-  managed: ManagedKey,
-  material: KeyMaterial,
-  origin: KeyOrigin,
-): KeyVersion {
+export function addVersion(ctx: Context, managed: ManagedKey, material: KeyMaterial, origin: KeyOrigin): KeyVersion {
   const { tx, tenant, world } = ctx;
   const { type, id: keyId } = managed;
   const version = managed.latestVersion + 1;
@@ -51,9 +46,7 @@ export function addVersion(
   const place = { keyId, version };
   const isWhole = 'key' in material;
   const sealed = isWhole ? sealKey(tenant.keys.key('transit', epoch), place, type, material.key, world.random) : '';
-  const publicKey = isAsymmetric(type)
-    ? toBase64(isWhole ? publicKeyOf(type, material.key) : material.publicKey)
-    : '';
+  const publicKey = isAsymmetric(type) ? toBase64(isWhole ? publicKeyOf(type, material.key) : material.publicKey) : '';
   const now = world.now();
   const id = world.newId('key');
   tx.keyVersions.insert({ id, ...place, state: 'active', origin, epoch, sealed, publicKey, createdAt: now });

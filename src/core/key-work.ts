@@ -1,6 +1,8 @@
 // KeyWork is how an operation has costly work with keys done. Inside a transaction nothing waits, so work of more than
 // some milliseconds is done before: the operation is rehearsed, what it asks for is done on another thread, and the
 // operation then finds the results. If something changed in between, the work is done in place.
+
+import { equalBytes } from '../crypto/bytes.ts';
 import {
   type KeyJob,
   type KeyJobInput,
@@ -9,7 +11,6 @@ import {
   runKeyJob,
 } from '../crypto/managed/key-work.ts';
 import type { RsaType } from '../crypto/managed/rsa-keys.ts';
-import { equalBytes } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
 import type { World } from './context.ts';
 
@@ -73,11 +74,11 @@ export function preparedWork(done: readonly Done[], world: Pick<World, 'random'>
     run(name, input) {
       // Cast: the result of an order of that name.
       const result = prepared.take({ name, input } as Ordered);
-      return result ? (valueOf(result) as KeyJobResult<typeof name>) : rest.run(name, input);
+      return result ? (resultValue(result) as KeyJobResult<typeof name>) : rest.run(name, input);
     },
     newRsaKey(type) {
       const result = prepared.take({ name: 'generate', type });
-      return result ? Uint8Array.from(valueOf(result) as Uint8Array) : changedMeanwhile();
+      return result ? Uint8Array.from(resultValue(result) as Uint8Array) : changedMeanwhile();
     },
   };
 }
@@ -91,7 +92,7 @@ export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork
   return {
     run(name, input) {
       const result = prepared.take({ name, input } as Ordered);
-      if (result) return valueOf(result) as KeyJobResult<typeof name>;
+      if (result) return resultValue(result) as KeyJobResult<typeof name>;
       // The tenant's keys own an opened key, and may overwrite it meanwhile.
       const held = 'key' in input ? { ...input, key: input.key.slice() } : input;
       orders.push({ name, input: held } as Ordered);
@@ -103,14 +104,14 @@ export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork
     newRsaKey(type) {
       const order = { name: 'generate', type } as const;
       const result = prepared.take(order);
-      if (result) return Uint8Array.from(valueOf(result) as Uint8Array);
+      if (result) return Uint8Array.from(resultValue(result) as Uint8Array);
       orders.push(order);
       throw new Unfinished();
     },
   };
 }
 
-function valueOf(result: WorkResult): unknown {
+function resultValue(result: WorkResult): unknown {
   if ('error' in result) throw result.error;
   return result.value;
 }

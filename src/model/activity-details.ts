@@ -1,9 +1,10 @@
 // ActivityDetails is an activity record's account of what was done: to which object, which fields changed, which
 // permission flags were gained and lost. Names only, never values: no secret, password or token gets into a record this
 // way.
+
+import type { Custody } from './custody.ts';
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
-import type { Custody } from './custody.ts';
 
 /** An object that was made, changed or removed. */
 export interface ResourceRef {

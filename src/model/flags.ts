@@ -43,7 +43,10 @@ export const flagTable: readonly FlagEntry[] = [
   { flag: 'key.<ringname>.derive', grants: 'get bytes derived from the managed key' },
   { flag: 'key.<ringname>.rotate', grants: 'give the managed key a new version' },
   { flag: 'key.<ringname>.config', grants: "change the managed key's config and aliases" },
-  { flag: 'key.<ringname>.state', grants: 'activate, suspend and deactivate the managed key, or mark it as compromised' },
+  {
+    flag: 'key.<ringname>.state',
+    grants: 'activate, suspend and deactivate the managed key, or mark it as compromised',
+  },
   { flag: 'key.<ringname>.import', grants: 'import the managed key, or a version of it' },
   { flag: 'key.<ringname>.export', grants: 'export the managed key, where it may leave the appliance' },
   { flag: 'key.<ringname>.delete', grants: 'delete the managed key, restore it, and destroy old versions' },

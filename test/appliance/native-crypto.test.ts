@@ -12,9 +12,9 @@ import { utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519PublicKey, ed25519Sign, ed25519Verify, isEd25519Signature } from '../../src/crypto/ed25519.ts';
 import { sha256 } from '../../src/crypto/fast-hash.ts';
 import * as plain from '../../src/crypto/hash.ts';
+import { ecdsaSign, ecdsaVerify, ecPublicKey, newScalar } from '../../src/crypto/managed/ecdsa.ts';
 import { native, type Primitives } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
-import { ecdsaSign, ecdsaVerify, ecPublicKey, newScalar } from '../../src/crypto/managed/ecdsa.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from '../../src/crypto/x-wing.ts';
 import { publicFromPrivate, sharedSecret } from '../../src/crypto/x25519.ts';
 import type { ApplianceEvent } from '../../src/platform/events.ts';
@@ -209,6 +209,8 @@ test('ECDSA with P-256: each takes what the other made, and the same of what is 
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
   for (const hash of ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const) {
     const message = systemRandom(hash === 'sha2-224' ? 0 : 100);
+    const verifyMessage = (signature: Uint8Array) =>
+      ecdsaVerify('ecdsa-p256', publicKey, { bytes: message, isDigest: false }, hash, signature);
     for (const choice of ['node', 'noble'] as const) {
       const signature = by(choice, () => ecdsaSign('ecdsa-p256', key, { bytes: message, isDigest: false }, hash));
       const taken = () => verifyMessage(signature);

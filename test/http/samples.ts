@@ -1,7 +1,7 @@
 // A request that succeeds, for every endpoint: the basis of the table-driven tests. A new endpoint does not compile
 // until it has one.
 
-import { createHash } from 'node:crypto';
+import { createHash, publicEncrypt } from 'node:crypto';
 import type { Access, Endpoint } from '../../src/api/endpoint.ts';
 import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endpoints.ts';
 import type { AnyJson, Appliance } from '../support/appliance.ts';
@@ -34,7 +34,7 @@ async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<A
 export const makeRing = async (a: Appliance) => (await ok(a.call('POST', '/ks/keyrings', { name: freshName() }))).ring;
 const makeAsym = async (a: Appliance) => ok(a.call('POST', '/asym/keyrings', { name: freshName() }));
 export const makeTransit = async (a: Appliance, more: object = {}) =>
-  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).ring;
+  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).key;
 const transitMessage = async (a: Appliance) => {
   const { name } = await makeTransit(a);
   const { items } = await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));
@@ -219,66 +219,139 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     const { ring } = await makeAsym(a);
     return { body: { ringname: ring.name, algo: 'aes256' }, ring: ring.name };
   },
-  createManagedKey: async () => ({ body: { name: freshName(), type: 'ed25519', derived: false, keepExisting: true } }),
+  createManagedKey: async () => ({
+    body: {
+      name: freshName(),
+      type: 'ed25519',
+      uses: ['sign', 'verify'],
+      aliases: [`alias/${freshName()}`],
+      derived: false,
+      exportable: true,
+      deletionAllowed: true,
+      rotateAfter: 3600,
+      tags: { team: 'a' },
+      props: { ticket: 1 },
+      activateAt: 1,
+      deactivateAt: null,
+      origin: 'generated',
+      keepExisting: true,
+    },
+  }),
   listManagedKeys: async (a) => {
     await makeTransit(a);
     return { query: { limit: '5' } };
   },
   getManagedKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ecdsa-p256' });
-    return { params: { ringname: name }, ring: name };
+    return { params: { key: name }, ring: name };
   },
   deleteManagedKey: async (a) => {
     const { name } = await makeTransit(a);
     await ok(a.call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true }));
-    return { params: { ringname: name }, ring: name };
+    return { params: { key: name }, body: { days: 7, used: true }, ring: name };
   },
   restoreManagedKey: async (a) => {
     const { id, name } = await makeTransit(a);
     await ok(a.call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true }));
-    await ok(a.call('DELETE', `/managed-keys/${name}`));
+    await ok(a.call('DELETE', `/managed-keys/${name}`, {}));
     return { params: { id }, ring: name };
   },
   rotateManagedKey: async (a) => {
     const { name } = await makeTransit(a);
-    return { params: { ringname: name }, ring: name };
+    return { params: { key: name }, ring: name };
   },
   configureManagedKey: async (a) => {
     const { name } = await makeTransit(a);
-    const body = { minDecryptionVersion: 1, minEncryptionVersion: 1, deletionAllowed: true, rotateAfter: 3600 };
-    return { params: { ringname: name }, body, ring: name };
+    const body = { minDecryptVersion: 1, minEncryptVersion: 1, deletionAllowed: true, rotateAfter: 3600 };
+    return { params: { key: name }, body, ring: name };
   },
   encryptWithKey: async (a) => {
     const { name } = await makeTransit(a);
     const items = [{ plaintext: 'aGk=', associatedData: 'YQ==', context: '', keyVersion: 1 }];
-    return { params: { ringname: name }, body: { items }, ring: name };
+    return { params: { key: name }, body: { items }, ring: name };
   },
   decryptWithKey: async (a) => {
     const { name, ciphertext } = await transitMessage(a);
-    return { params: { ringname: name }, body: { items: [{ ciphertext }] }, ring: name };
+    return { params: { key: name }, body: { items: [{ ciphertext }] }, ring: name };
   },
   rewrapWithKey: async (a) => {
     const { name, ciphertext } = await transitMessage(a);
-    return { params: { ringname: name }, body: { items: [{ ciphertext }] }, ring: name };
+    return { params: { key: name }, body: { items: [{ ciphertext }] }, ring: name };
   },
   generateDataKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'chacha20-poly1305', derived: true });
     const body = { bits: 256, associatedData: 'YQ==', context: 'Yg==' };
-    return { params: { ringname: name }, body, ring: name };
+    return { params: { key: name }, body, ring: name };
   },
   generateWrappedDataKey: async (a) => {
-    const { name } = await makeTransit(a, { type: 'aes256-gcm96' });
-    return { params: { ringname: name }, body: { bits: 512, associatedData: 'YQ==' }, ring: name };
+    const { name } = await makeTransit(a, { type: 'aes256-gcm' });
+    return { params: { key: name }, body: { bits: 512, associatedData: 'YQ==' }, ring: name };
   },
   signWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ecdsa-p256' });
     const body = { input: 'aGk=', hash: 'sha2-512', prehashed: false, keyVersion: 1 };
-    return { params: { ringname: name }, body, ring: name };
+    return { params: { key: name }, body, ring: name };
   },
   verifyWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'ed25519' });
     const { signature } = await ok(a.call('POST', `/managed-keys/${name}/sign`, { input: 'aGk=' }));
-    return { params: { ringname: name }, body: { input: 'aGk=', signature }, ring: name };
+    return { params: { key: name }, body: { input: 'aGk=', signature }, ring: name };
+  },
+  getWrappingKey: async () => ({}),
+  setManagedKeyState: async (a) => {
+    const { name } = await makeTransit(a);
+    return { params: { key: name }, body: { state: 'suspended', version: 1, used: true }, ring: name };
+  },
+  addManagedKeyAlias: async (a) => {
+    const { name } = await makeTransit(a);
+    return { params: { key: name }, body: { alias: `alias/${freshName()}` }, ring: name };
+  },
+  removeManagedKeyAlias: async (a) => {
+    const alias = freshName();
+    const { name } = await makeTransit(a, { aliases: [alias] });
+    return { params: { key: name, alias }, ring: name };
+  },
+  trimManagedKey: async (a) => {
+    const { name } = await makeTransit(a);
+    await ok(a.call('POST', `/managed-keys/${name}/rotate`));
+    await ok(a.call('PUT', `/managed-keys/${name}/config`, { minDecryptVersion: 2, minEncryptVersion: 2 }));
+    return { params: { key: name }, body: { minAvailableVersion: 2 }, ring: name };
+  },
+  listManagedKeyDependents: async (a) => {
+    const { name } = await transitMessage(a);
+    return { params: { key: name }, query: { since: '0' }, ring: name };
+  },
+  importManagedKey: async (a) => {
+    const name = freshName();
+    const { publicKey } = await ok(a.call('GET', '/managed-keys/wrapping-key'));
+    const wrapped = publicEncrypt({ key: publicKey, oaepHash: 'sha256' }, new Uint8Array(32).fill(7)).toString(
+      'base64',
+    );
+    const body = { wrapped, type: 'aes256-gcm', uses: ['encrypt', 'decrypt'], hash: 'sha2-256', format: 'raw' };
+    return { params: { key: name }, body: { ...body, exportable: false, isNewVersion: false }, ring: name };
+  },
+  exportManagedKey: async (a) => {
+    const { name } = await makeTransit(a, { exportable: true });
+    return { params: { key: name }, body: { version: 1, plaintext: true, format: 'raw' }, ring: name };
+  },
+  macWithKey: async (a) => {
+    const { name } = await makeTransit(a, { type: 'hmac-sha256' });
+    return { params: { key: name }, body: { input: 'aGk=', keyVersion: 1, hash: 'sha2-256' }, ring: name };
+  },
+  wrapWithKey: async (a) => {
+    const { name } = await makeTransit(a, { uses: ['wrap', 'unwrap'] });
+    return { params: { key: name }, body: { plaintext: 'AAAAAAAAAAAAAAAAAAAAAA==', keyVersion: 1 }, ring: name };
+  },
+  unwrapWithKey: async (a) => {
+    const { name } = await makeTransit(a, { uses: ['wrap', 'unwrap'] });
+    const { wrapped } = await ok(
+      a.call('POST', `/managed-keys/${name}/wrap`, { plaintext: 'AAAAAAAAAAAAAAAAAAAAAA==' }),
+    );
+    return { params: { key: name }, body: { wrapped, keyVersion: 1 }, ring: name };
+  },
+  deriveWithKey: async (a) => {
+    const { name } = await makeTransit(a, { uses: ['derive'] });
+    return { params: { key: name }, body: { context: 'aGk=', salt: 'AA==', length: 16, hash: 'sha2-256' }, ring: name };
   },
   listTangPairs: async (a) => {
     await ok(a.call('POST', '/tang/pairs'));

@@ -27,6 +27,7 @@ import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
 import { startTime, testWorld } from './context.ts';
+import { keyWorkHere } from './key-work-here.ts';
 import { createMemoryStore } from './memory-store.ts';
 import { pretendHasher } from './pretend-hasher.ts';
 import { pretendOidcClient } from './pretend-oidc.ts';
@@ -155,6 +156,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     tenants: tenantDirectory(tenants),
     baseUrl: 'http://kms.test',
     people: peopleOf(world, { hasher: pretendHasher, oidc: pretendOidcClient, ...options.people }),
+    keyWorker: keyWorkHere,
     meter: { route: () => () => {} },
     local,
     readiness: options.ready ?? (() => ({ ok: true })),

@@ -2,8 +2,8 @@
 // beforehand. A job's result depends on its input alone, and on randomness.
 import type { OaepHash } from '../primitives.ts';
 import type { Signable } from './digests.ts';
-import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
+import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
 import { oaepDecrypt } from './rsa.ts';
 import type { RsaType } from './rsa-keys.ts';
 import { type SignatureOptions, type SigningType, signWithKey, verifyWithKey } from './signatures.ts';
@@ -73,7 +73,9 @@ export type KeyJobInput<Name extends KeyJobName> = Parameters<(typeof keyJobs)[N
 export type KeyJobResult<Name extends KeyJobName> = ReturnType<(typeof keyJobs)[Name]>;
 
 /** A job as data. */
-export type KeyJob = { readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> } }[KeyJobName];
+export type KeyJob = {
+  readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> };
+}[KeyJobName];
 
 export function runKeyJob<Name extends KeyJobName>(
   name: Name,

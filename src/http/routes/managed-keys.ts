@@ -86,7 +86,8 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
 ) {
   return worked<Id>(
     // Cast: every operation has the key in its path, and a body.
-    (ctx, { params, body }, work) => operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
+    (ctx, { params, body }, work) =>
+      operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
     ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
   );
 }
@@ -103,7 +104,10 @@ export const managedKeyRoutes: RoutesOf<
   listManagedKeys: listed((reader, { query, page, item }) =>
     listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
   ),
-  getWrappingKey: worked<'getWrappingKey'>((ctx, _input, work) => getWrappingKey(ctx, {}, work), () => true),
+  getWrappingKey: worked<'getWrappingKey'>(
+    (ctx, _input, work) => getWrappingKey(ctx, {}, work),
+    () => true,
+  ),
   getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
   deleteManagedKey: (ctx, { params, query, body }) =>
     deleteManagedKey(ctx, {

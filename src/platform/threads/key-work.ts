@@ -1,11 +1,11 @@
 // Costly work with managed keys on threads of its own, so that no request waits behind an RSA key of somebody else.
 // Callers take turns at the threads, and a long batch gives its turn away after every part.
 import type { MessagePort, Worker } from 'node:worker_threads';
+import type { KeyWorker, Turns } from '../../core/key-rehearsal.ts';
+import type { Ordered, WorkResult } from '../../core/key-work.ts';
 import { runKeyJob } from '../../crypto/managed/key-work.ts';
 import { generateRsaKey } from '../../crypto/managed/rsa-keys.ts';
 import { systemRandom } from '../../crypto/random.ts';
-import type { KeyWorker, Turns } from '../../core/key-rehearsal.ts';
-import type { Ordered, WorkResult } from '../../core/key-work.ts';
 import { KmsError } from '../../errors.ts';
 import { requestThread, serveRequests } from './requests.ts';
 

@@ -54,7 +54,8 @@ export function servePasswords(port: MessagePort): void {
   if (!isMainThread) lowerPriority();
   serveRequests<Work, string | boolean>(
     port,
-    (work) => (work.kind === 'hash' ? hashPassword(work.password, work.salt) : verifyPassword(work.stored, work.password)),
+    (work) =>
+      work.kind === 'hash' ? hashPassword(work.password, work.salt) : verifyPassword(work.stored, work.password),
     'a password could not be hashed',
   );
 }

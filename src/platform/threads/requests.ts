@@ -30,12 +30,7 @@ export interface RequestThread<Work, Value> {
   close(): Promise<void>;
 }
 
-export function requestThread<Work, Value>({
-  start,
-  most,
-  tooMany,
-  lost,
-}: ThreadOptions): RequestThread<Work, Value> {
+export function requestThread<Work, Value>({ start, most, tooMany, lost }: ThreadOptions): RequestThread<Work, Value> {
   const waiting = new Map<number, Waiting<Value>>();
   let worker: Worker | undefined;
   let lastId = 0;

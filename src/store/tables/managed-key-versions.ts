@@ -117,10 +117,7 @@ export function keyVersionTable(sql: Sql) {
 
     /** Leaves no byte of the key. */
     destroy(id: string): void {
-      sql.run(
-        `UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = '' WHERE id = ?`,
-        id,
-      );
+      sql.run(`UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = '' WHERE id = ?`, id);
     },
 
     /** Destroys some of the key's versions, one slice; returns how many. */

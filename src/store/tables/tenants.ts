@@ -1,7 +1,7 @@
 // The table of the appliance's tenants, in its own database. A deleted tenant stays, hidden, until it is purged.
 
-import type { JsonObject } from '../../model/json.ts';
 import type { CustodyPolicy } from '../../model/custody.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
 import { objectOf, textsOf, toJson } from './columns.ts';
 

@@ -1,0 +1,338 @@
+// Managed keys over the native interface: types and uses, states and dates, aliases, dependents, import and export.
+import assert from 'node:assert/strict';
+import { constants, createPublicKey, generateKeyPairSync, privateDecrypt, publicEncrypt, verify } from 'node:crypto';
+import { test } from 'node:test';
+import { keyTypeFacts, keyTypes } from '../../src/model/key-types.ts';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { freshName } from './samples.ts';
+
+const day = 24 * 60 * 60 * 1000;
+const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
+  const { status, body } = await answer;
+  assert.equal(status, 200, JSON.stringify(body));
+  return body;
+}
+
+async function refused(
+  answer: Promise<{ status: number; body: AnyJson }>,
+  status: number,
+  message: RegExp,
+): Promise<void> {
+  const got = await answer;
+  assert.equal(got.status, status, JSON.stringify(got.body));
+  assert.match(got.body.message, message);
+}
+
+const make = async (a: Appliance, more: object = {}): Promise<AnyJson> =>
+  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).key;
+
+async function encrypted(a: Appliance, name: string): Promise<string> {
+  const { items } = await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));
+  return items[0].ciphertext;
+}
+
+test('a key of every type is made, shown and used for what it is for', async () => {
+  const a = await testAppliance();
+  for (const type of keyTypes) {
+    const key = await make(a, { type });
+    assert.match(key.id, /^mkey_[0-9a-z]{26}$/);
+    assert.deepEqual([key.type, key.state, key.latestVersion, key.primaryVersion], [type, 'active', 1, 1]);
+    assert.deepEqual(key.uses, keyTypeFacts[type].purposes[0].usual);
+    const [version] = key.versions;
+    assert.deepEqual([version.version, version.state, version.origin], [1, 'active', 'generated']);
+    assert.equal(version.publicKey !== undefined, keyTypeFacts[type].isAsymmetric, type);
+    if (key.uses.includes('sign')) {
+      const input = base64('hello');
+      const { signature, keyVersion } = await ok(a.call('POST', `/managed-keys/${key.id}/sign`, { input }));
+      assert.equal(keyVersion, 1);
+      const answer = await ok(a.call('POST', `/managed-keys/${key.name}/verify`, { input, signature }));
+      assert.deepEqual(answer, { valid: true });
+      const other = await ok(a.call('POST', `/managed-keys/${key.name}/verify`, { input: base64('no'), signature }));
+      assert.deepEqual(other, { valid: false });
+    } else if (key.uses.includes('mac')) {
+      const input = base64('hello');
+      const { mac } = await ok(a.call('POST', `/managed-keys/${key.name}/mac`, { input }));
+      assert.deepEqual(await ok(a.call('POST', `/managed-keys/${key.name}/verify`, { input, mac })), { valid: true });
+      const { items } = await ok(
+        a.call('POST', `/managed-keys/${key.name}/verify`, { items: [{ input, mac }, { input: base64('x'), mac }] }),
+      );
+      assert.deepEqual(
+        items.map(({ valid }: { valid: boolean }) => valid),
+        [true, false],
+      );
+    } else if (key.uses.includes('encrypt')) {
+      const ciphertext = await encrypted(a, key.name);
+      const { items } = await ok(a.call('POST', `/managed-keys/${key.name}/decrypt`, { items: [{ ciphertext }] }));
+      assert.deepEqual(items, [{ plaintext: 'aGk=' }]);
+    } else {
+      assert.deepEqual([type, key.exportable], ['secret', true]);
+    }
+  }
+});
+
+test('RSA encrypts or signs, with the padding asked for, and node:crypto agrees', async () => {
+  const a = await testAppliance();
+  await refused(
+    a.call('POST', '/managed-keys', { name: 'both', type: 'rsa-2048', uses: ['encrypt', 'sign'] }),
+    400,
+    /one purpose/,
+  );
+  const seals = await make(a, { type: 'rsa-2048', uses: ['encrypt', 'decrypt'] });
+  const publicKey = createPublicKey(seals.versions[0].publicKey);
+  const made = publicEncrypt({ key: publicKey, oaepHash: 'sha256' }, Buffer.from('hello'));
+  const ciphertext = `vault:v1:${made.toString('base64')}`;
+  const { items } = await ok(
+    a.call('POST', `/managed-keys/${seals.name}/decrypt`, { items: [{ ciphertext }, { ciphertext: 'vault:v1:AAAA' }] }),
+  );
+  assert.equal(items[0].plaintext, base64('hello'));
+  assert.match(items[1].error, /decryption error/);
+  const signs = await make(a, { type: 'rsa-2048' });
+  const input = base64('hello');
+  for (const padding of ['pss', 'pkcs1v15'] as const) {
+    const { signature } = await ok(
+      a.call('POST', `/managed-keys/${signs.name}/sign`, { input, padding, hash: 'sha2-512' }),
+    );
+    const rsa = { pss: constants.RSA_PKCS1_PSS_PADDING, pkcs1v15: constants.RSA_PKCS1_PADDING }[padding];
+    const key = { key: signs.versions[0].publicKey, padding: rsa };
+    const bytes = Buffer.from(signature.split(':')[2], 'base64');
+    assert.equal(verify('sha512', Buffer.from('hello'), key, bytes), true, padding);
+  }
+  const batch = await ok(
+    a.call('POST', `/managed-keys/${signs.name}/sign`, { items: [{ input }, { input: 'no base64' }, { input }] }),
+  );
+  assert.match(batch.items[1].error, /illegal base64/);
+  assert.equal(typeof batch.items[2].signature, 'string');
+});
+
+test('an RSA key that is due for a new version gets it at the next signature', async () => {
+  const a = await testAppliance();
+  const { name } = await make(a, { type: 'rsa-2048', rotateAfter: 3600 });
+  a.clock.advance(3600 * 1000);
+  const signed = await ok(a.call('POST', `/managed-keys/${name}/sign`, { input: 'aGk=' }));
+  assert.equal(signed.keyVersion, 2);
+});
+
+test('states move as the table says, key and version, and say why not', async () => {
+  const a = await testAppliance();
+  const { name } = await make(a);
+  const first = await encrypted(a, name);
+  await ok(a.call('POST', `/managed-keys/${name}/rotate`));
+  const second = await encrypted(a, name);
+  assert.match(second, /^vault:v2:/);
+  const state = (body: object) => a.call('POST', `/managed-keys/${name}/state`, body);
+  const decrypt = (...texts: string[]) =>
+    a.call('POST', `/managed-keys/${name}/decrypt`, { items: texts.map((ciphertext) => ({ ciphertext })) });
+  await refused(state({ state: 'suspended' }), 400, /^1 caller used the key in the last 24 hours/);
+  const { key } = await ok(state({ state: 'suspended', version: 2, used: true }));
+  assert.deepEqual([key.state, key.primaryVersion], ['active', 1]);
+  assert.match(await encrypted(a, name), /^vault:v1:/);
+  const { items } = await ok(decrypt(first, second));
+  assert.equal(items[0].plaintext, 'aGk=');
+  assert.match(items[1].error, /this version of the key is suspended/);
+  assert.equal((await ok(state({ state: 'suspended', used: true }))).key.state, 'suspended');
+  await refused(decrypt(first), 400, /the key is suspended/);
+  assert.equal((await ok(state({ state: 'active' }))).key.state, 'active');
+  assert.equal((await ok(state({ state: 'deactivated' }))).key.state, 'deactivated');
+  await refused(
+    a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: '' }] }),
+    400,
+    /the key is deactivated, so it cannot encrypt: it can still decrypt/,
+  );
+  assert.deepEqual((await ok(decrypt(first))).items, [
+    { plaintext: 'aGk=', warning: 'the key is deactivated: nothing new should come from it' },
+  ]);
+  await refused(state({ state: 'active' }), 400, /cannot be activated/);
+  assert.equal((await ok(state({ state: 'compromised' }))).key.state, 'compromised');
+  await refused(state({ state: 'suspended' }), 400, /cannot be suspended/);
+});
+
+test('dates move the state by themselves', async () => {
+  const a = await testAppliance();
+  const now = a.clock.now();
+  const { name, state } = await make(a, { activateAt: now + day, deactivateAt: now + 2 * day });
+  assert.equal(state, 'pre-active');
+  const encrypts = () => a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: '' }] });
+  await refused(encrypts(), 400, /is not active yet/);
+  a.clock.advance(day);
+  assert.equal((await encrypts()).status, 200);
+  a.clock.advance(day);
+  await refused(encrypts(), 400, /is deactivated/);
+  assert.equal((await ok(a.call('GET', `/managed-keys/${name}`))).key.state, 'deactivated');
+});
+
+test('a key is found by name, id and alias, its flags by the name alone', async () => {
+  const a = await testAppliance();
+  const key = await make(a, { name: 'payments', aliases: ['App/DB'] });
+  assert.deepEqual(key.aliases, ['app/db']);
+  const holder = await a.key({ 'key.payments.encrypt': true });
+  const ofAlias = await a.key({ 'key.app/db.encrypt': true, 'key.nothing.encrypt': true });
+  const items = [{ plaintext: 'aGk=' }];
+  for (const ref of ['payments', 'PAYMENTS', key.id, 'app%2Fdb', 'APP%2FDB']) {
+    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, holder)).status, 200, ref);
+    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, ofAlias)).status, 403, ref);
+  }
+  const other = await make(a, { name: 'other' });
+  await refused(a.call('POST', '/managed-keys', { name: 'third', aliases: ['app/db'] }), 400, /another managed key/);
+  const config = await a.key({ 'key.other.config': true });
+  await refused(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, config), 403, /is missing/);
+  const both = await a.key({ 'key.other.config': true, 'key.payments.config': true });
+  assert.deepEqual((await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, both))).key.aliases, [
+    'app/db',
+  ]);
+  assert.equal((await ok(a.call('GET', '/managed-keys/app%2Fdb'))).key.id, other.id);
+  await ok(a.call('DELETE', '/managed-keys/other/aliases/app%2Fdb'));
+  assert.equal((await a.call('GET', '/managed-keys/app%2Fdb')).status, 404);
+});
+
+test('who depends on a key is told, and asked about before it goes', async () => {
+  const a = await testAppliance();
+  const { name, id } = await make(a, { deletionAllowed: true });
+  const program = await a.key({ [`key.${name}.*`]: true });
+  for (let n = 0; n < 3; n++) {
+    await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }, program));
+  }
+  const ciphertext = await encrypted(a, name);
+  await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }, program));
+  const { dependents } = await ok(a.call('GET', `/managed-keys/${name}/dependents`));
+  const counts = dependents.map(({ caller, dialect, version, operation, count }: AnyJson) =>
+    [caller === program.id ? 'program' : 'root', dialect, version, operation, count].join(' '),
+  );
+  assert.deepEqual(counts.sort(), [
+    'program native 1 decrypt 1',
+    'program native 1 encrypt 3',
+    'root native 1 encrypt 1',
+  ]);
+  const later = a.clock.now() + 1;
+  assert.deepEqual(await ok(a.call('GET', `/managed-keys/${name}/dependents?since=${later}`)), { dependents: [] });
+  await refused(a.call('DELETE', `/managed-keys/${name}`, {}), 400, /^2 callers used the key in the last 24 hours/);
+  const gone = await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7, used: true }));
+  assert.equal(Date.parse(gone.restorableUntil) - a.clock.now(), 7 * day);
+  await refused(
+    a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }),
+    400,
+    /the key is pending deletion/,
+  );
+  await ok(a.call('POST', `/managed-keys/${id}/restore`));
+  const { items } = await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }));
+  assert.equal(items[0].plaintext, 'aGk=');
+  a.clock.advance(day + 1);
+  await ok(a.call('DELETE', `/managed-keys/${name}`, {}));
+});
+
+test('a key is imported wrapped to the wrapping key, and exported wrapped to a key of the caller', async () => {
+  const a = await testAppliance();
+  const wrapping = await ok(a.call('GET', '/managed-keys/wrapping-key'));
+  assert.equal(createPublicKey(wrapping.publicKey).asymmetricKeyDetails?.modulusLength, 4096);
+  const key = Buffer.alloc(32, 7);
+  const wrap = (bytes: Uint8Array) => publicEncrypt({ key: wrapping.publicKey, oaepHash: 'sha256' }, bytes);
+  const body = { wrapped: wrap(key).toString('base64'), type: 'aes256-gcm', exportable: true };
+  const { key: made } = await ok(a.call('POST', '/managed-keys/brought/import', body));
+  assert.deepEqual([made.origin, made.versions[0].origin], ['imported', 'imported']);
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const publicKey = pair.publicKey.export({ type: 'spki', format: 'pem' });
+  const { wrapped } = await ok(a.call('POST', '/managed-keys/brought/export', { publicKey }));
+  const bytes = Buffer.from(wrapped, 'base64');
+  const kek = privateDecrypt({ key: pair.privateKey, oaepHash: 'sha256' }, bytes.subarray(0, 256));
+  assert.deepEqual([kek.length, bytes.length], [32, 256 + 40]);
+  const clear = await ok(a.call('POST', '/managed-keys/brought/export', { plaintext: true }));
+  assert.deepEqual(clear, { version: 1, format: 'raw', plaintext: key.toString('base64') });
+  await refused(a.call('POST', '/managed-keys/brought/export', {}), 400, /publicKey/);
+  await ok(a.call('PUT', '/managed-keys/brought/config', { exportable: false }));
+  await refused(a.call('PUT', '/managed-keys/brought/config', { exportable: true }), 400, /stays so/);
+  await refused(a.call('POST', '/managed-keys/brought/export', { plaintext: true }), 400, /not exportable/);
+  await refused(
+    a.call('POST', '/managed-keys/clear/import', { plaintext: key.toString('base64') }),
+    403,
+    /on the local socket alone/,
+  );
+  a.clock.advance(day);
+  assert.notEqual((await ok(a.call('GET', '/managed-keys/wrapping-key'))).id, wrapping.id);
+  await ok(a.call('POST', '/managed-keys/brought/import', { wrapped: wrap(key).toString('base64') }));
+  a.clock.advance(day);
+  await refused(
+    a.call('POST', '/managed-keys/brought/import', { wrapped: wrap(key).toString('base64') }),
+    400,
+    /wrapping key of this day or the day before/,
+  );
+});
+
+test('a deleted key is destroyed when its time is over, and keeps its metadata without a byte of key', async () => {
+  const a = await testAppliance();
+  const { id, name } = await make(a, { deletionAllowed: true });
+  await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7 }));
+  a.clock.advance(7 * day);
+  assert.equal((await ok(a.call('GET', `/managed-keys/${id}`))).key.state, 'destroyed');
+  await refused(a.call('POST', `/managed-keys/${id}/restore`), 404, /to restore/);
+  await a.purge();
+  const { key } = await ok(a.call('GET', `/managed-keys/${id}`));
+  assert.deepEqual([key.state, key.name, key.versions[0].state], ['destroyed', name, 'destroyed']);
+  await refused(
+    a.call('POST', `/managed-keys/${id}/encrypt`, { items: [{ plaintext: '' }] }),
+    400,
+    /the key is destroyed/,
+  );
+  assert.equal((await a.call('GET', `/managed-keys/${name}`)).status, 404);
+});
+
+test('old versions are trimmed once nothing may use them', async () => {
+  const a = await testAppliance();
+  const { name } = await make(a);
+  const old = await encrypted(a, name);
+  await ok(a.call('POST', `/managed-keys/${name}/rotate`));
+  const trim = () => a.call('POST', `/managed-keys/${name}/trim`, { minAvailableVersion: 2 });
+  await refused(trim(), 400, /minimum encryption version is not set/);
+  await ok(a.call('PUT', `/managed-keys/${name}/config`, { minDecryptVersion: 2, minEncryptVersion: 2 }));
+  const { key } = await ok(trim());
+  assert.deepEqual(
+    key.versions.map(({ state }: { state: string }) => state),
+    ['active', 'destroyed'],
+  );
+  await ok(a.call('PUT', `/managed-keys/${name}/config`, { minDecryptVersion: 1, minEncryptVersion: 0 }));
+  const { items } = await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext: old }] }));
+  assert.match(items[0].error, /this version of the key is destroyed/);
+});
+
+test('rewrapping takes its own flag, or those for both halves', async () => {
+  const a = await testAppliance();
+  const { name } = await make(a);
+  const items = [{ ciphertext: await encrypted(a, name) }];
+  for (const [flags, status] of [
+    [['rewrap'], 200],
+    [['encrypt', 'decrypt'], 200],
+    [['encrypt'], 403],
+    [['decrypt'], 403],
+  ] as const) {
+    const key = await a.key(Object.fromEntries(flags.map((flag) => [`key.${name}.${flag}`, true])));
+    assert.equal((await a.call('POST', `/managed-keys/${name}/rewrap`, { items }, key)).status, status);
+  }
+});
+
+test('keys are wrapped and unwrapped, bytes derived, secrets shared', async () => {
+  const a = await testAppliance();
+  const plaintext = Buffer.alloc(24, 5).toString('base64');
+  for (const type of ['aes256-gcm', 'aes128-gcm', 'rsa-2048'] as const) {
+    const { name } = await make(a, { type, uses: ['wrap', 'unwrap'] });
+    const { wrapped } = await ok(a.call('POST', `/managed-keys/${name}/wrap`, { plaintext }));
+    assert.equal((await ok(a.call('POST', `/managed-keys/${name}/unwrap`, { wrapped }))).plaintext, plaintext);
+    await refused(a.call('POST', `/managed-keys/${name}/unwrap`, { wrapped: plaintext }), 400, /was not wrapped/);
+  }
+  const { name: from } = await make(a, { uses: ['derive'] });
+  const { derived } = await ok(a.call('POST', `/managed-keys/${from}/derive`, { context: 'aGk=', length: 48 }));
+  assert.equal(Buffer.from(derived, 'base64').length, 48);
+  const [one, two] = [
+    await make(a, { type: 'ecdsa-p384', uses: ['derive'] }),
+    await make(a, { type: 'ecdsa-p384', uses: ['derive'] }),
+  ];
+  const secrets = [
+    await ok(a.call('POST', `/managed-keys/${one.name}/derive`, { publicKey: two.versions[0].publicKey })),
+    await ok(a.call('POST', `/managed-keys/${two.name}/derive`, { publicKey: one.versions[0].publicKey })),
+  ];
+  assert.equal(secrets[0].derived, secrets[1].derived);
+});
+
+test('tenants that keep to custody client make none', async () => {
+  const a = await testAppliance({ custody: 'client' });
+  await refused(a.call('POST', '/managed-keys', { name: 'held' }), 403, /custody client/);
+});

@@ -1,0 +1,35 @@
+// Costly work with keys, done in the same thread.
+import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
+import type { WorkResult } from '../../src/core/key-work.ts';
+import { runKeyJob } from '../../src/crypto/managed/key-work.ts';
+import { generateRsaKey, type RsaType } from '../../src/crypto/managed/rsa-keys.ts';
+import { systemRandom } from '../../src/crypto/random.ts';
+import { KmsError } from '../../src/errors.ts';
+
+/** One key of each length: each takes a second. */
+const made = new Map<RsaType, Promise<Uint8Array>>();
+
+function madeKey(type: RsaType): Promise<Uint8Array> {
+  const key = made.get(type) ?? generateRsaKey(type);
+  made.set(type, key);
+  return key;
+}
+
+export const keyWorkHere: KeyWorker = {
+  async run(orders) {
+    const results: WorkResult[] = [];
+    for (const order of orders) {
+      try {
+        const value =
+          order.name === 'generate'
+            ? (await madeKey(order.type)).slice()
+            : runKeyJob(order.name, order.input, systemRandom);
+        results.push({ value });
+      } catch (error) {
+        if (!(error instanceof KmsError)) throw error;
+        results.push({ error });
+      }
+    }
+    return results;
+  },
+};
