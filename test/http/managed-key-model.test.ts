@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { constants, createPublicKey, generateKeyPairSync, privateDecrypt, publicEncrypt, verify } from 'node:crypto';
 import { test } from 'node:test';
+import { purgeExpired } from '../../src/core/keyrings.ts';
 import { keyTypeFacts, keyTypes } from '../../src/model/key-types.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { freshName } from './samples.ts';
@@ -109,7 +110,7 @@ test('RSA encrypts or signs, with the padding asked for, and node:crypto agrees'
 test('an RSA key that is due for a new version gets it at the next signature', async () => {
   const a = await testAppliance();
   const { name } = await make(a, { type: 'rsa-2048', rotateAfter: 3600 });
-  a.clock.advance(3600 * 1000);
+  a.advance(3600 * 1000);
   const signed = await ok(a.call('POST', `/managed-keys/${name}/sign`, { input: 'aGk=' }));
   assert.equal(signed.keyVersion, 2);
 });
@@ -150,14 +151,14 @@ test('states move as the table says, key and version, and say why not', async ()
 
 test('dates move the state by themselves', async () => {
   const a = await testAppliance();
-  const now = a.clock.now();
+  const now = a.world.now();
   const { name, state } = await make(a, { activateAt: now + day, deactivateAt: now + 2 * day });
   assert.equal(state, 'pre-active');
   const encrypts = () => a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: '' }] });
   await refused(encrypts(), 400, /is not active yet/);
-  a.clock.advance(day);
+  a.advance(day);
   assert.equal((await encrypts()).status, 200);
-  a.clock.advance(day);
+  a.advance(day);
   await refused(encrypts(), 400, /is deactivated/);
   assert.equal((await ok(a.call('GET', `/managed-keys/${name}`))).key.state, 'deactivated');
 });
@@ -166,19 +167,19 @@ test('a key is found by name, id and alias, its flags by the name alone', async 
   const a = await testAppliance();
   const key = await make(a, { name: 'payments', aliases: ['App/DB'] });
   assert.deepEqual(key.aliases, ['app/db']);
-  const holder = await a.key({ 'key.payments.encrypt': true });
-  const ofAlias = await a.key({ 'key.app/db.encrypt': true, 'key.nothing.encrypt': true });
+  const holder = await a.keyWith('key.payments.encrypt');
+  const ofAlias = await a.keyWith('key.app/db.encrypt', 'key.nothing.encrypt');
   const items = [{ plaintext: 'aGk=' }];
   for (const ref of ['payments', 'PAYMENTS', key.id, 'app%2Fdb', 'APP%2FDB']) {
-    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, holder)).status, 200, ref);
-    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, ofAlias)).status, 403, ref);
+    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: holder.key })).status, 200, ref);
+    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: ofAlias.key })).status, 403, ref);
   }
   const other = await make(a, { name: 'other' });
   await refused(a.call('POST', '/managed-keys', { name: 'third', aliases: ['app/db'] }), 400, /another managed key/);
-  const config = await a.key({ 'key.other.config': true });
-  await refused(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, config), 403, /is missing/);
-  const both = await a.key({ 'key.other.config': true, 'key.payments.config': true });
-  assert.deepEqual((await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, both))).key.aliases, [
+  const config = await a.keyWith('key.other.config');
+  await refused(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: config.key }), 403, /is missing/);
+  const both = await a.keyWith('key.other.config', 'key.payments.config');
+  assert.deepEqual((await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: both.key }))).key.aliases, [
     'app/db',
   ]);
   assert.equal((await ok(a.call('GET', '/managed-keys/app%2Fdb'))).key.id, other.id);
@@ -189,26 +190,26 @@ test('a key is found by name, id and alias, its flags by the name alone', async 
 test('who depends on a key is told, and asked about before it goes', async () => {
   const a = await testAppliance();
   const { name, id } = await make(a, { deletionAllowed: true });
-  const program = await a.key({ [`key.${name}.*`]: true });
+  const program = await a.keyWith(`key.${name}.*`);
   for (let n = 0; n < 3; n++) {
-    await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }, program));
+    await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }, { key: program.key }));
   }
   const ciphertext = await encrypted(a, name);
-  await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }, program));
+  await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }, { key: program.key }));
   const { dependents } = await ok(a.call('GET', `/managed-keys/${name}/dependents`));
   const counts = dependents.map(({ caller, dialect, version, operation, count }: AnyJson) =>
-    [caller === program.id ? 'program' : 'root', dialect, version, operation, count].join(' '),
+    [caller === program.keyid ? 'program' : 'root', dialect, version, operation, count].join(' '),
   );
   assert.deepEqual(counts.sort(), [
     'program native 1 decrypt 1',
     'program native 1 encrypt 3',
     'root native 1 encrypt 1',
   ]);
-  const later = a.clock.now() + 1;
+  const later = a.world.now() + 1;
   assert.deepEqual(await ok(a.call('GET', `/managed-keys/${name}/dependents?since=${later}`)), { dependents: [] });
   await refused(a.call('DELETE', `/managed-keys/${name}`, {}), 400, /^2 callers used the key in the last 24 hours/);
   const gone = await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7, used: true }));
-  assert.equal(Date.parse(gone.restorableUntil) - a.clock.now(), 7 * day);
+  assert.equal(Date.parse(gone.restorableUntil) - a.world.now(), 7 * day);
   await refused(
     a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }),
     400,
@@ -217,7 +218,7 @@ test('who depends on a key is told, and asked about before it goes', async () =>
   await ok(a.call('POST', `/managed-keys/${id}/restore`));
   const { items } = await ok(a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }));
   assert.equal(items[0].plaintext, 'aGk=');
-  a.clock.advance(day + 1);
+  a.advance(day + 1);
   await ok(a.call('DELETE', `/managed-keys/${name}`, {}));
 });
 
@@ -247,10 +248,10 @@ test('a key is imported wrapped to the wrapping key, and exported wrapped to a k
     403,
     /on the local socket alone/,
   );
-  a.clock.advance(day);
+  a.advance(day);
   assert.notEqual((await ok(a.call('GET', '/managed-keys/wrapping-key'))).id, wrapping.id);
   await ok(a.call('POST', '/managed-keys/brought/import', { wrapped: wrap(key).toString('base64') }));
-  a.clock.advance(day);
+  a.advance(day);
   await refused(
     a.call('POST', '/managed-keys/brought/import', { wrapped: wrap(key).toString('base64') }),
     400,
@@ -262,10 +263,12 @@ test('a deleted key is destroyed when its time is over, and keeps its metadata w
   const a = await testAppliance();
   const { id, name } = await make(a, { deletionAllowed: true });
   await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7 }));
-  a.clock.advance(7 * day);
+  a.advance(7 * day);
   assert.equal((await ok(a.call('GET', `/managed-keys/${id}`))).key.state, 'destroyed');
   await refused(a.call('POST', `/managed-keys/${id}/restore`), 404, /to restore/);
-  await a.purge();
+  const [tenant] = a.tenants;
+  assert.ok(tenant);
+  await purgeExpired(tenant.handle.store, a.world.now());
   const { key } = await ok(a.call('GET', `/managed-keys/${id}`));
   assert.deepEqual([key.state, key.name, key.versions[0].state], ['destroyed', name, 'destroyed']);
   await refused(
@@ -304,8 +307,8 @@ test('rewrapping takes its own flag, or those for both halves', async () => {
     [['encrypt'], 403],
     [['decrypt'], 403],
   ] as const) {
-    const key = await a.key(Object.fromEntries(flags.map((flag) => [`key.${name}.${flag}`, true])));
-    assert.equal((await a.call('POST', `/managed-keys/${name}/rewrap`, { items }, key)).status, status);
+    const key = await a.keyWith(...flags.map((flag) => `key.${name}.${flag}`));
+    assert.equal((await a.call('POST', `/managed-keys/${name}/rewrap`, { items }, { key: key.key })).status, status);
   }
 });
 
@@ -333,6 +336,6 @@ test('keys are wrapped and unwrapped, bytes derived, secrets shared', async () =
 });
 
 test('tenants that keep to custody client make none', async () => {
-  const a = await testAppliance({ custody: 'client' });
+  const a = await testAppliance({ tenants: [{ name: 'default', hosts: ['*'], custody: 'client' }] });
   await refused(a.call('POST', '/managed-keys', { name: 'held' }), 403, /custody client/);
 });
