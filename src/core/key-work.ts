@@ -78,7 +78,7 @@ export function preparedWork(done: readonly Done[], world: Pick<World, 'random'>
     },
     newRsaKey(type) {
       const result = prepared.take({ name: 'generate', type });
-      return result ? Uint8Array.from(resultValue(result) as Uint8Array) : changedMeanwhile();
+      return result ? (resultValue(result) as Uint8Array) : changedMeanwhile();
     },
   };
 }
@@ -104,16 +104,17 @@ export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork
     newRsaKey(type) {
       const order = { name: 'generate', type } as const;
       const result = prepared.take(order);
-      if (result) return Uint8Array.from(resultValue(result) as Uint8Array);
+      if (result) return resultValue(result) as Uint8Array;
       orders.push(order);
       throw new Unfinished();
     },
   };
 }
 
+/** A copy, since the operation may wipe what it gets, and is run again. */
 function resultValue(result: WorkResult): unknown {
   if ('error' in result) throw result.error;
-  return result.value;
+  return result.value instanceof Uint8Array ? result.value.slice() : result.value;
 }
 
 /** Whether two orders are the same: of the same name, with the same bytes and options. */

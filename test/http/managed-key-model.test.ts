@@ -57,7 +57,12 @@ test('a key of every type is made, shown and used for what it is for', async () 
       const { mac } = await ok(a.call('POST', `/managed-keys/${key.name}/mac`, { input }));
       assert.deepEqual(await ok(a.call('POST', `/managed-keys/${key.name}/verify`, { input, mac })), { valid: true });
       const { items } = await ok(
-        a.call('POST', `/managed-keys/${key.name}/verify`, { items: [{ input, mac }, { input: base64('x'), mac }] }),
+        a.call('POST', `/managed-keys/${key.name}/verify`, {
+          items: [
+            { input, mac },
+            { input: base64('x'), mac },
+          ],
+        }),
       );
       assert.deepEqual(
         items.map(({ valid }: { valid: boolean }) => valid),
@@ -171,17 +176,30 @@ test('a key is found by name, id and alias, its flags by the name alone', async 
   const ofAlias = await a.keyWith('key.app/db.encrypt', 'key.nothing.encrypt');
   const items = [{ plaintext: 'aGk=' }];
   for (const ref of ['payments', 'PAYMENTS', key.id, 'app%2Fdb', 'APP%2FDB']) {
-    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: holder.key })).status, 200, ref);
-    assert.equal((await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: ofAlias.key })).status, 403, ref);
+    assert.equal(
+      (await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: holder.key })).status,
+      200,
+      ref,
+    );
+    assert.equal(
+      (await a.call('POST', `/managed-keys/${ref}/encrypt`, { items }, { key: ofAlias.key })).status,
+      403,
+      ref,
+    );
   }
   const other = await make(a, { name: 'other' });
   await refused(a.call('POST', '/managed-keys', { name: 'third', aliases: ['app/db'] }), 400, /another managed key/);
   const config = await a.keyWith('key.other.config');
-  await refused(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: config.key }), 403, /is missing/);
+  await refused(
+    a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: config.key }),
+    403,
+    /is missing/,
+  );
   const both = await a.keyWith('key.other.config', 'key.payments.config');
-  assert.deepEqual((await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: both.key }))).key.aliases, [
-    'app/db',
-  ]);
+  assert.deepEqual(
+    (await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: both.key }))).key.aliases,
+    ['app/db'],
+  );
   assert.equal((await ok(a.call('GET', '/managed-keys/app%2Fdb'))).key.id, other.id);
   await ok(a.call('DELETE', '/managed-keys/other/aliases/app%2Fdb'));
   assert.equal((await a.call('GET', '/managed-keys/app%2Fdb')).status, 404);

@@ -1,10 +1,14 @@
-// Costly work with keys, done in the same thread.
+// Costly work with keys, done in the same thread. RSA, which noble lacks, is the platform's.
 import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
 import type { WorkResult } from '../../src/core/key-work.ts';
 import { runKeyJob } from '../../src/crypto/managed/key-work.ts';
 import { generateRsaKey, type RsaType } from '../../src/crypto/managed/rsa-keys.ts';
+import { native, putIn } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
 import { KmsError } from '../../src/errors.ts';
+import { nodeRsa } from '../../src/platform/native-rsa.ts';
+
+putIn({ ...native(), rsa: nodeRsa });
 
 /** One key of each length: each takes a second. */
 const made = new Map<RsaType, Promise<Uint8Array>>();
