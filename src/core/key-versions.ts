@@ -37,12 +37,7 @@ export function nextVersion(ctx: Context, key: ManagedKey, work: KeyWork): KeyVe
 }
 
 /** Throws `quota` if the managed key may have no more versions. */
-export function addVersion(
-  ctx: Context,
-  managed: ManagedKey,
-  material: KeyMaterial,
-  origin: KeyOrigin,
-): KeyVersion {
+export function addVersion(ctx: Context, managed: ManagedKey, material: KeyMaterial, origin: KeyOrigin): KeyVersion {
   const { tx, tenant, world } = ctx;
   const { type, id: keyId } = managed;
   const version = managed.latestVersion + 1;
@@ -51,9 +46,7 @@ export function addVersion(
   const place = { keyId, version };
   const isWhole = 'key' in material;
   const sealed = isWhole ? sealKey(tenant.keys.key('transit', epoch), place, type, material.key, world.random) : '';
-  const publicKey = isAsymmetric(type)
-    ? toBase64(isWhole ? publicKeyOf(type, material.key) : material.publicKey)
-    : '';
+  const publicKey = isAsymmetric(type) ? toBase64(isWhole ? publicKeyOf(type, material.key) : material.publicKey) : '';
   const now = world.now();
   const id = world.newId('key');
   tx.keyVersions.insert({ id, ...place, state: 'active', origin, epoch, sealed, publicKey, createdAt: now });
@@ -94,8 +87,8 @@ export function publicKeyOfVersion(type: KeyType, stored: KeyVersion): Uint8Arra
   if (known) return known;
   const bytes = fromBase64(stored.publicKey);
   if (!bytes) throw new KmsError('corrupt', 'the public key of a stored version is not one');
-  // Keys made as transit rings have the 32 bytes of Ed25519, or a point.
-  const spki = bytes[0] === 0x30 && bytes.length > 65 - 21 ? bytes : importPublicKey(type, 'raw', bytes);
+  // Keys made as transit rings have the 32 bytes of Ed25519, or a point, which begins with 4. SPKI has 44 at least.
+  const spki = bytes[0] === 0x30 && bytes.length > 32 ? bytes : importPublicKey(type, 'raw', bytes);
   publicKeys.set(stored, spki);
   return spki;
 }
