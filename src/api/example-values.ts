@@ -11,7 +11,8 @@ export const sample = {
   managedKeyId: 'mkey_01kdyak3se5g95x5q7yjatpbfe',
   keyCiphertext: 'vault:v1:3YQ0QpJrZ1n7kq2mD1kq8eYp0v3V8s8sHk5vO0Zp2mQ9',
   keySignature: 'vault:v1:6BZAWf0G2iUrkQw8/I7NgwQdaitW8UF8LCB7UVh4ge0QFEbqfQEXVe+10zXNDTmVG1JL+ZZYjuEN6/dEICplAw==',
-  managedPublicKey: '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEACFieen4yOfrO0JBkzBbZ/0VsrMwPb1GCH3muWHEvW+Q=\n-----END PUBLIC KEY-----\n',
+  managedPublicKey:
+    '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEACFieen4yOfrO0JBkzBbZ/0VsrMwPb1GCH3muWHEvW+Q=\n-----END PUBLIC KEY-----\n',
   wrappingPublicKey:
     '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAkR1q3NbC/aCQ19EjReVf\nPTUg0PGfgUHgZgzkDDMjaoIUQBvYpkF9mbq1dXU6K8JlBTONT8TyTdkEoRBEXk2c\nPXGIQ+qQng8VW9jsOAeeEVUOGS0Y/Jv96IERUVOpuuxZaHkPOC00Z68KK90dYKhZ\ncJupUzum5eijYLZpRtBLHeC+HvuPwPfEGqcZwI96jEbkk5rKMD42yPxLAeGb5AD+\nRcN5GcLL6q0AjAD4K+rXZei85wHpKklhDMGXtUHzoqfnn5qmu1XHhYmsb+yH9TZw\n61gXolgdHS0zlgGmSOobndmz+kkO/sj2t0TpD5kx8mJVLAh/WxNwm6HuEpXNtZIZ\nBQIDAQAB\n-----END PUBLIC KEY-----\n',
   wrappedManagedKey: 'mC8qT0cUQ2R3YjV0c1pQd2VrZ0pXbGxBcVZ3T0ZxSjg=',

@@ -63,7 +63,11 @@ const exportable = z
 const rotateAfter = ringAge('how old a version gets, in whole seconds: the next use past that age makes a new one');
 const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
 const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
-const date = (what: string) => epochTime.min(0).nullable().meta({ description: `${what}; \`null\`: never` });
+const date = (what: string) =>
+  epochTime
+    .min(0)
+    .nullable()
+    .meta({ description: `${what}; \`null\`: never` });
 const activateAt = date('when it becomes active, in epoch milliseconds');
 const deactivateAt = date('from when on it protects nothing new, in epoch milliseconds');
 const alias = requiredText.meta({
@@ -226,17 +230,10 @@ export const managedKeyEndpoints = [
     query: z.object({
       days: z
         .string()
-        .regex(/^[0-9]{1,2}$/, 'expected a number of days')
+        .regex(/^(?:[7-9]|[12][0-9]|30)$/, 'expected a number of days from 7 to 30')
         .exactOptional()
-        .meta({ description: 'as in the body, for clients that send none with DELETE', examples: ['30'] }),
-      used: trueParam.exactOptional().meta({ description: 'as in the body' }),
-    }),
-    body: z.object({
-      days: z.int().min(7).max(30).exactOptional().meta({
-        description: 'days in which it can be restored, 7 to 30; 30 if absent',
-        examples: [30],
-      }),
-      used,
+        .meta({ description: 'days in which it can be restored, 7 to 30; 30 if absent', examples: ['30'] }),
+      used: trueParam.exactOptional().meta({ description: '`true`: even if it was used in the last 24 hours' }),
     }),
     answer: z.object({
       name: z
@@ -268,10 +265,14 @@ export const managedKeyEndpoints = [
     ...ofKey('key.state'),
     body: z.object({
       state: z.enum(['active', 'suspended', 'deactivated', 'compromised']).meta({ description: 'the new state' }),
-      version: z.int().min(1).exactOptional().meta({
-        description: 'the version whose state changes; the key itself if absent',
-        examples: [1],
-      }),
+      version: z
+        .int()
+        .min(1)
+        .exactOptional()
+        .meta({
+          description: 'the version whose state changes; the key itself if absent',
+          examples: [1],
+        }),
       used,
     }),
     answer: keyAnswer,
@@ -292,10 +293,13 @@ export const managedKeyEndpoints = [
     summary: 'Destroy versions of a managed key that nothing may use any more',
     ...ofKey('key.delete'),
     body: z.object({
-      minAvailableVersion: z.int().min(1).meta({
-        description: 'older versions are destroyed; neither `minDecryptVersion` nor `minEncryptVersion` may be older',
-        examples: [3],
-      }),
+      minAvailableVersion: z
+        .int()
+        .min(1)
+        .meta({
+          description: 'older versions are destroyed; neither `minDecryptVersion` nor `minEncryptVersion` may be older',
+          examples: [3],
+        }),
     }),
     answer: keyAnswer,
   }),
@@ -352,7 +356,10 @@ export const managedKeyEndpoints = [
       isNewVersion: z
         .boolean()
         .exactOptional()
-        .meta({ description: '`true`: the next version of a key that is there; `false`: a new key', examples: [false] }),
+        .meta({
+          description: '`true`: the next version of a key that is there; `false`: a new key',
+          examples: [false],
+        }),
     }),
     answer: keyAnswer,
   }),
@@ -361,7 +368,11 @@ export const managedKeyEndpoints = [
     ...ofKey('key.export'),
     changes: true,
     body: z.object({
-      version: z.int().min(0).exactOptional().meta({ description: '0 or absent: the latest', examples: [0] }),
+      version: z
+        .int()
+        .min(0)
+        .exactOptional()
+        .meta({ description: '0 or absent: the latest', examples: [0] }),
       publicKey: text.exactOptional().meta({
         description: 'RSA of 2048, 3072 or 4096 bits to wrap to: SPKI, PEM or base64 of DER',
         examples: [sample.wrappingPublicKey],
@@ -377,7 +388,9 @@ export const managedKeyEndpoints = [
       format: z
         .enum(['raw', 'der'])
         .exactOptional()
-        .meta({ description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent' }),
+        .meta({
+          description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
+        }),
     }),
     answer: z.object({
       version: count.meta({ description: 'the version that was exported', examples: [1] }),

@@ -17,8 +17,8 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
-import { inPlace, type KeyWork } from './key-work.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
+import { inPlace, type KeyWork } from './key-work.ts';
 import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
@@ -212,7 +212,8 @@ export function configureManagedKey(
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }
-  const kept = <T>(given: T | null | undefined, before: T | undefined) => (given === undefined ? before : (given ?? undefined));
+  const kept = <T>(given: T | null | undefined, before: T | undefined) =>
+    given === undefined ? before : (given ?? undefined);
   const change = {
     displayName: key.displayName,
     exportable: input.exportable ?? key.exportable,
@@ -232,7 +233,10 @@ export function configureManagedKey(
 
 function needVersions(
   { latestVersion }: ManagedKey,
-  { minDecryptVersion: decrypts, minEncryptVersion: encrypts }: Pick<ManagedKey, 'minDecryptVersion' | 'minEncryptVersion'>,
+  {
+    minDecryptVersion: decrypts,
+    minEncryptVersion: encrypts,
+  }: Pick<ManagedKey, 'minDecryptVersion' | 'minEncryptVersion'>,
 ): void {
   if (decrypts > Math.max(1, latestVersion)) {
     const latest = `latest key version is ${latestVersion}`;
@@ -244,10 +248,17 @@ function needVersions(
   }
 }
 
+interface Deletion {
+  /** In which it can be restored. */
+  readonly days?: number;
+  /** Even if it was used in the last 24 hours. */
+  readonly used?: boolean;
+}
+
 /** Its name is free at once; its aliases stay its own until it is destroyed. */
 export function deleteManagedKey(
   ctx: Context,
-  { key: ref, days = 30, used = false }: NamedKey & Body<'deleteManagedKey'>,
+  { key: ref, days = 30, used = false }: NamedKey & Deletion,
 ): Answer<'deleteManagedKey'> {
   const { tx, world } = ctx;
   const key = livingKey(ctx, ref);
@@ -364,7 +375,11 @@ export function versionRef({ id }: KeyVersion): ResourceRef {
   return { type: 'key', id };
 }
 
-function keyAnswer({ managedKeys, keyVersions }: Pick<Tables, 'managedKeys' | 'keyVersions'>, key: ManagedKey, now: number): KeyAnswer {
+function keyAnswer(
+  { managedKeys, keyVersions }: Pick<Tables, 'managedKeys' | 'keyVersions'>,
+  key: ManagedKey,
+  now: number,
+): KeyAnswer {
   const { deletedAt, destroyAt } = key;
   return {
     id: key.id,

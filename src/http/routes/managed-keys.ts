@@ -86,7 +86,8 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
 ) {
   return worked<Id>(
     // Cast: every operation has the key in its path, and a body.
-    (ctx, { params, body }, work) => operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
+    (ctx, { params, body }, work) =>
+      operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
     ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
   );
 }
@@ -103,15 +104,13 @@ export const managedKeyRoutes: RoutesOf<
   listManagedKeys: listed((reader, { query, page, item }) =>
     listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
   ),
-  getWrappingKey: worked<'getWrappingKey'>((ctx, _input, work) => getWrappingKey(ctx, {}, work), () => true),
+  getWrappingKey: worked<'getWrappingKey'>(
+    (ctx, _input, work) => getWrappingKey(ctx, {}, work),
+    () => true,
+  ),
   getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
-  deleteManagedKey: (ctx, { params, query, body }) =>
-    deleteManagedKey(ctx, {
-      ...(query.days !== undefined && { days: Number(query.days) }),
-      ...(query.used === 'true' && { used: true }),
-      ...body,
-      ...params,
-    }),
+  deleteManagedKey: (ctx, { params, query: { days, used } }) =>
+    deleteManagedKey(ctx, { ...params, ...(days !== undefined && { days: Number(days) }), used: used === 'true' }),
   restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
   rotateManagedKey: worked<'rotateManagedKey'>(
     (ctx, { params }, work) => rotateManagedKey(ctx, params, work),
