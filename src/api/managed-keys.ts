@@ -21,7 +21,6 @@ import {
   text,
   textList,
   timestamp,
-  trueParam,
 } from './values.ts';
 
 const tag = 'Managed keys';
@@ -227,14 +226,6 @@ export const managedKeyEndpoints = [
   endpoint('deleteManagedKey', {
     summary: 'Delete a managed key; for 7 to 30 days it can be restored',
     ...ofKey('key.delete'),
-    query: z.object({
-      days: z
-        .string()
-        .regex(/^[0-9]{1,2}$/, 'expected a number of days')
-        .exactOptional()
-        .meta({ description: 'as in the body, for clients that send none with DELETE', examples: ['30'] }),
-      used: trueParam.exactOptional().meta({ description: 'as in the body' }),
-    }),
     body: z.object({
       days: z
         .int()
@@ -397,12 +388,9 @@ export const managedKeyEndpoints = [
         .boolean()
         .exactOptional()
         .meta({ description: '`true`: in clear, if no `publicKey` is given', examples: [false] }),
-      format: z
-        .enum(['raw', 'der'])
-        .exactOptional()
-        .meta({
-          description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
-        }),
+      format: z.enum(['raw', 'der']).exactOptional().meta({
+        description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
+      }),
     }),
     answer: z.object({
       version: count.meta({ description: 'the version that was exported', examples: [1] }),

@@ -3,10 +3,10 @@
 import type { Child } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
+import { type TransitType, transitTypes } from '../../model/custody.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';
-import { type TransitType, transitTypes } from '../../model/custody.ts';
 import { FieldProblems } from '../error-text.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';

@@ -1,8 +1,9 @@
 // Snippets are short programs that use a ring of this appliance, for the command line, curl, the client library and
 // Python, with the real address and names in them. Credentials come from a file or from the environment, so that no
 // snippet has a secret in it.
-import type { Flags } from '../../model/flags.ts';
+
 import { isCipher, type TransitType } from '../../model/custody.ts';
+import type { Flags } from '../../model/flags.ts';
 
 export interface Snippet {
   readonly language: 'kms' | 'curl' | 'TypeScript' | 'Python' | 'hvac';
