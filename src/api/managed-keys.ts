@@ -230,22 +230,10 @@ export const managedKeyEndpoints = [
     query: z.object({
       days: z
         .string()
-        .regex(/^[0-9]{1,2}$/, 'expected a number of days')
+        .regex(/^(?:[7-9]|[12][0-9]|30)$/, 'expected a number of days from 7 to 30')
         .exactOptional()
-        .meta({ description: 'as in the body, for clients that send none with DELETE', examples: ['30'] }),
-      used: trueParam.exactOptional().meta({ description: 'as in the body' }),
-    }),
-    body: z.object({
-      days: z
-        .int()
-        .min(7)
-        .max(30)
-        .exactOptional()
-        .meta({
-          description: 'days in which it can be restored, 7 to 30; 30 if absent',
-          examples: [30],
-        }),
-      used,
+        .meta({ description: 'days in which it can be restored, 7 to 30; 30 if absent', examples: ['30'] }),
+      used: trueParam.exactOptional().meta({ description: '`true`: even if it was used in the last 24 hours' }),
     }),
     answer: z.object({
       name: z

@@ -38,12 +38,17 @@ export const things: Readonly<Record<string, string>> = {
     publicKey:base64 createdAt:time updatedAt:time`,
   AsymKeyKeyData: 'key:base64',
   AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
-  ManagedKeyVersion: 'version:count createdAt:time publicKey?:text',
+  ManagedKeyVersion: 'version:count state:word origin:word createdAt:time publicKey?:text deletedAt?:time',
   ManagedKey: `
-    id:ring_ name:ring displayName:ring custody:word type:word derived:boolean latestVersion:count
-    minDecryptionVersion:count minEncryptionVersion:count deletionAllowed:boolean rotateAfter:count|null
-    createdAt:time updatedAt:time deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
-  ManagedKeyResult: 'ciphertext?:token keyVersion?:count plaintext?:text error?:text',
+    id:managedKey name:ring displayName:ring aliases:text[] custody:word type:word uses:word[] state:word
+    latestVersion:count primaryVersion:count|null minDecryptVersion:count minEncryptVersion:count
+    derived:boolean exportable:boolean origin:word allowPlaintextFormat?:word rotateAfter:count|null
+    deletionAllowed:boolean tags:object props:object createdAt:time updatedAt:time activateAt:count|null
+    deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
+  ManagedKeyDependent: 'caller:caller dialect:text version:count operation:text count:count lastUsedAt:time',
+  ManagedKeyResult: `
+    ciphertext?:token keyVersion?:count plaintext?:text signature?:token mac?:token valid?:boolean warning?:text
+    error?:text`,
   TangPair: `
     thumbprint:base64url exchange:base64url advertised:boolean createdAt:time rotatedAt?:time recoveries:count
     recoveredAt?:time`,
@@ -122,20 +127,32 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createAsymKeyring: 'ring:AsymKeyRing key:AsymKey privateKey:base64',
   getAsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData publicKey:base64',
   rotateAsymKeyring: 'key:AsymKey',
-  createManagedKey: 'ring:ManagedKey',
+  createManagedKey: 'key:ManagedKey',
   listManagedKeys: 'data:ManagedKey[] pagination:PageInfo',
-  getManagedKey: 'ring:ManagedKey',
-  deleteManagedKey: 'name:ring id:ring_',
-  restoreManagedKey: 'ring:ManagedKey',
-  rotateManagedKey: 'ring:ManagedKey',
-  configureManagedKey: 'ring:ManagedKey',
+  getWrappingKey: 'id:text algorithm:word publicKey:text expiresAt:integer',
+  getManagedKey: 'key:ManagedKey',
+  deleteManagedKey: 'name:ring id:managedKey restorableUntil:time',
+  restoreManagedKey: 'key:ManagedKey',
+  rotateManagedKey: 'key:ManagedKey',
+  configureManagedKey: 'key:ManagedKey',
+  setManagedKeyState: 'key:ManagedKey',
+  addManagedKeyAlias: 'key:ManagedKey',
+  removeManagedKeyAlias: 'key:ManagedKey',
+  trimManagedKey: 'key:ManagedKey',
+  listManagedKeyDependents: 'dependents:ManagedKeyDependent[]',
+  importManagedKey: 'key:ManagedKey',
+  exportManagedKey: 'version:count format:word wrapped?:base64 plaintext?:base64',
   encryptWithKey: 'items:ManagedKeyResult[]',
   decryptWithKey: 'items:ManagedKeyResult[]',
   rewrapWithKey: 'items:ManagedKeyResult[]',
   generateDataKey: 'ciphertext:token keyVersion:count plaintext:base64',
   generateWrappedDataKey: 'ciphertext:token keyVersion:count',
-  signWithKey: 'signature:token keyVersion:count',
-  verifyWithKey: 'valid:boolean',
+  signWithKey: 'signature?:token keyVersion?:count items?:ManagedKeyResult[]',
+  verifyWithKey: 'valid?:boolean warning?:text items?:ManagedKeyResult[]',
+  macWithKey: 'mac?:token keyVersion?:count items?:ManagedKeyResult[]',
+  wrapWithKey: 'wrapped:base64 keyVersion:count',
+  unwrapWithKey: 'plaintext:base64 keyVersion:count warning?:text',
+  deriveWithKey: 'derived:base64 keyVersion:count',
   listTangPairs: 'pairs:TangPair[]',
   rotateTangPair: 'pair:TangPair',
   deleteTangPair: 'pair:TangPair',
@@ -217,8 +234,8 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
   getOverview: `
-    tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[]
-    users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
+    tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings
+    apikeys?:EndingApiKey[] users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

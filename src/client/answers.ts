@@ -20,6 +20,8 @@ export const textKinds: Readonly<Record<string, RegExp>> = {
   day: /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/,
   /** One line. */
   line: /^[^\p{Cc}\p{Zl}\p{Zp}\p{Cs}]*$/u,
+  /** A managed key's id; those made as transit rings kept theirs. */
+  managedKey: new RegExp(`^(?:mkey|ring)_${ulid}$`),
   ring: /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/,
   /** A ring's name, or empty. */
   ringOrNone: /^(?:[A-Za-z0-9][A-Za-z0-9._-]{0,127})?$/,

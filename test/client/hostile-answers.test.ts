@@ -16,7 +16,8 @@ const ids = Object.keys(clientPaths) as ClientEndpointId[]; // the keys of an ob
 /** Inputs of all methods together; unknown ones are sent along. */
 const input = {
   ...{ ringname: 'payroll', name: 'payroll', id: 'x', keyId: 'x', hash: 'x', header: 'x', keyringname: 'payroll' },
-  ...{ apikey: 'x', apikeyid: 'x', keyid: 'x', accountId: 'x', username: 'x', thumbprint: 'x', token: 'x' },
+  ...{ apikey: 'x', apikeyid: 'x', keyid: 'x', accountId: 'x', username: 'x', thumbprint: 'x', token: 'x', key: 'x' },
+  ...{ alias: 'x' },
 };
 
 async function askedOf(id: ClientEndpointId, answer: unknown): Promise<unknown> {

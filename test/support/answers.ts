@@ -16,6 +16,7 @@ const samples: Readonly<Record<string, unknown>> = {
   day: '2026-01-02',
   integer: -7,
   line: 'ada',
+  managedKey: `mkey_${ulid}`,
   object: {},
   ring: 'payroll',
   ringOrNone: '',

@@ -109,13 +109,8 @@ export const managedKeyRoutes: RoutesOf<
     () => true,
   ),
   getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
-  deleteManagedKey: (ctx, { params, query, body }) =>
-    deleteManagedKey(ctx, {
-      ...(query.days !== undefined && { days: Number(query.days) }),
-      ...(query.used === 'true' && { used: true }),
-      ...body,
-      ...params,
-    }),
+  deleteManagedKey: (ctx, { params, query: { days, used } }) =>
+    deleteManagedKey(ctx, { ...params, ...(days !== undefined && { days: Number(days) }), used: used === 'true' }),
   restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
   rotateManagedKey: worked<'rotateManagedKey'>(
     (ctx, { params }, work) => rotateManagedKey(ctx, params, work),
