@@ -385,12 +385,9 @@ export const managedKeyEndpoints = [
         .boolean()
         .exactOptional()
         .meta({ description: '`true`: in clear, if no `publicKey` is given', examples: [false] }),
-      format: z
-        .enum(['raw', 'der'])
-        .exactOptional()
-        .meta({
-          description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
-        }),
+      format: z.enum(['raw', 'der']).exactOptional().meta({
+        description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
+      }),
     }),
     answer: z.object({
       version: count.meta({ description: 'the version that was exported', examples: [1] }),
