@@ -1,13 +1,13 @@
 // The requests shown in the description work: each is sent unchanged to an appliance that has the objects it names,
 // apart from ids, which are this appliance's.
 import assert from 'node:assert/strict';
+import { publicEncrypt } from 'node:crypto';
 import { test } from 'node:test';
 import { sample } from '../../src/api/example-values.ts';
 import { describedEndpoints } from '../../src/description/described-endpoints.ts';
 import { openApiDocument } from '../../src/description/openapi-document.ts';
 import { curlOf } from '../../src/description/page.ts';
 import { version } from '../../src/version.ts';
-import { wrappedForImport } from '../http/managed-key-samples.ts';
 import {
   addPasskey,
   addTotp,
@@ -111,7 +111,8 @@ async function managedKeyValues(
   await post('/managed-keys', { name: 'Tokens', type: 'hmac-sha256' });
   await post('/managed-keys', { name: 'Portable', exportable: true });
   await post('/managed-keys', { name: 'Wrapper', uses: ['encrypt', 'decrypt', 'wrap', 'unwrap', 'derive'] });
-  const { items } = await post('/managed-keys/unseal/encrypt', { items: [{ plaintext: 'aGVsbG8=' }] });
+  const used = id === 'deleteManagedKey' ? 'portable' : 'unseal';
+  const { items } = await post(`/managed-keys/${used}/encrypt`, { items: [{ plaintext: 'aGVsbG8=' }] });
   const { signature } = await post('/managed-keys/release/sign', { input: 'aGVsbG8=' });
   const { wrapped } = await post('/managed-keys/wrapper/wrap', { plaintext: sample.dataKey });
   if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal?used=true');
@@ -127,6 +128,12 @@ async function managedKeyValues(
     [sample.wrappedDataKey]: wrapped,
     ...(id === 'importManagedKey' && { [sample.wrappedManagedKey]: await wrappedForImport(a) }),
   };
+}
+
+/** A key wrapped to the appliance's wrapping key. */
+async function wrappedForImport(a: Appliance): Promise<string> {
+  const { publicKey: key } = (await a.call('GET', '/managed-keys/wrapping-key')).body;
+  return publicEncrypt({ key, oaepHash: 'sha256' }, Buffer.alloc(32, 7)).toString('base64');
 }
 
 /** Prepares the second factor that the example needs: an app, confirmed or not, or a passkey. */
