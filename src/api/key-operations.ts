@@ -124,17 +124,21 @@ const scheme = {
   prehashed: z
     .boolean()
     .exactOptional()
-    .meta({ description: '`true`: each `input` is the hash already, and as long as one', examples: [false] }),
-  padding: z.enum(['pss', 'pkcs1v15']).exactOptional().meta({ description: 'of RSA; `pss` if absent' }),
+    .meta({
+      description:
+        '`true`: each `input` is the hash already, and as long as one; without effect on Ed25519, which signs messages',
+      examples: [false],
+    }),
+  padding: z.enum(['pss', 'pkcs1v15']).exactOptional().meta({ description: 'of RSA alone; `pss` if absent' }),
   saltLength: z
     .union([z.enum(['hash', 'longest', 'any']), z.int().min(0)])
     .exactOptional()
     .meta({
-      description: 'of PSS: bytes, `hash` (as long as the hash, the default), `longest`, or `any` to verify',
+      description: 'of PSS alone: bytes, `hash` (as long as the hash, the default), `longest`, or `any` to verify',
       examples: ['hash'],
     }),
   encoding: z.enum(['der', 'raw']).exactOptional().meta({
-    description: 'of ECDSA: DER, or both numbers one after the other (JWS, as IEEE P1363); `der` if absent',
+    description: 'of ECDSA alone: DER, or both numbers one after the other (JWS, as IEEE P1363); `der` if absent',
   }),
 };
 

@@ -37,7 +37,7 @@ export function signWithKey(
     const made = work.run('sign', {
       type,
       key: use.opened(stored),
-      input: signable(item.input, scheme.prehashed),
+      input: signable(type, item.input, scheme.prehashed),
       options,
     });
     return { signature: prefixed(stored.version, made), keyVersion: stored.version };
@@ -82,7 +82,7 @@ function verifies(
   return use.work.run('verify', {
     type,
     publicKey: use.publicKey(stored),
-    input: signable(input, scheme.prehashed),
+    input: signable(type, input, scheme.prehashed),
     options: optionsOf(type, scheme),
     signature,
   });
@@ -125,25 +125,25 @@ function signingType(type: KeyType): SigningType {
   throw refusal(`key type ${type} does not support signing`);
 }
 
-/** The options that the type takes, with those usual for it. What it does not take is refused where it signs. */
+/** The options that the type takes, with those usual for it. Vault's clients name all of them for every type. */
 function optionsOf(type: SigningType, { hash, padding, saltLength, encoding }: Scheme): SignatureOptions {
-  const { hashes, paddings } = keyTypeFacts[type];
-  // Ed25519 and ML-DSA sign the message: Vault's clients name a hash all the same.
+  const { hashes, paddings, encodings } = keyTypeFacts[type];
   if (hashes.length === 0) return {};
   const [usual] = hashes;
   const named = hash ?? (usual === 'sha1' ? undefined : usual);
   const [usualPadding] = paddings;
-  const chosen = padding ?? usualPadding;
+  const chosen = usualPadding && (padding ?? usualPadding);
   return {
     ...(named !== undefined && { hash: named }),
     ...(chosen !== undefined && { padding: chosen }),
-    ...(saltLength !== undefined && { saltLength }),
-    ...(encoding !== undefined && { encoding }),
+    ...(chosen === 'pss' && saltLength !== undefined && { saltLength }),
+    ...(encodings.length > 0 && encoding !== undefined && { encoding }),
   };
 }
 
-function signable(input: string | undefined, prehashed: boolean | undefined) {
-  return { bytes: bytesOf(input ?? ''), isDigest: prehashed ?? false };
+/** Ed25519 signs whatever comes as the message. */
+function signable(type: SigningType, input: string | undefined, prehashed = false) {
+  return { bytes: bytesOf(input ?? ''), isDigest: prehashed && keyTypeFacts[type].prehashed !== 'none' };
 }
 
 type Made = { readonly [name: string]: unknown };

@@ -87,9 +87,8 @@ export function publicKeyOfVersion(type: KeyType, stored: KeyVersion): Uint8Arra
   if (known) return known;
   const bytes = fromBase64(stored.publicKey);
   if (!bytes) throw new KmsError('corrupt', 'the public key of a stored version is not one');
-  // Keys made as transit rings have the 32 bytes of Ed25519, or a point, which starts with 4.
-  const isSpki = bytes[0] === 0x30 && bytes.length !== 32;
-  const spki = isSpki ? bytes : importPublicKey(type, 'raw', bytes);
+  // Keys made as transit rings have the 32 bytes of Ed25519, or a point, which begins with 4. SPKI has 44 at least.
+  const spki = bytes[0] === 0x30 && bytes.length > 32 ? bytes : importPublicKey(type, 'raw', bytes);
   publicKeys.set(stored, spki);
   return spki;
 }

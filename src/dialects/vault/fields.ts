@@ -2,7 +2,7 @@
 // Go's notation.
 import type { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import { mostTransitItems } from '../../model/custody.ts';
+import { mostItems } from '../../model/key-types.ts';
 import { invalid } from './answers.ts';
 
 export function isAbsent(value: unknown): value is undefined | null | '' {
@@ -78,8 +78,8 @@ function secondsOf(text: string): number | undefined {
 export function batchOf({ batch_input: batch }: JsonObject): readonly unknown[] | undefined {
   if (batch === undefined || batch === null) return undefined;
   if (!Array.isArray(batch)) throw invalid('error parsing batch input: expected an array');
-  if (batch.length <= mostTransitItems) return batch;
-  throw invalid(`error parsing batch input: expected at most ${mostTransitItems} items, got ${batch.length}`);
+  if (batch.length <= mostItems) return batch;
+  throw invalid(`error parsing batch input: expected at most ${mostItems} items, got ${batch.length}`);
 }
 
 /** Fields that both single requests and batch items may have; `own` names the text fields. */

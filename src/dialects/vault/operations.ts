@@ -1,11 +1,14 @@
 // Operations of the transit engine: the paths of Vault and OpenBao under a mount, each with the endpoint of ours that
 // serves it and the translation of request and response bodies.
 import type { EndpointId } from '../../api/endpoints.ts';
-import type { KeyResult, ManagedKey } from '../../api/managed-keys.ts';
+import type { KeyResult } from '../../api/key-operations.ts';
+import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { WrittenItems } from '../../core/pages.ts';
+import { toBase64 } from '../../crypto/bytes.ts';
+import { pemBlock } from '../../crypto/pem.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { type KeyType, keyTypeFacts, keyTypes, signingHashes } from '../../model/key-types.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
-import { isCipher, transitHashes, transitTypes } from '../../model/custody.ts';
 import { done, found, hasNoBody, invalid, nothing, problem, type VaultResponse } from './answers.ts';
 import {
   batchOf,
@@ -114,7 +117,7 @@ function makeRing(name: string): Operation {
     id: 'createManagedKey',
     body(given) {
       const type = textOf(given, 'type') || 'aes256-gcm96';
-      const known = transitTypes.find((each) => each === type);
+      const known = keyTypes.find((each) => keyTypeFacts[each].vault?.type === type);
       if (!known) throw invalid(`unknown key type ${type.slice(0, 100)}`);
       if (booleanOf(given, 'convergent_encryption')) {
         throw invalid('convergent encryption is not supported: the same plaintext would show as the same ciphertext');
@@ -139,23 +142,27 @@ const listRings: Operation = {
   },
 };
 
-function readRing(ringname: string): Operation {
+function readRing(key: string): Operation {
   return {
     id: 'getManagedKey',
-    params: { ringname },
-    answer: (ours) => found(ringData(ours.ring as ManagedKey)),
+    params: { key },
+    answer(ours) {
+      const held = ours.key as ManagedKey;
+      return held.deletedAt === undefined ? found(keyData(held)) : nothing;
+    },
   };
 }
 
-function ringData(ring: ManagedKey): object {
+function keyData(ring: ManagedKey): object {
   const { type, versions = [] } = ring;
-  const encrypts = isCipher(type);
+  const encrypts = ring.uses.includes('encrypt');
   const keys: Record<string, unknown> = {};
-  for (const { version: n, createdAt, publicKey } of versions.toReversed()) {
-    const name = type === 'ed25519' ? 'ed25519' : 'P-256';
-    keys[n] = encrypts
-      ? Math.floor(epochTimeOf(createdAt) / 1000)
-      : { certificate_chain: '', creation_time: createdAt, name, public_key: publicKey };
+  for (const { version: n, state, createdAt, publicKey } of versions.toReversed()) {
+    if (n < ring.minDecryptVersion || state === 'destroyed') continue;
+    keys[n] =
+      publicKey === undefined
+        ? Math.floor(epochTimeOf(createdAt) / 1000)
+        : { certificate_chain: '', creation_time: createdAt, name: publicName(type), ...publicKeyOf(type, publicKey) };
   }
   return {
     allow_plaintext_backup: false,
@@ -168,56 +175,68 @@ function ringData(ring: ManagedKey): object {
     keys,
     latest_version: ring.latestVersion,
     min_available_version: 0,
-    min_decryption_version: ring.minDecryptionVersion,
-    min_encryption_version: ring.minEncryptionVersion,
+    min_decryption_version: ring.minDecryptVersion,
+    min_encryption_version: ring.minEncryptVersion,
     name: ring.name,
     soft_deleted: false,
     supports_decryption: encrypts,
     supports_derivation: encrypts,
     supports_encryption: encrypts,
     supports_signing: !encrypts,
-    type,
+    type: keyTypeFacts[type].vault?.type ?? type,
   };
 }
 
-function rotate(ringname: string): Operation {
-  return { id: 'rotateManagedKey', params: { ringname }, answer: () => done, missing: 'key not found' };
+/** Go's name of the curve or type, and the public key as PEM, or for Ed25519 as base64 of its 32 bytes. */
+function publicName(type: KeyType): string {
+  const { kmip } = keyTypeFacts[type];
+  return kmip?.curve ?? type;
 }
 
-function configure(ringname: string): Operation {
+function publicKeyOf(type: KeyType, pem: string): object {
+  if (type !== 'ed25519') return { public_key: pem };
+  const spki = pemBlock(pem, 'PUBLIC KEY');
+  return { public_key: toBase64((spki ?? new Uint8Array(0)).subarray(-32)) };
+}
+
+function rotate(key: string): Operation {
+  return { id: 'rotateManagedKey', params: { key }, answer: () => done, missing: 'key not found' };
+}
+
+function configure(key: string): Operation {
   return {
     id: 'configureManagedKey',
-    params: { ringname },
+    params: { key },
     body(given) {
       const decrypts = countOf(given, 'min_decryption_version', 'min decryption version cannot be negative');
       const encrypts = countOf(given, 'min_encryption_version', 'min encryption version cannot be negative');
       const deletionAllowed = booleanOf(given, 'deletion_allowed');
       refuseExport(given);
       return {
-        ...(decrypts !== undefined && { minDecryptionVersion: decrypts }),
-        ...(encrypts !== undefined && { minEncryptionVersion: encrypts }),
+        ...(decrypts !== undefined && { minDecryptVersion: decrypts }),
+        ...(encrypts !== undefined && { minEncryptVersion: encrypts }),
         ...(deletionAllowed !== undefined && { deletionAllowed }),
         ...rotationOf(given),
       };
     },
     answer: () => done,
-    missing: `no existing key named ${ringname.slice(0, 128)} could be found`,
+    missing: `no existing key named ${key.slice(0, 128)} could be found`,
   };
 }
 
-function deleteRing(ringname: string): Operation {
-  const missing = `error deleting policy ${ringname.slice(0, 128)}: could not delete key; not found`;
-  return { id: 'deleteManagedKey', params: { ringname }, answer: () => done, missing };
+function deleteRing(key: string): Operation {
+  const missing = `error deleting policy ${key.slice(0, 128)}: could not delete key; not found`;
+  return { id: 'deleteManagedKey', params: { key }, body: () => ({ used: true }), answer: () => done, missing };
 }
 
 function onItems(
   id: 'encryptWithKey' | 'decryptWithKey' | 'rewrapWithKey',
-  ringname: string,
+  key: string,
   own: readonly string[],
 ): Operation {
   return {
     id,
-    params: { ringname },
+    params: { key },
     missing: noKey,
     body: (given) => ({ items: (batchOf(given) ?? [given]).map((item) => itemOf(item, own)) }),
     answer(ours, given) {
@@ -247,10 +266,10 @@ function madeData({ ciphertext, keyVersion, plaintext, error }: KeyResult): obje
   return plaintext === undefined ? { ciphertext, key_version: keyVersion } : { plaintext };
 }
 
-function dataKey(ringname: string, isWrapped: boolean): Operation {
+function dataKey(key: string, isWrapped: boolean): Operation {
   return {
     id: isWrapped ? 'generateWrappedDataKey' : 'generateDataKey',
-    params: { ringname },
+    params: { key },
     missing: noKey,
     body(given) {
       const bits = numberOf(given, 'bits');
@@ -278,7 +297,7 @@ function signedOf(given: JsonObject, inPath: string | undefined): object {
     if (textOf(given, name)) throw invalid(`${name} is not supported for signatures: it would not be bound to one`);
   }
   const hash = inPath ?? (textOf(given, 'hash_algorithm') || textOf(given, 'algorithm') || 'sha2-256');
-  const known = transitHashes.find((each) => each === hash);
+  const known = signingHashes.find((each) => each === hash);
   if (!known) throw invalid(noHash(hash));
   const marshaling = textOf(given, 'marshaling_algorithm') || 'asn1';
   if (marshaling !== 'asn1')
@@ -292,10 +311,10 @@ function noHash(name: string): string {
   return `invalid hash algorithm "${name.slice(0, 100)}"`;
 }
 
-function sign(ringname: string, hash: string | undefined): Operation {
+function sign(key: string, hash: string | undefined): Operation {
   return {
     id: 'signWithKey',
-    params: { ringname },
+    params: { key },
     missing: 'signing key not found',
     body(given) {
       const keyVersion = countOf(given, 'key_version', 'requested version for signing is negative') ?? 0;
@@ -305,10 +324,10 @@ function sign(ringname: string, hash: string | undefined): Operation {
   };
 }
 
-function verify(ringname: string, hash: string | undefined): Operation {
+function verify(key: string, hash: string | undefined): Operation {
   return {
     id: 'verifyWithKey',
-    params: { ringname },
+    params: { key },
     missing: 'signature verification key not found',
     body(given) {
       const signature = textOf(given, 'signature');

@@ -141,7 +141,7 @@ function capabilitiesAt(text: string, flags: Flags): readonly string[] {
     const operation = operationOf(method, parts, isList);
     if (typeof operation !== 'object') return false;
     const action = actions.get(operation.id);
-    return action !== undefined && flags.allows(action, operation.params?.ringname);
+    return action !== undefined && flags.allows(action, operation.params?.key);
   });
   return able.length === 0 ? denied : able.map(([name]) => name);
 }
