@@ -17,6 +17,7 @@ export const sample = {
     '-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAkR1q3NbC/aCQ19EjReVf\nPTUg0PGfgUHgZgzkDDMjaoIUQBvYpkF9mbq1dXU6K8JlBTONT8TyTdkEoRBEXk2c\nPXGIQ+qQng8VW9jsOAeeEVUOGS0Y/Jv96IERUVOpuuxZaHkPOC00Z68KK90dYKhZ\ncJupUzum5eijYLZpRtBLHeC+HvuPwPfEGqcZwI96jEbkk5rKMD42yPxLAeGb5AD+\nRcN5GcLL6q0AjAD4K+rXZei85wHpKklhDMGXtUHzoqfnn5qmu1XHhYmsb+yH9TZw\n61gXolgdHS0zlgGmSOobndmz+kkO/sj2t0TpD5kx8mJVLAh/WxNwm6HuEpXNtZIZ\nBQIDAQAB\n-----END PUBLIC KEY-----\n',
   wrappedManagedKey: 'mC8qT0cUQ2R3YjV0c1pQd2VrZ0pXbGxBcVZ3T0ZxSjg=',
   keyMac: 'vault:v1:pY1pPkQ0QbYxJ4m0Vt2qKXkR1mPj0lFt8m5S6sV9n7E=',
+  wrappedDataKey: 'H6h0g1kqVQm8mVv2nJ0p3l7cUeT4sXyZ9aBcDeFgHiJkLmNoPqRs0w==',
   dataKey: 'Zr1LsDfGhJcQpEaUiOvNkMxTbYgq0K2yV7n3mB8tXw4=',
   tangThumbprint: 'XzLd2sWQ0mYc6cVqkTn5fJb1uHgA9e8RrPoKxMZtSvE',
   tangExchange: 'Qy7nD0pUeWc3hTgBvXaR5sKjLfM1zO9iNqYtJ8uE4wo',

@@ -195,6 +195,7 @@ export function unwrapWithKey(
   const sealed = exactBytes(wrapped, 'wrapped');
   const version = keyVersion === 0 ? use.key.latestVersion : keyVersion;
   if (version > use.key.latestVersion) throw refusal('keyVersion: the key has no such version');
+  if (version < use.key.minDecryptVersion) throw refusal('keyVersion: this version is disallowed by policy (too old)');
   const stored = use.toRead(version);
   const { type } = use;
   const key = use.opened(stored);

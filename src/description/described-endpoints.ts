@@ -5,6 +5,7 @@ import { type EndpointId, endpoints } from '../api/endpoints.ts';
 import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
 import { assetNotes, encryptionNotes } from './notes/encryption.ts';
+import { keyOperationNotes } from './notes/key-operations.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
 import { managedKeyNotes, tangNotes } from './notes/managed-keys.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
@@ -24,6 +25,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...assetNotes,
   ...asymNotes,
   ...managedKeyNotes,
+  ...keyOperationNotes,
   ...tangNotes,
   ...accountNotes,
   ...apikeyNotes,
@@ -62,12 +64,18 @@ export function requiredFlag(access: Access): string | undefined {
 
 /** The flag as a refusal shows it: if the request names the ring, the example's ring name is filled in. */
 export function shownFlag(access: Access, flag: string): string {
-  const named = access.kind === 'flag' && ['path', 'query', 'body'].includes(access.ring?.from ?? '');
+  const named = access.kind === 'flag' && ['path', 'query', 'body', 'key'].includes(access.ring?.from ?? '');
   return named ? flag.replace('<ringname>', exampleRing(flag)) : flag;
 }
 
+/** Managed keys of the examples, by operation. */
+const exampleKeys: Readonly<Record<string, string>> = {
+  ...{ sign: 'release', verify: 'release', mac: 'tokens', import: 'brought', export: 'portable' },
+  ...{ wrap: 'wrapper', unwrap: 'wrapper', derive: 'wrapper' },
+};
+
 function exampleRing(flag: string): string {
-  if (flag.startsWith('key.')) return /\.(?:sign|verify)$/.test(flag) ? 'release' : 'unseal';
+  if (flag.startsWith('key.')) return exampleKeys[flag.slice(flag.lastIndexOf('.') + 1)] ?? 'unseal';
   return flag.startsWith('asym.') ? 'devices' : 'payroll';
 }
 

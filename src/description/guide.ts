@@ -5,6 +5,7 @@
 import { defaultLimit, maxLimit } from '../api/page.ts';
 import { maxDepth, maxEntries, maxValues } from '../api/values.ts';
 import { flagTable, maxFlagLength, maxFlags } from '../model/flags.ts';
+import { keyTypeFacts, keyTypes } from '../model/key-types.ts';
 import type { Section } from './prose.ts';
 
 export const guide: readonly Section[] = [
@@ -20,6 +21,7 @@ export const guide: readonly Section[] = [
         'Users log in with a password and get an access token. Accounts own API keys. Permission flags decide what both may do.',
         'Every request is recorded in an activity log that proves its own completeness.',
         'The asym service has KeyRings of its own, with a smaller interface.',
+        'Managed keys are held by the appliance, which works with them for software that leaves no other choice.',
       ],
     ],
   },
@@ -242,6 +244,49 @@ export const guide: readonly Section[] = [
     ],
   },
   {
+    id: 'managed-keys',
+    title: 'Managed keys',
+    blocks: [
+      'The appliance holds managed keys and works with them itself. Who has the master key and the database can use them, unlike the keys of a KeyRing. Neither kind works at the endpoints of the other: 400.',
+      [
+        'A path names a managed key by its name, its id or one of at most 50 aliases. Names are as those of KeyRings. An alias may contain `/`, which a path has as `%2F`. Flags name a key by its name alone.',
+        'A key has versions, counted from 1. The newest active one is its primary version: it encrypts, signs, makes MACs, wraps and derives, unless a request names another `keyVersion`. `minEncryptVersion` and `minDecryptVersion` exclude older ones.',
+        'With `rotateAfter` the next use of a primary version of that age makes a new version first.',
+        'Ciphertexts, signatures and MACs are `vault:v`, the version, `:` and base64. What is wrapped or derived does not name its version.',
+        'A tenant may be barred from managed keys: then making one is 403.',
+      ],
+      'The `type` of a key says what it can be used for; `uses` are chosen from that when it is made, and never change:',
+      {
+        head: ['type', 'one of these sets of uses, the usual ones first'],
+        rows: keyTypes.map((type) => [
+          `\`${type}\``,
+          keyTypeFacts[type].purposes
+            .map(({ possible }) => possible.map((use) => `\`${use}\``).join(', '))
+            .join('; or '),
+        ]),
+      },
+      'A key and each of its versions has a `state`, in the words of NIST SP 800-57. What both allow can be done:',
+      {
+        head: ['state', 'what can be done'],
+        rows: [
+          ['`pre-active`', 'nothing until `activateAt`, or until it is activated'],
+          ['`active`', 'everything that the key is for'],
+          ['`suspended`', 'nothing, until it is active again'],
+          ['`deactivated`', 'decrypt, unwrap and verify what is old, with a `warning`; export'],
+          ['`compromised`', 'the same; it never becomes active again'],
+          ['`pending-deletion`', 'nothing; it can be restored for 7 to 30 days, as chosen at its deletion'],
+          ['`destroyed`', 'nothing: its bytes are erased, and what is known of it is kept'],
+        ],
+      },
+      [
+        '`activateAt` and `deactivateAt` change the state by themselves, at the first use or look after them.',
+        'Only an `exportable` key can be exported. `exportable` can be taken away, and never given back.',
+        '`GET /managed-keys/{key}/dependents` says who used which version, through which dialect, for what, how often and when last. Suspending or deleting what was used in the last 24 hours needs `used`, else it is 400.',
+        'A record of work with a key has its `keyVersion` in `props`, and `dialect` if the caller spoke another interface than this one. A change of state has `state`; an import or export has `transfer`: `wrapped`, `plaintext` or `public`.',
+      ],
+    ],
+  },
+  {
     id: 'people',
     title: 'Users, Accounts and API keys',
     blocks: [
@@ -322,7 +367,7 @@ export const tags: readonly { readonly name: string; readonly description: strin
   {
     name: 'Managed keys',
     description:
-      'Rings whose keys the appliance holds: it encrypts, decrypts and signs with them. Software that speaks Vault transit reaches them under `/v1/`, at an address of its own.',
+      'Keys that the appliance holds and works with: it encrypts, signs, makes MACs, wraps and derives. Software that speaks another system\u2019s interface, such as Vault transit, reaches the same keys at an address of its own.',
   },
   {
     name: 'Tang',

@@ -1,6 +1,7 @@
 // The requests shown in the description work: each is sent unchanged to an appliance that has the objects it names,
 // apart from ids, which are this appliance's.
 import assert from 'node:assert/strict';
+import { publicEncrypt } from 'node:crypto';
 import { test } from 'node:test';
 import { sample } from '../../src/api/example-values.ts';
 import { describedEndpoints } from '../../src/description/described-endpoints.ts';
@@ -27,7 +28,7 @@ const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastN
 const makers: Readonly<Record<string, string>> = {
   createKeyring: 'ring',
   createAsymKeyring: 'asym',
-  createManagedKey: 'transit',
+  createManagedKey: 'managed',
   createUser: 'user',
   inviteUser: 'user',
   completeInvite: 'invited',
@@ -69,7 +70,7 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
     Object.assign(values, { [sample.publicKey]: publicKey, [sample.replacedHash]: replaces });
   }
   if (leftOut !== 'asym') values[sample.asymKeyId] = (await post('/asym/keyrings', { name: 'Devices' })).key.id;
-  if (leftOut !== 'transit') Object.assign(values, await transitValues(a, id, post));
+  if (leftOut !== 'managed') Object.assign(values, await managedKeyValues(a, id, post));
   if (id === 'deleteTangPair') {
     values[sample.tangThumbprint] = (await post('/tang/pairs', {})).pair.thumbprint;
     await post('/tang/pairs', {});
@@ -99,23 +100,40 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   return values;
 }
 
-/** Rings whose keys the appliance holds: one that encrypts, and one that signs. */
-async function transitValues(
+/** Keys that the appliance holds: one that encrypts, and others for each of the other uses. */
+async function managedKeyValues(
   a: Appliance,
   id: string,
   post: (path: string, body: object) => Promise<AnyJson>,
 ): Promise<Readonly<Record<string, string>>> {
-  const { ring } = await post('/managed-keys', { name: 'Unseal' });
+  const { key } = await post('/managed-keys', { name: 'Unseal', deletionAllowed: id.endsWith('ManagedKey') });
   await post('/managed-keys', { name: 'Release', type: 'ed25519' });
-  const { items } = await post('/managed-keys/unseal/encrypt', { items: [{ plaintext: 'aGVsbG8=' }] });
+  await post('/managed-keys', { name: 'Tokens', type: 'hmac-sha256' });
+  await post('/managed-keys', { name: 'Portable', exportable: true });
+  await post('/managed-keys', { name: 'Wrapper', uses: ['encrypt', 'decrypt', 'wrap', 'unwrap', 'derive'] });
+  const used = id === 'deleteManagedKey' ? 'portable' : 'unseal';
+  const { items } = await post(`/managed-keys/${used}/encrypt`, { items: [{ plaintext: 'aGVsbG8=' }] });
   const { signature } = await post('/managed-keys/release/sign', { input: 'aGVsbG8=' });
-  if (id.endsWith('ManagedKey')) await a.call('PUT', '/managed-keys/unseal/config', { deletionAllowed: true });
-  if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal');
+  const { wrapped } = await post('/managed-keys/wrapper/wrap', { plaintext: sample.dataKey });
+  if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal?used=true');
+  if (id === 'removeManagedKeyAlias') await post('/managed-keys/unseal/aliases', { alias: 'app/db' });
+  if (id === 'trimManagedKey') {
+    await post('/managed-keys/unseal/rotate', {});
+    await a.call('PUT', '/managed-keys/unseal/config', { minDecryptVersion: 2, minEncryptVersion: 2 });
+  }
   return {
-    [sample.managedKeyId]: ring.id,
+    [sample.managedKeyId]: key.id,
     [sample.keyCiphertext]: items[0].ciphertext,
     [sample.keySignature]: signature,
+    [sample.wrappedDataKey]: wrapped,
+    ...(id === 'importManagedKey' && { [sample.wrappedManagedKey]: await wrappedForImport(a) }),
   };
+}
+
+/** A key wrapped to the appliance's wrapping key. */
+async function wrappedForImport(a: Appliance): Promise<string> {
+  const { publicKey: key } = (await a.call('GET', '/managed-keys/wrapping-key')).body;
+  return publicEncrypt({ key, oaepHash: 'sha256' }, Buffer.alloc(32, 7)).toString('base64');
 }
 
 /** Prepares the second factor that the example needs: an app, confirmed or not, or a passkey. */

@@ -119,6 +119,9 @@ test('an answer without a required field, or with one more, is not as described'
     const optional = [
       'privateKey',
       'plaintext',
+      'wrapped',
+      'signature',
+      'mac',
       'asset',
       'threshold',
       'progress',
@@ -138,8 +141,9 @@ test('an answer without a required field, or with one more, is not as described'
       'mlDsaSignature',
     ];
     const byFlags = (name: string): boolean => id === 'getNames' || (id === 'getOverview' && name !== 'readiness');
+    const isWork = ['signWithKey', 'verifyWithKey', 'macWithKey'].includes(id);
     const mayLack = (name: string): boolean =>
-      optional.includes(name) || byFlags(name) || (id === 'encrypt' && name === 'publicKey');
+      isWork || optional.includes(name) || byFlags(name) || (id === 'encrypt' && name === 'publicKey');
     for (const field of Object.keys(example).filter((name) => !mayLack(name))) {
       count++;
       const rest = Object.fromEntries(Object.entries(example).filter(([name]) => name !== field));

@@ -1,32 +1,51 @@
-// Notes on the endpoints for keys that the appliance holds: those of managed keys, and key pairs for Tang clients.
+// Notes on the endpoints for keys that the appliance holds: the life of managed keys, and key pairs for Tang clients.
+// What is done with managed keys is in key-operations.ts.
 import { sample } from '../../api/example-values.ts';
 import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
 import type { tangEndpoints } from '../../api/tang.ts';
 import type { Note } from '../prose.ts';
 
-const noRing = { message: 'there is no such managed key' };
-const taken = { field: 'name', message: 'another managed key has this name' };
-const clients = {
+export const noKey = { message: 'there is no such managed key' };
+export const clients = {
   message:
-    'the keys of this ring are held by its clients (custody client), so the appliance cannot use them: it is served at /ks',
+    'the keys of this keyring are held by its clients (custody client), so the appliance cannot use them: it is served at /ks',
 };
-const params = { ringname: { description: 'name of the managed key', example: 'unseal' } };
+export const keyLimit = '100 keys in a keyring';
+
+/** The path parameter of an example about the key of that name. */
+export function named(example: string): NonNullable<Note['params']> {
+  return { key: { description: 'name, id or alias of the managed key', example } };
+}
+
+const params = named('unseal');
+const taken = { field: 'name', message: 'another managed key has this name' };
 const ringLimit = '10 keyrings';
-const keyLimit = '100 keys in a keyring';
-const each =
-  'There can be at most 1,000 `items`. Each is processed on its own and has its result at the same position: what was made, or `error`. Each has its own activity record, and all records are durable before the answer.';
-const bound =
-  '`associatedData` (base64) is bound to the message, which opens only with the same data. `context` (base64) is for rings that derive a key for each context; others refuse it.';
+const inUse = {
+  message: '2 callers used the key in the last 24 hours: say `used: true` if it is to be suspended all the same',
+};
 
 export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[number]['id'], Note>> = {
   createManagedKey: {
     description: [
-      'Creates a ring with custody `server`: the appliance holds its keys, and encrypts, decrypts and signs with them itself. Anyone who has the master key and the database can do so too, unlike with a KeyRing. The custody of a ring never changes. A tenant can be barred from such rings: `kms tenant update NAME --custody client`.',
-      'Software that speaks Vault transit reaches the same rings under `/v1/` at the address of `kms serve --vault-listen`.',
+      'Makes a managed key and its first version. The appliance holds the key and works with it. Anyone who has the master key and the database can do so too, unlike with a KeyRing. A tenant can be barred from such keys: `kms tenant update NAME --custody client`.',
+      '`type`, `uses` and `derived` never change. Without `type` the key is `aes256-gcm`; without `uses` it has those that are usual for its type: `encrypt` and `decrypt` for ciphers, `sign` and `verify` for key pairs, `mac` and `verify` for HMAC, `export` for a `secret`. An RSA key either encrypts or signs.',
+      'With `activateAt` in the future the key is `pre-active` until then. With `origin` `imported` it has no version, and does nothing, until one is imported.',
     ],
-    body: { name: 'Unseal', type: 'aes256-gcm96' },
+    body: {
+      name: 'Unseal',
+      type: 'aes256-gcm',
+      uses: ['encrypt', 'decrypt'],
+      aliases: ['app/db'],
+      rotateAfter: 7776000,
+      tags: { team: 'payments' },
+    },
     problems: {
-      400: [taken, { message: 'this tenant keeps to rings whose keys are held by clients (custody client)' }],
+      400: [
+        taken,
+        { field: 'uses', message: 'a key of the type ed25519 cannot encrypt' },
+        { field: 'alias', message: 'another managed key has this alias' },
+      ],
+      403: [{ message: 'this tenant keeps to keys held by clients (custody client)' }],
     },
     limits: [ringLimit],
   },
@@ -35,109 +54,152 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
       'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
     ],
   },
+  getWrappingKey: {
+    description: [
+      'Returns an RSA key of the tenant to which keys are wrapped for import. It is replaced daily, and what was wrapped to it can be imported for one more day. Wrap with RSA-OAEP and SHA-256. What is too long for that, such as a private key, is wrapped with AES-KWP (RFC 5649) under a new AES-256 key, and that key with RSA-OAEP; send the wrapped AES key, then the rest.',
+    ],
+  },
   getManagedKey: {
-    description: ['Returns one managed key with its versions, and with their public keys if it signs.'],
+    description: ['Returns one managed key with its versions, and with their public keys if it has any.'],
     params,
-    problems: { 400: [clients], 404: [noRing] },
+    problems: { 400: [clients], 404: [noKey] },
   },
   deleteManagedKey: {
     description: [
-      'The ring is gone at once, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id; then its keys are erased, and what only they could open is lost. Its config must allow it first (`deletionAllowed`).',
+      'From now on the key does nothing, and its name is free. For 7 to 30 days it can be restored by its id; then it is destroyed, and what only it could open is lost. Its config must allow it first (`deletionAllowed`).',
+      'If the key was used in the last 24 hours, the request needs `used=true`. `GET /managed-keys/{key}/dependents` says by whom.',
     ],
     params,
     problems: {
-      400: [{ message: 'error deleting policy unseal: deletion is not allowed for this key' }, clients],
-      404: [noRing],
+      400: [
+        { message: 'error deleting policy unseal: deletion is not allowed for this key' },
+        {
+          message: '1 caller used the key in the last 24 hours: say `used: true` if it is to be deleted all the same',
+        },
+        { field: 'days', message: 'expected a number of days from 7 to 30' },
+      ],
+      404: [noKey],
     },
   },
   restoreManagedKey: {
-    description: ['Brings back a managed key that was deleted less than 30 days ago, with all of its versions.'],
+    description: [
+      'Brings back a managed key that was deleted and is not destroyed yet, with all of its versions. It returns to the state that it was in.',
+    ],
     params: { id: { description: 'id of the deleted managed key', example: sample.managedKeyId } },
     problems: { 400: [taken], 404: [{ message: 'there is no deleted managed key of this id to restore' }] },
     limits: [ringLimit],
   },
   rotateManagedKey: {
-    description: ['Creates a new version, which encrypts all messages from now on. Earlier versions still decrypt.'],
+    description: [
+      'Creates a new version, which protects all that is new from now on. Earlier versions still decrypt and verify.',
+    ],
     params,
-    problems: { 400: [clients], 404: [noRing] },
+    problems: { 400: [{ message: 'the key is suspended, so it gets no new version' }, clients], 404: [noKey] },
     limits: [keyLimit],
   },
   configureManagedKey: {
     description: [
-      'Replaces what the request names and keeps the rest. It erases no key: versions below `minDecryptionVersion` are not used, but are usable again once you lower it.',
+      'Replaces what the request names and keeps the rest. It destroys no version: those below `minDecryptVersion` are not used, but are usable again once you lower it. `exportable` can be taken away, and never given back.',
     ],
     params,
-    body: { minDecryptionVersion: 1, minEncryptionVersion: 0, deletionAllowed: true, rotateAfter: 7776000 },
+    body: {
+      minDecryptVersion: 1,
+      minEncryptVersion: 0,
+      deletionAllowed: true,
+      exportable: false,
+      rotateAfter: 7776000,
+      tags: { team: 'payments' },
+      deactivateAt: null,
+    },
     problems: {
-      400: [{ message: 'cannot set min decryption version of 3, latest key version is 1' }, clients],
-      404: [noRing],
+      400: [
+        { message: 'cannot set min decryption version of 3, latest key version is 1' },
+        { field: 'exportable', message: 'expected false: a key that may not leave the appliance stays so' },
+      ],
+      404: [noKey],
     },
   },
-  encryptWithKey: {
+  setManagedKeyState: {
     description: [
-      `Encrypts with the ring's latest version, or with \`keyVersion\`. ${bound}`,
-      each,
-      'A version encrypts at most 2^32 messages; the next message gets a new version first.',
+      'Changes the state of the key or, with `version`, of one version of it. A suspended key does nothing until it is `active` again. A deactivated key protects nothing new, but still decrypts, unwraps and verifies. So does a compromised one; the answers then carry a `warning`. Neither becomes active again.',
+      'If what is to be suspended was used in the last 24 hours, the request needs `used` `true`. `GET /managed-keys/{key}/dependents` says by whom.',
     ],
     params,
-    body: { items: [{ plaintext: 'aGVsbG8=', associatedData: '' }] },
-    answer: { items: [{ ciphertext: sample.keyCiphertext, keyVersion: 1 }] },
-    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
-    limits: [keyLimit],
+    body: { state: 'suspended', used: true },
+    problems: {
+      400: [inUse, { message: 'the key is compromised, so it cannot be suspended: only an active key can' }],
+      404: [noKey, { message: 'the key has no version 7' }],
+    },
   },
-  decryptWithKey: {
-    description: [`Decrypts messages of this ring. ${bound}`, each],
-    params,
-    body: { items: [{ ciphertext: sample.keyCiphertext }] },
-    answer: { items: [{ plaintext: 'aGVsbG8=' }] },
-    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
-  },
-  rewrapWithKey: {
+  addManagedKeyAlias: {
     description: [
-      `Decrypts and encrypts again, with the latest version, without showing the plaintext. ${bound}`,
-      each,
+      'The key can be named by its aliases wherever it can be named, but flags name it by its name. An alias that another key has moves to this one; for that, the caller needs the flag for both keys.',
     ],
     params,
-    body: { items: [{ ciphertext: sample.keyCiphertext }] },
-    answer: { items: [{ ciphertext: sample.keyCiphertext, keyVersion: 1 }] },
-    problems: { 400: [{ message: 'missing batch input to process' }, clients], 404: [noRing] },
-    limits: [keyLimit],
+    problems: { 400: [{ field: 'alias', message: 'a managed key has this name' }], 404: [noKey] },
   },
-  generateDataKey: {
+  removeManagedKeyAlias: {
+    description: ['Takes an alias away. A `/` in it is sent as `%2F`.'],
+    params: { ...params, alias: { description: 'the alias', example: 'app/db' } },
+    problems: { 404: [noKey, { message: 'the key has no such alias' }] },
+  },
+  trimManagedKey: {
     description: [
-      `Makes a random key of \`bits\` bits, and encrypts it with the ring's latest version, or with \`keyVersion\`. ${bound}`,
+      'Destroys the versions before `minAvailableVersion` for good. Neither `minDecryptVersion` nor `minEncryptVersion` may be older, and the latter must be set.',
     ],
     params,
-    body: { bits: 256 },
-    answer: { ciphertext: sample.keyCiphertext, keyVersion: 1, plaintext: sample.dataKey },
-    problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
-    limits: [keyLimit],
+    body: { minAvailableVersion: 2 },
+    problems: {
+      400: [
+        {
+          message: 'minimum available version cannot be set when minimum encryption version is not set',
+        },
+      ],
+      404: [noKey],
+    },
   },
-  generateWrappedDataKey: {
+  listManagedKeyDependents: {
     description: [
-      'The same as `datakey`, without the key itself: for programs that prepare keys for others and must not see them.',
+      'Says which callers used which version of the key, through which dialect, for what, how often and when last. Ask it before you suspend or delete a key. The counts are kept with the key; the activity log is not searched.',
     ],
     params,
-    body: { bits: 256 },
-    answer: { ciphertext: sample.keyCiphertext, keyVersion: 1 },
-    problems: { 400: [{ message: 'invalid bit length' }, clients], 404: [noRing] },
-    limits: [keyLimit],
+    problems: { 404: [noKey] },
   },
-  signWithKey: {
+  importManagedKey: {
     description: [
-      'Signs with the latest version of a ring of type `ed25519` or `ecdsa-p256`, or with `keyVersion`. ECDSA signs the hash of `input`, Ed25519 `input` itself.',
+      'Imports a key as a new managed key (for which `key.create` is needed too), as the first version of one that was made with `origin` `imported`, or, with `isNewVersion` `true`, as the next version of one that is there.',
+      'Give one of `wrapped`, `publicKey` and `plaintext`. `wrapped` is the key wrapped to the key of `GET /managed-keys/wrapping-key`. A version of which only the `publicKey` is known encrypts, wraps and verifies. `plaintext` is taken on the local socket alone.',
     ],
-    params: { ringname: { description: 'name of the managed key', example: 'release' } },
-    body: { input: 'aGVsbG8=' },
-    answer: { signature: sample.keySignature, keyVersion: 1 },
-    problems: { 400: [{ message: 'key type aes256-gcm96 does not support signing' }, clients], 404: [noRing] },
+    params: named('brought'),
+    body: { wrapped: sample.wrappedManagedKey, type: 'aes256-gcm' },
+    problems: {
+      400: [
+        { message: 'expected one of wrapped, plaintext and publicKey' },
+        { message: 'there is a managed key of this name: import a new version of it' },
+        {
+          field: 'wrapped',
+          message: 'expected something wrapped to the wrapping key of this day or the day before',
+        },
+      ],
+      403: [{ message: 'a key is imported in clear on the local socket alone: wrap it to the wrapping key' }],
+    },
+    limits: [ringLimit, keyLimit],
   },
-  verifyWithKey: {
-    description: ['Says whether a signature by this ring is valid for `input`.'],
-    params: { ringname: { description: 'name of the managed key', example: 'release' } },
-    body: { input: 'aGVsbG8=', signature: sample.keySignature },
-    answer: { valid: true },
-    problems: { 400: [{ message: 'invalid signature: no prefix' }, clients], 404: [noRing] },
+  exportManagedKey: {
+    description: [
+      'Returns a version of an `exportable` key: wrapped to your RSA key `publicKey`, or, with `plaintext` `true`, in clear. The activity log says which of the two.',
+      'What is `wrapped` is an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP.',
+    ],
+    params: named('portable'),
+    body: { publicKey: sample.wrappingPublicKey },
+    answer: { version: 1, format: 'raw', wrapped: sample.wrappedManagedKey },
+    problems: {
+      400: [
+        { message: 'private key material is not exportable' },
+        { message: 'expected a publicKey to wrap to, or plaintext: true' },
+      ],
+      404: [noKey],
+    },
   },
 };
 
