@@ -18,7 +18,6 @@ import { useProblem } from '../model/key-states.ts';
 import type { KeyType } from '../model/key-types.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
-import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { versionOf } from './key-changes.ts';
 import { countUse, dayLength } from './key-dependents.ts';
@@ -125,9 +124,7 @@ export function importManagedKey(
   return { key: shown(ctx, mustFind(tx, key.id)) };
 }
 
-/** Making a key takes the flag for that too. */
 function newImported(ctx: Context, input: ImportInput): ManagedKey {
-  authorize(ctx.caller, 'key.create');
   const { key: name, type, uses, derived, exportable, rotateAfter, allowPlaintextFormat } = input;
   return insertKey(ctx, {
     name,

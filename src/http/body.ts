@@ -36,14 +36,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export async function readJsonBody(request: ApiRequest, rules: BodyRules): Promise<BodyRead> {
   const { limit, holder } = rules;
-  if (request.method === 'DELETE' && hasNoBody(request)) return { value: {}, inexact: [] };
+  if (request.method === 'DELETE' && hasNoBody(request)) return nothingAsked;
   const problem =
     codingProblem(request) ?? typeProblem(headerOf(request, 'content-type')) ?? lengthProblem(request, limit);
   if (problem) return { problem };
   return request.body.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
 }
 
-/** Many clients send none with DELETE, and say what else they want in the query. */
+const nothingAsked: BodyRead = { value: {}, inexact: [] };
+
+/** Many clients send none with DELETE. */
 function hasNoBody(request: ApiRequest): boolean {
   const length = headerOf(request, 'content-length') ?? '0';
   return length === '0' && ['content-type', 'transfer-encoding'].every((name) => headerOf(request, name) === undefined);

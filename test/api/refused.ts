@@ -35,7 +35,8 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
   if (endpoint.id === 'getOverview') bad.push({ url: `${url}?range=x` });
   // Most of these need a session; those that may be watched take any credential.
-  if (endpoint.access.kind === 'credential' && !endpoint.watchable) bad.push({ url });
+  const takesAny = endpoint.watchable !== undefined || endpoint.id === 'getWrappingKey';
+  if (endpoint.access.kind === 'credential' && !takesAny) bad.push({ url });
   return bad;
 }
 
@@ -65,6 +66,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     addManagedKeyAlias: { alias: 'y' },
     trimManagedKey: { minAvailableVersion: 1 },
     exportManagedKey: { plaintext: true },
+    importManagedKey: { isNewVersion: true, wrapped: 'AA==' },
     createApiKey: { accountId: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },
     updateApiKeyBySecret: { key: 'x', op: 'merge' },
