@@ -34,8 +34,9 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'getConfig') bad.push({ url });
   if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
   if (endpoint.id === 'getOverview') bad.push({ url: `${url}?range=x` });
-  // Most of these need a session; those that may be watched take any credential.
-  if (endpoint.access.kind === 'credential' && !endpoint.watchable) bad.push({ url });
+  // Most of these need a session; those that may be watched take any credential, as does the wrapping key.
+  const needsSession = endpoint.access.kind === 'credential' && !endpoint.watchable;
+  if (needsSession && endpoint.id !== 'getWrappingKey') bad.push({ url });
   return bad;
 }
 
@@ -64,6 +65,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     setManagedKeyState: { state: 'suspended' },
     addManagedKeyAlias: { alias: 'y' },
     trimManagedKey: { minAvailableVersion: 1 },
+    importManagedKey: { publicKey: 'x', isNewVersion: true },
     exportManagedKey: { plaintext: true },
     createApiKey: { accountId: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },

@@ -167,7 +167,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   importManagedKey: {
     description: [
-      'Imports a key as a new managed key (for which `key.create` is needed too), as the first version of one that was made with `origin` `imported`, or, with `isNewVersion` `true`, as the next version of one that is there.',
+      'Imports a key as a new managed key (for which `key.create` is needed too), as the first version of one that was made with `origin` `imported`, or as the next version of one that is there. `isNewVersion` says which of these it must be.',
       'Give one of `wrapped`, `publicKey` and `plaintext`. `wrapped` is the key wrapped to the key of `GET /managed-keys/wrapping-key`. A version of which only the `publicKey` is known encrypts, wraps and verifies. `plaintext` is taken on the local socket alone.',
     ],
     params: named('brought'),
@@ -182,6 +182,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
         },
       ],
       403: [{ message: 'a key is imported in clear on the local socket alone: wrap it to the wrapping key' }],
+      404: [noKey],
     },
     limits: [ringLimit, keyLimit],
   },
