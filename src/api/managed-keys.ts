@@ -21,7 +21,6 @@ import {
   text,
   textList,
   timestamp,
-  trueParam,
 } from './values.ts';
 
 const tag = 'Managed keys';
@@ -227,13 +226,17 @@ export const managedKeyEndpoints = [
   endpoint('deleteManagedKey', {
     summary: 'Delete a managed key; for 7 to 30 days it can be restored',
     ...ofKey('key.delete'),
-    query: z.object({
+    body: z.object({
       days: z
-        .string()
-        .regex(/^(?:[7-9]|[12][0-9]|30)$/, 'expected a number of days from 7 to 30')
+        .int()
+        .min(7)
+        .max(30)
         .exactOptional()
-        .meta({ description: 'days in which it can be restored, 7 to 30; 30 if absent', examples: ['30'] }),
-      used: trueParam.exactOptional().meta({ description: '`true`: even if it was used in the last 24 hours' }),
+        .meta({
+          description: 'days in which it can be restored, 7 to 30; 30 if absent',
+          examples: [30],
+        }),
+      used,
     }),
     answer: z.object({
       name: z

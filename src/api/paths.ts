@@ -38,7 +38,7 @@ export const clientPaths = {
   listManagedKeys: ['GET', '/managed-keys', 'deleted', 'cursor', 'limit'],
   getWrappingKey: ['GET', '/managed-keys/wrapping-key'],
   getManagedKey: ['GET', '/managed-keys/{key}'],
-  deleteManagedKey: ['DELETE', '/managed-keys/{key}', 'days', 'used'],
+  deleteManagedKey: ['DELETE', '/managed-keys/{key}'],
   restoreManagedKey: ['POST', '/managed-keys/{id}/restore'],
   rotateManagedKey: ['POST', '/managed-keys/{key}/rotate'],
   configureManagedKey: ['PUT', '/managed-keys/{key}/config'],

@@ -189,7 +189,8 @@ function requestOf(
     const value = take(name);
     if (value !== undefined) search.set(name, value);
   }
-  const hasBody = method !== 'GET' && method !== 'DELETE';
+  // With DELETE, only what is given: most have nothing to say.
+  const hasBody = method !== 'GET' && (method !== 'DELETE' || rest.size > 0);
   return {
     id,
     method,

@@ -103,6 +103,8 @@ export interface Context {
   did(this: Pick<Context, 'did'>, statuses: readonly number[], deeds?: readonly ActivityDetails[]): void;
   /** Address that the request came from; undefined if from this machine. */
   readonly address?: string | undefined;
+  /** Whether it came over the local socket or in process, so that no network saw it. */
+  readonly isLocal?: boolean | undefined;
   /** The dialect that the request came in; undefined for the native interface. */
   readonly dialect?: string | undefined;
 }

@@ -30,7 +30,7 @@ export interface KeyWorker {
 }
 
 /** What a rehearsal's context is made of, beside the transaction. */
-type Actors = Pick<Context, 'caller' | 'tenant' | 'world' | 'address' | 'dialect'>;
+type Actors = Pick<Context, 'caller' | 'tenant' | 'world' | 'address' | 'dialect' | 'isLocal'>;
 
 interface Rehearsal {
   readonly actors: Actors;

@@ -159,7 +159,7 @@ function materialOf(ctx: Context, type: KeyType, input: ImportInput, work: KeyWo
     throw new KmsError('invalid', 'expected one of wrapped, plaintext and publicKey');
   }
   if (publicKey !== undefined) return { material: { publicKey: publicOf(type, publicKey) }, transfer: 'public' };
-  if (plaintext !== undefined && ctx.address !== undefined) {
+  if (plaintext !== undefined && !ctx.isLocal) {
     throw new KmsError(
       'forbidden',
       'a key is imported in clear on the local socket alone: wrap it to the wrapping key',

@@ -248,17 +248,10 @@ function needVersions(
   }
 }
 
-interface Deletion {
-  /** In which it can be restored. */
-  readonly days?: number;
-  /** Even if it was used in the last 24 hours. */
-  readonly used?: boolean;
-}
-
 /** Its name is free at once; its aliases stay its own until it is destroyed. */
 export function deleteManagedKey(
   ctx: Context,
-  { key: ref, days = 30, used = false }: NamedKey & Deletion,
+  { key: ref, days = 30, used = false }: NamedKey & Body<'deleteManagedKey'>,
 ): Answer<'deleteManagedKey'> {
   const { tx, world } = ctx;
   const key = livingKey(ctx, ref);

@@ -125,6 +125,10 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
     return this.known.dialect;
   }
 
+  get isLocal(): boolean {
+    return this.request.local === true;
+  }
+
   get address(): string {
     return this.request.remoteAddress ?? 'local';
   }

@@ -5,6 +5,7 @@ import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Admission } from './admission.ts';
+import type { ApiRequest } from './request.ts';
 import type { Outcome } from './respond.ts';
 import type { AfterCommit } from './route.ts';
 import type { Watch } from './watches.ts';
@@ -21,6 +22,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   readonly world: World;
   readonly address: string | undefined;
   readonly dialect: string | undefined;
+  readonly isLocal: boolean;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
@@ -44,10 +46,11 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
 
-  constructor(tenant: Tenant, world: World, address: string | undefined, dialect?: string) {
+  constructor(tenant: Tenant, world: World, from: Pick<ApiRequest, 'remoteAddress' | 'local'>, dialect?: string) {
     this.tenant = tenant;
     this.world = world;
-    this.address = address;
+    this.address = from.remoteAddress;
+    this.isLocal = from.local === true;
     this.dialect = dialect;
   }
 

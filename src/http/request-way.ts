@@ -151,7 +151,7 @@ export class EndpointWay {
       }
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
-    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request.remoteAddress, known.dialect);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known.dialect);
     let served: RequestResult;
     try {
       if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route));

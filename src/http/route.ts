@@ -47,6 +47,8 @@ export interface Input<E> extends RequestScope {
   readonly address: string;
   /** The dialect that the request came in; undefined for the native interface. */
   readonly dialect: string | undefined;
+  /** Whether it came over the local socket or in process. */
+  readonly isLocal: boolean;
   /** Origin of the page that asks, or the tenant's own; without a path. */
   readonly origin: string;
   /** Whether a page of the console asks: its token stays in the browser's cookie. */

@@ -54,10 +54,10 @@ function worked<Id extends EndpointId>(
     isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
     inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
     async prepare(input: InputOf<Id>, caller: Caller) {
-      const { handle, open, appliance, dialect, address } = input;
+      const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
       const work = await rehearse({
-        actors: { caller, tenant, world: appliance.world, dialect, address: address === 'local' ? undefined : address },
+        actors: { caller, tenant, world: appliance.world, dialect, isLocal },
         worker: open.keyWorker,
         transaction: (run) => store.transaction(run),
         operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
@@ -109,8 +109,7 @@ export const managedKeyRoutes: RoutesOf<
     () => true,
   ),
   getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
-  deleteManagedKey: (ctx, { params, query: { days, used } }) =>
-    deleteManagedKey(ctx, { ...params, ...(days !== undefined && { days: Number(days) }), used: used === 'true' }),
+  deleteManagedKey: (ctx, { params, body }) => deleteManagedKey(ctx, { ...body, ...params }),
   restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
   rotateManagedKey: worked<'rotateManagedKey'>(
     (ctx, { params }, work) => rotateManagedKey(ctx, params, work),
