@@ -115,7 +115,7 @@ async function managedKeyValues(
   const { items } = await post(`/managed-keys/${used}/encrypt`, { items: [{ plaintext: 'aGVsbG8=' }] });
   const { signature } = await post('/managed-keys/release/sign', { input: 'aGVsbG8=' });
   const { wrapped } = await post('/managed-keys/wrapper/wrap', { plaintext: sample.dataKey });
-  if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal?used=true');
+  if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal', { used: true });
   if (id === 'removeManagedKeyAlias') await post('/managed-keys/unseal/aliases', { alias: 'app/db' });
   if (id === 'trimManagedKey') {
     await post('/managed-keys/unseal/rotate', {});

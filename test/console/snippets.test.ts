@@ -11,15 +11,15 @@ import { promisify } from 'node:util';
 import { buildClient, clientName } from '../../build/client.ts';
 import { paths } from '../../build/paths.ts';
 import type { Initialised } from '../../src/appliance/init.ts';
+import { managedKeySnippets } from '../../src/console/snippets/key-snippets.ts';
 import {
   apikeySnippets,
   keyringSnippets,
-  managedKeySnippets,
   type Snippet,
   type SnippetPlace,
 } from '../../src/console/snippets/snippet-texts.ts';
-import { parseFlags } from '../../src/model/flags.ts';
 import { transitTypes } from '../../src/model/custody.ts';
+import { parseFlags } from '../../src/model/flags.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const dir = await mkdtemp(join(tmpdir(), 'kms-snippets-'));

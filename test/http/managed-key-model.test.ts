@@ -226,7 +226,7 @@ test('who depends on a key is told, and asked about before it goes', async () =>
   const later = a.world.now() + 1;
   assert.deepEqual(await ok(a.call('GET', `/managed-keys/${name}/dependents?since=${later}`)), { dependents: [] });
   await refused(a.call('DELETE', `/managed-keys/${name}`), 400, /^2 callers used the key in the last 24 hours/);
-  const gone = await ok(a.call('DELETE', `/managed-keys/${name}?days=7&used=true`));
+  const gone = await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7, used: true }));
   assert.equal(Date.parse(gone.restorableUntil) - a.world.now(), 7 * day);
   await refused(
     a.call('POST', `/managed-keys/${name}/decrypt`, { items: [{ ciphertext }] }),
@@ -280,7 +280,7 @@ test('a key is imported wrapped to the wrapping key, and exported wrapped to a k
 test('a deleted key is destroyed when its time is over, and keeps its metadata without a byte of key', async () => {
   const a = await testAppliance();
   const { id, name } = await make(a, { deletionAllowed: true });
-  await ok(a.call('DELETE', `/managed-keys/${name}?days=7`));
+  await ok(a.call('DELETE', `/managed-keys/${name}`, { days: 7 }));
   a.advance(7 * day);
   assert.equal((await ok(a.call('GET', `/managed-keys/${id}`))).key.state, 'destroyed');
   await refused(a.call('POST', `/managed-keys/${id}/restore`), 404, /to restore/);

@@ -206,7 +206,11 @@ export function DeleteKey({ api, ring, dependents, navigate, onClose }: DeleteKe
       onConfirm={async (values) => {
         if (values.text('name') !== name) throw new FieldProblems({ name: `Type ${name} exactly as shown.` });
         const used = isInUse(dependents);
-        const { id } = await api.deleteManagedKey({ key: name, days: values.text('days'), ...(used && { used }) });
+        const { id } = await api.deleteManagedKey({
+          key: name,
+          days: Number(values.text('days')),
+          ...(used && { used }),
+        });
         navigate(hrefTo('managedKeys', {}, { deleted: id, name }));
         toast(`Deleted ${displayName}.`, async () => {
           await api.restoreManagedKey({ id });

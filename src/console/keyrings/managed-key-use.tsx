@@ -1,5 +1,6 @@
 // Who uses a managed key: a table on its page, and a summary where somebody is about to take the key away.
 import type { Dependent } from '../../api/managed-keys.ts';
+import type { AnswerTo } from '../../client/client.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
@@ -10,7 +11,7 @@ import { Ago } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
 import { dialectText, operationText } from './managed-key-words.ts';
 
-export type Dependents = Answer<{ readonly dependents: readonly Dependent[] }>;
+export type Dependents = Answer<AnswerTo<'listManagedKeyDependents'>>;
 
 /** Rows shown at first, and added at a time. */
 const rowsAtOnce = 10;

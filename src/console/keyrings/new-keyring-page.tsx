@@ -3,7 +3,6 @@
 import type { Child } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
-import { type TransitType, transitTypes } from '../../model/custody.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';

@@ -67,16 +67,13 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   deleteManagedKey: {
     description: [
       'From now on the key does nothing, and its name is free. For 7 to 30 days it can be restored by its id; then it is destroyed, and what only it could open is lost. Its config must allow it first (`deletionAllowed`).',
-      'If the key was used in the last 24 hours, the request needs `used=true`. `GET /managed-keys/{key}/dependents` says by whom.',
+      'If the key was used in the last 24 hours, the request needs `used` `true`. `GET /managed-keys/{key}/dependents` says by whom.',
     ],
     params,
     problems: {
       400: [
         { message: 'error deleting policy unseal: deletion is not allowed for this key' },
-        {
-          message: '1 caller used the key in the last 24 hours: say `used: true` if it is to be deleted all the same',
-        },
-        { field: 'days', message: 'expected a number of days from 7 to 30' },
+        { message: '1 caller used the key in the last 24 hours: say `used: true` if it is to be deleted all the same' },
       ],
       404: [noKey],
     },
