@@ -59,17 +59,18 @@ function isGoing(state: ManagedKey['state']): boolean {
 }
 
 function factsOf(ring: ManagedKey): readonly Fact[] {
-  const { type, uses, state, derived, latestVersion, origin, aliases, tags, activateAt, deactivateAt } = ring;
+  const { type, uses, state, derived, latestVersion, origin, exportable, aliases, tags } = ring;
+  const { activateAt, deactivateAt } = ring;
   const names = Object.entries(tags);
   return [
     ['Type', <code>{type}</code>],
-    ['Uses', <UseTags uses={uses} />],
+    ['Uses', <UseTags uses={uses.filter((use) => use !== 'export' || exportable)} />],
     ['State', <StateTag state={state} />],
     aliases.length > 0 && ['Aliases', aliases.join(', ')],
     derived && ['Keys are derived', 'by the context of each message'],
     ['Latest version', latestVersion === 0 ? 'none yet' : latestVersion],
     ['Origin', origin === 'imported' ? 'imported' : 'made here'],
-    ['Export', ring.exportable ? 'may be exported' : 'never leaves the service'],
+    ['Export', exportable ? 'may be exported' : 'never leaves the service'],
     ring.allowPlaintextFormat !== undefined && ['Also opens', 'messages that Vault made with the same key'],
     activateAt !== null && ['Becomes active', <Time at={activateAt} />],
     deactivateAt !== null && ['Is deactivated', <Time at={deactivateAt} />],

@@ -1,7 +1,6 @@
 // Who uses a managed key: a table on its page, and a summary where somebody is about to take the key away.
 import type { Dependent } from '../../api/managed-keys.ts';
 import type { AnswerTo } from '../../client/client.ts';
-import { epochTimeOf } from '../../model/timestamp.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
 import { Failed, Loading } from '../parts/messages.tsx';
@@ -9,7 +8,7 @@ import { type Answer, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
-import { dialectText, operationText } from './managed-key-words.ts';
+import { dialectText, operationText, recentCallers } from './managed-key-words.ts';
 
 export type Dependents = Answer<AnswerTo<'listManagedKeyDependents'>>;
 
@@ -47,19 +46,6 @@ export function ManagedKeyUse({ name, of }: { readonly name: string; readonly of
       />
     </section>
   );
-}
-
-const day = 24 * 60 * 60 * 1000;
-
-/** Callers that used the key in the last 24 hours, each with its latest use. */
-export function recentCallers(dependents: readonly Dependent[], now: number): readonly Dependent[] {
-  const latest = new Map<string, Dependent>();
-  for (const each of dependents) {
-    const known = latest.get(each.caller);
-    const isRecent = now - epochTimeOf(each.lastUsedAt) < day;
-    if (isRecent && (known === undefined || known.lastUsedAt < each.lastUsedAt)) latest.set(each.caller, each);
-  }
-  return [...latest.values()].sort((one, other) => other.lastUsedAt.localeCompare(one.lastUsedAt));
 }
 
 /** Whether somebody used the key in the last 24 hours, as far as this page could tell its reader. */

@@ -1,6 +1,8 @@
-// Managed keys in words: what their types are for, what their states allow, and how callers came to them.
+// Managed keys as the console tells of them: what their types are for, what their states allow, and who used them how.
+import type { Dependent } from '../../api/managed-keys.ts';
 import type { KeyState } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 
 /** What a new key is for, in the order in which it is offered. */
 export const keyPurposes = [
@@ -127,4 +129,17 @@ const operations: ReadonlyMap<string, string> = new Map([
 
 export function operationText(operation: string): string {
   return operations.get(operation) ?? operation;
+}
+
+const day = 24 * 60 * 60 * 1000;
+
+/** Callers that used the key in the last 24 hours, each with its latest use. */
+export function recentCallers(dependents: readonly Dependent[], now: number): readonly Dependent[] {
+  const latest = new Map<string, Dependent>();
+  for (const each of dependents) {
+    const known = latest.get(each.caller);
+    const isRecent = now - epochTimeOf(each.lastUsedAt) < day;
+    if (isRecent && (known === undefined || known.lastUsedAt < each.lastUsedAt)) latest.set(each.caller, each);
+  }
+  return [...latest.values()].sort((one, other) => other.lastUsedAt.localeCompare(one.lastUsedAt));
 }
