@@ -1,5 +1,6 @@
-// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping key,
-// or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is said.
+// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping
+// key, or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is
+// said.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import {
@@ -248,7 +249,7 @@ function rsaOf(der: Uint8Array) {
     try {
       return { type, spki: importPublicKey(type, 'der', der) };
     } catch {
-      // Of another length, perhaps.
+      // Perhaps it has another length.
     }
   }
   throw invalidField(

@@ -65,6 +65,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     setManagedKeyState: { state: 'suspended' },
     addManagedKeyAlias: { alias: 'y' },
     trimManagedKey: { minAvailableVersion: 1 },
+    importManagedKey: { publicKey: 'x', isNewVersion: true },
     exportManagedKey: { plaintext: true },
     importManagedKey: { isNewVersion: true, wrapped: 'AA==' },
     createApiKey: { accountId: 'x' },

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Client } from '../../src/client/client.ts';
 import { csv, jsonLines } from '../../src/console/activity/export.ts';
+import { keyDetailsOf, keyWordsOf } from '../../src/console/activity/key-words.ts';
 import {
   type ActivityRecord,
   activityFields,
@@ -158,7 +159,9 @@ test('every action of the appliance has words, in which nothing is missing', () 
     assert.match(words.past, /^[a-z][a-zA-Z ]+$/, action);
     assert.equal(
       words.things === '',
-      !/( with|of|to| at|created|changed|deleted|listed|searched|invited|checked|rotated|restored)$/.test(words.past),
+      !/( with|of|to| at|created|changed|deleted|listed|searched|invited|checked|rotated|restored|imported|exported)$/.test(
+        words.past,
+      ),
     );
   }
   assert.equal(wordsOf('shop.refund'), undefined);
@@ -169,6 +172,38 @@ test('every action of the appliance has words, in which nothing is missing', () 
     [outcome(true, 200), outcome(false, 403), outcome(true, 404), outcome(false, 200)],
     ['done', 'denied', 'failed', 'denied'],
   );
+});
+
+test('what was done to a managed key is told as its record says, and old records read like new ones', () => {
+  const said = (action: string, props: Record<string, unknown>, more: object = {}) => {
+    const each = { ...record(1), action, props, ...more };
+    const { past, base, after = '' } = keyWordsOf(each) ?? {};
+    return [past, base, after, ...keyDetailsOf(each)].filter((text) => text !== undefined && text !== '').join('; ');
+  };
+  assert.equal(said('key.state', { state: 'suspended' }), 'suspended; suspend');
+  assert.equal(said('key.state', { state: 'active', keyVersion: 2 }), 'activated version 2 of; activate version 2 of');
+  assert.equal(
+    said('key.state', { state: 'compromised', dialect: 'aws' }),
+    'marked; mark; as compromised; through AWS KMS',
+  );
+  assert.equal(said('key.state', {}), '', 'a refused one has the words of its action');
+  assert.equal(said('key.import', { transfer: 'wrapped' }), 'imported; import; wrapped');
+  assert.equal(said('key.import', { transfer: 'public' }), 'imported; import; as a public key');
+  assert.equal(
+    said('key.export', { transfer: 'plaintext', keyVersion: 3 }),
+    'exported version 3 of; export version 3 of; in clear',
+  );
+  assert.equal(said('key.encrypt', { keyVersion: 3, dialect: 'vault' }), 'version 3; through Vault');
+  assert.equal(said('transit.rewrap', { keyVersion: 3, fromKeyVersion: 1 }), 'version 3 from version 1');
+  assert.equal(said('key.encrypt', { dialect: 'other' }), 'through other');
+  assert.equal(said('keyring.encrypt', { keyVersion: 3, dialect: 'vault' }), '', 'it is about no managed key');
+  assert.equal(
+    said('key.state', { state: 'suspended' }, { reporter: 'apik_b' }),
+    '',
+    'these are words of another program',
+  );
+  assert.deepEqual(wordsOf('transit.encrypt'), wordsOf('key.encrypt'));
+  assert.equal(wordsOf('key.mac')?.past, 'made MACs with');
 });
 
 test('several searches become one list: each record once, the newest first, page by page', async () => {

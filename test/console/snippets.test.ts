@@ -11,15 +11,15 @@ import { promisify } from 'node:util';
 import { buildClient, clientName } from '../../build/client.ts';
 import { paths } from '../../build/paths.ts';
 import type { Initialised } from '../../src/appliance/init.ts';
+import { managedKeySnippets } from '../../src/console/snippets/key-snippets.ts';
 import {
   apikeySnippets,
   keyringSnippets,
-  managedKeySnippets,
   type Snippet,
   type SnippetPlace,
 } from '../../src/console/snippets/snippet-texts.ts';
 import { parseFlags } from '../../src/model/flags.ts';
-import { transitTypes } from '../../src/model/custody.ts';
+import { type KeyType, usualUses } from '../../src/model/key-types.ts';
 import { serve } from '../../src/server/serve.ts';
 
 const dir = await mkdtemp(join(tmpdir(), 'kms-snippets-'));
@@ -135,19 +135,37 @@ test('what is for a new API key does only what its flags allow', async () => {
   for (const snippet of other.snippets) assert.match((await output(snippet, false)) ?? '', /readiness/);
 });
 
-for (const type of transitTypes) {
-  for (const derived of type === 'ed25519' || type === 'ecdsa-p256' ? [false] : [false, true]) {
+for (const type of ['aes256-gcm', 'chacha20-poly1305', 'rsa-2048', 'ed25519', 'ecdsa-p384', 'hmac-sha512'] as const) {
+  for (const derived of type === 'aes256-gcm' || type === 'chacha20-poly1305' ? [false, true] : [false]) {
     const name = `${type}${derived ? '-derived' : ''}`;
     test(`what is for a managed key works with ${name}`, async () => {
-      await call('/managed-keys', { name, type, derived });
-      for (const snippet of managedKeySnippets(place, { name, type, derived })) {
+      const uses = type === 'rsa-2048' ? (['encrypt', 'decrypt'] as const) : usualUses(type);
+      await call('/managed-keys', { name, type, uses, derived });
+      const snippets = managedKeySnippets(place, { name, type, uses, derived });
+      assert.deepEqual(
+        snippets.map(({ language }) => language),
+        ['kms', 'curl', 'TypeScript', 'Python', 'hvac'],
+      );
+      for (const snippet of snippets) {
         const printed = await output(snippet);
-        const good = /hello\n|"plaintext":"aGVsbG8="|b'hello'|"valid":true|'valid': True|^vault:v1:\S+ true\n$/;
+        const good =
+          /hello\n|"plaintext":"aGVsbG8="|b'hello'|"valid":true|'valid': True|^vault:v1:\S+ true\n$|^valid\n$/;
         if (printed !== undefined) assert.match(printed, good, snippet.language);
       }
     });
   }
 }
+
+test('a managed key that neither encrypts nor signs nor makes MACs has no programs', () => {
+  for (const uses of [['export'], ['derive'], ['encrypt'], ['verify']] as const) {
+    assert.deepEqual(managedKeySnippets(place, { name: 'a', type: 'ecdsa-p256', uses, derived: false }), []);
+  }
+  const languages = (type: KeyType) =>
+    managedKeySnippets(place, { name: 'a', type, uses: ['sign', 'verify'], derived: false }).map(
+      (each) => each.language,
+    );
+  assert.ok(!languages('ecdsa-secp256k1').includes('hvac'), 'Vault has no such keys');
+});
 
 test('addresses and names are quoted for each language', () => {
   const odd = { baseUrl: "https://[2001:db8::1]:8443/a'b$c", keyFile: 'k.key' };

@@ -60,7 +60,11 @@ const ring = one('ring_', 1);
 function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   const name = `'${prefix}' || i`;
   return [
-    rows(transitColumns, count, `${id(`ring_t${prefix}`)}, ${name}, ${name}, 'aes256-gcm', 'encrypt decrypt', 'active', 0, 0, 'generated', 0, 1, 1, 0, 0, '{}', ${props}, i, i`),
+    rows(
+      transitColumns,
+      count,
+      `${id(`ring_t${prefix}`)}, ${name}, ${name}, 'aes256-gcm', 'encrypt decrypt', 'active', 0, 0, 'generated', 0, 1, 1, 0, 0, '{}', ${props}, i, i`,
+    ),
     rows(
       'accounts (id, uid, notes, props, created_at, updated_at)',
       count,

@@ -1,7 +1,6 @@
 // Costly work with keys, done in the same thread. RSA, which noble lacks, is the platform's.
 import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
-import type { WorkResult } from '../../src/core/key-work.ts';
-import { runKeyJob } from '../../src/crypto/managed/key-work.ts';
+import { runKeyJob, type WorkResult } from '../../src/crypto/managed/key-work.ts';
 import { generateRsaKey, type RsaType } from '../../src/crypto/managed/rsa-keys.ts';
 import { native, putIn } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';

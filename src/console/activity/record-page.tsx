@@ -6,6 +6,7 @@ import { Loaded } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json, Time } from '../parts/values.tsx';
+import { isAboutKey } from './key-words.ts';
 import { Actor, From, ringOf, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
 import { statusText } from './words.ts';
@@ -43,7 +44,7 @@ function Record({ record, names }: RecordProps) {
             ['From', <From key="from" record={record} />],
             ['Action', <code key="action">{action}</code>],
             ringname !== '' && [
-              'Keyring',
+              isAboutKey(action) ? 'Managed key' : 'Keyring',
               <a key="ring" href={ringHref}>
                 <bdi>{ringname}</bdi>
               </a>,

@@ -3,6 +3,7 @@
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
+import { isAboutKey } from './key-words.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
 
 export function Verdict({ granted }: { readonly granted: boolean }) {
@@ -68,9 +69,11 @@ export const typeNames: Readonly<Partial<Record<string, string>>> = {
   'second-factor': 'second factor',
   'tang-pair': 'Tang key pair',
   'managed-key': 'managed key',
+  // In old records.
+  'transit-ring': 'managed key',
 };
 
-function hrefOf({ type, id, name }: ResourceRef): string | undefined {
+function hrefOf({ type, id, name }: Omit<ResourceRef, 'type'> & { readonly type: string }): string | undefined {
   switch (type) {
     case 'account':
       return hrefTo('account', { id });
@@ -81,6 +84,7 @@ function hrefOf({ type, id, name }: ResourceRef): string | undefined {
     case 'asym-keyring':
       return hrefTo('asym');
     case 'managed-key':
+    case 'transit-ring':
       return name === undefined ? hrefTo('managedKeys') : hrefTo('managedKey', { name });
     case 'keyring':
       return name === undefined ? undefined : hrefTo('keyring', { name });
@@ -94,7 +98,7 @@ function hrefOf({ type, id, name }: ResourceRef): string | undefined {
 /** The kind of a record's ring, judged by the action, and the ring's page. */
 export function ringOf(action: string, name: string): { readonly type: ResourceRef['type']; readonly href: string } {
   if (action.startsWith('asym.')) return { type: 'asym-keyring', href: hrefTo('asym') };
-  if (action.startsWith('key.')) return { type: 'managed-key', href: hrefTo('managedKey', { name }) };
+  if (isAboutKey(action)) return { type: 'managed-key', href: hrefTo('managedKey', { name }) };
   return { type: 'keyring', href: hrefTo('keyring', { name }) };
 }
 

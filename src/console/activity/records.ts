@@ -8,6 +8,7 @@ import { type ActivityDetails, detailsIn } from '../../model/activity-details.ts
 import { type Fields, searchFields } from '../parts/search-fields.ts';
 import { type LoadPage, useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
+import { isAboutKey } from './key-words.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 /** Names of users and API keys by their ids. */
@@ -172,7 +173,7 @@ export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
       };
       // Both kinds of rings, and other things, may have the same name.
       const isItsKind = ({ action }: ActivityRecord): boolean =>
-        action.startsWith('asym.') === isAsym && !action.startsWith('key.');
+        action.startsWith('asym.') === isAsym && !isAboutKey(action);
       return [
         { filters: { ring: id }, only: isItsKind },
         { filters: { object: id }, only: isOfIt },

@@ -7,6 +7,7 @@ import { ListEnd } from '../parts/table.tsx';
 import { Clock } from '../parts/values.tsx';
 import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
+import { isAboutKey, keyDetailsOf, keyWordsOf } from './key-words.ts';
 import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
 import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
@@ -100,7 +101,7 @@ function Entry({ records, names }: EntryProps) {
   if (!record) return null;
   const { id, createdAt, status, reporter } = record;
   const outcome = outcomeOf(record);
-  const details = detailsOf(record);
+  const details = [...detailsOf(record).filter((detail) => detail !== 'changed: state'), ...keyDetailsOf(record)];
   return (
     <li data-outcome={outcome}>
       <a href={hrefTo('activityRecord', { id })}>
@@ -173,7 +174,7 @@ interface DidProps extends SaidProps {
 /** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
-  const words = reporter === undefined ? wordsOf(action) : undefined;
+  const words = reporter === undefined ? (keyWordsOf(record) ?? wordsOf(action)) : undefined;
   if (!words) {
     return (
       <span>
@@ -189,6 +190,7 @@ function Did({ record, names, outcome }: DidProps) {
     <span>
       {outcome === 'done' ? words.past : `tried to ${words.base}`}{' '}
       {words.things !== '' && <What record={record} names={names} none={words.things} />}
+      {'after' in words && ` ${words.after}`}
     </span>
   );
 }
@@ -202,7 +204,9 @@ function What({ record, names, none }: WhatProps): Child {
   const { action, ringname } = record;
   const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
   const first = object ?? objects[0];
-  const more = objectCount - (object ? 0 : 1);
+  // The versions of a managed key are part of it.
+  const others = isAboutKey(action) && object ? objects.filter(({ type }) => type !== 'key').length : objectCount;
+  const more = others - (object ? 0 : 1);
   if (first) {
     return (
       <span>

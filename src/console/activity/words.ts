@@ -30,6 +30,13 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
     'datakey-wrapped': ['got an encrypted data key with', 'get an encrypted data key with'],
     sign: ['signed with', 'sign with'],
     verify: ['verified signatures with', 'verify signatures with'],
+    mac: ['made MACs with', 'make MACs with'],
+    wrap: ['wrapped a key with', 'wrap a key with'],
+    unwrap: ['unwrapped a key with', 'unwrap a key with'],
+    derive: ['derived bytes with', 'derive bytes with'],
+    state: ['changed the state of', 'change the state of'],
+    import: ['imported', 'import'],
+    export: ['exported', 'export'],
     rotate: ['rotated', 'rotate'],
     config: ['changed the settings of', 'change the settings of'],
     restore: ['restored', 'restore'],
@@ -41,6 +48,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
 const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
     'activity.read': ['read the activity log', 'read the activity log'],
+    'key.wrapping-key': ['read the wrapping key for imports', 'read the wrapping key for imports'],
     'asset.signing-keys': ['read the keys that verify assets', 'read the keys that verify assets'],
     'system.metrics': ['read the metrics', 'read the metrics'],
     'system.backup': ['backed up the appliance', 'back up the appliance'],
@@ -80,7 +88,8 @@ export function wordsOf(action: string): Words | undefined {
   }
   const [resource = '', operation = ''] = action.split('.');
   const verbs = operations.get(operation);
-  const what = resourceNames.get(resource);
+  // Managed keys were called transit rings.
+  const what = resourceNames.get(resource === 'transit' ? 'key' : resource);
   return verbs && what !== undefined ? { past: verbs[0], base: verbs[1], things: what } : undefined;
 }
 

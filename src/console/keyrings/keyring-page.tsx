@@ -47,11 +47,13 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
         answer.reload();
         return `The new active key is ${key.id}.`;
       }}
-      hindrance={async ({ name }, signal) => (lacks === undefined ? whoUses(api, name, signal) : undefined)}
-      remove={(ring) => api.deleteKeyring({ name: ring.name })}
-      restore={(id) => api.restoreKeyring({ id })}
+      deletion={{
+        hindrance: async (ring, signal) => (lacks === undefined ? whoUses(api, ring.name, signal) : undefined),
+        remove: (ring) => api.deleteKeyring({ name: ring.name }),
+        restore: (id) => api.restoreKeyring({ id }),
+        loss: 'After that, nobody can encrypt with it or decrypt what it encrypted.',
+      }}
       use={(ring) => <RingUse api={api} name={ring.name} />}
-      loss="After that, nobody can encrypt with it or decrypt what it encrypted."
       facts={(ring) => [
         ['Active key', <Copyable text={ring.activeKey} what="the id of the active key" />],
         ['Algorithm', ring.activeAlgorithm],

@@ -1,47 +1,52 @@
-// ManagedKeyPage shows one ring whose keys the service holds, with its settings and versions; it rotates or deletes
-// it.
+// ManagedKeyPage shows one key that the service holds: what it is, who uses it, its state, settings and versions; it
+// rotates or deletes it.
 import type { ManagedKey } from '../../api/managed-keys.ts';
-import { isCipher } from '../../model/custody.ts';
 import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { Check, Field } from '../parts/fields.tsx';
-import { useAnswer } from '../parts/state.ts';
-import { type Column, DataTable } from '../parts/table.tsx';
-import { Copyable, Facts, Time } from '../parts/values.tsx';
-import { managedKeySnippets } from '../snippets/snippet-texts.ts';
+import { type Answer, useAnswer } from '../parts/state.ts';
+import { type Fact, Time } from '../parts/values.tsx';
+import { managedKeySnippets } from '../snippets/key-snippets.ts';
 import { Snippets } from '../snippets/snippets.tsx';
-import { AgeField, type FieldReader, RingPage, RingSettings, ringKinds, servesFor } from './ring-page.tsx';
-
-type Version = NonNullable<ManagedKey['versions']>[number];
+import { ManagedKeyAliases } from './managed-key-aliases.tsx';
+import { StateTag, UseTags } from './managed-key-parts.tsx';
+import { ManagedKeySettings } from './managed-key-settings.tsx';
+import { DeleteKey, KeyStatePanel } from './managed-key-state.tsx';
+import { ManagedKeyUse, UseNotice } from './managed-key-use.tsx';
+import { ManagedKeyVersions } from './managed-key-versions.tsx';
+import { RingPage, ringKinds } from './ring-page.tsx';
 
 export function ManagedKeyPage({ api, navigate, params }: PageProps) {
   const name = params.name ?? '';
-  const answer = useAnswer((signal) => api.getManagedKey({ ringname: name }, { signal }));
+  const answer: Answer<{ readonly ring: ManagedKey }> = useAnswer(async (signal) => ({
+    ring: (await api.getManagedKey({ key: name }, { signal })).key,
+  }));
+  const dependents = useAnswer((signal) => api.listManagedKeyDependents({ key: name }, { signal }));
+  const onChanged = (ring: ManagedKey): void => answer.set({ ring });
   return (
     <RingPage
       {...{ name, answer, navigate }}
       kind={ringKinds.managedKey}
       rotate={async () => {
-        const changed = await api.rotateManagedKey({ ringname: name });
-        answer.set(changed);
-        return `It has the new version ${changed.ring.latestVersion}.`;
+        const { key } = await api.rotateManagedKey({ key: name });
+        onChanged(key);
+        return `It has the new version ${key.latestVersion}.`;
       }}
-      mayBeDeleted={({ deletionAllowed }) => deletionAllowed}
-      remove={() => api.deleteManagedKey({ ringname: name })}
-      restore={(id) => api.restoreManagedKey({ id })}
-      loss="After that, nothing can be encrypted, decrypted, signed or verified with it."
-      facts={({ type, derived, latestVersion }) => [
-        ['Type', <code>{type}</code>],
-        ['Keys are derived', derived ? 'yes, by the context of each message' : 'no'],
-        ['Latest version', latestVersion],
-      ]}
+      mayBeRotated={({ state }) => state === 'active' || state === 'pre-active'}
+      mayBeDeleted={({ deletionAllowed, state }) => deletionAllowed && !isGoing(state)}
+      deletion={(ring, onClose) => <DeleteKey {...{ api, ring, dependents, navigate, onClose }} />}
+      use={() => <UseNotice of={dependents} isTold />}
+      facts={factsOf}
       show={(ring) => (
         <>
-          <Settings
-            ring={ring}
-            onSave={async (read) => answer.set(await api.configureManagedKey(inputIn(read, ring)))}
-          />
-          <Versions ring={ring} onRefresh={answer.reload} />
+          <KeyStatePanel {...{ api, ring, dependents, onChanged }} />
+          <ManagedKeyUse name={ring.name} of={dependents} />
+          {!isGoing(ring.state) && (
+            <div key="alive">
+              <ManagedKeyAliases {...{ api, ring, onChanged }} />
+              <ManagedKeySettings {...{ api, ring, onChanged }} />
+            </div>
+          )}
+          <ManagedKeyVersions ring={ring} onRefresh={answer.reload} />
           <Snippets snippets={managedKeySnippets({ baseUrl }, ring)} />
         </>
       )}
@@ -49,127 +54,26 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
   );
 }
 
-interface SettingsProps {
-  readonly ring: ManagedKey;
-  readonly onSave: (read: FieldReader) => Promise<void>;
+function isGoing(state: ManagedKey['state']): boolean {
+  return state === 'pending-deletion' || state === 'destroyed';
 }
 
-/** Verbs for the two minimum versions. */
-function wordsOf({ type }: ManagedKey): { readonly reads: string; readonly makes: string } {
-  return isCipher(type) ? { reads: 'Decrypts', makes: 'Encrypts' } : { reads: 'Verifies', makes: 'Signs' };
-}
-
-function Settings({ ring, onSave }: SettingsProps) {
-  const { reads, makes } = wordsOf(ring);
-  return (
-    <RingSettings
-      kind={ringKinds.managedKey}
-      name={ring.name}
-      onSave={onSave}
-      fields={
-        <>
-          <Field
-            name="minDecryptionVersion"
-            label={`${reads} from version`}
-            hint={`Messages of older versions are refused until you lower this again; at most ${ring.latestVersion}.`}
-            value={String(ring.minDecryptionVersion)}
-            isRequired
-          />
-          <Field
-            name="minEncryptionVersion"
-            label={`${makes} from version`}
-            hint="0: with any version that is still read."
-            value={String(ring.minEncryptionVersion)}
-            isRequired
-          />
-          <AgeField
-            label="Age at which a version is replaced"
-            hint="The next message after that gets a new version first."
-            value={ring.rotateAfter}
-          />
-          <Check
-            name="deletionAllowed"
-            label="May be deleted"
-            hint="Software that has the flag for it can then delete it too."
-            isOn={ring.deletionAllowed}
-          />
-        </>
-      }
-      shown={
-        <Facts
-          key="show"
-          facts={[
-            [`${reads} from version`, ring.minDecryptionVersion],
-            [`${makes} from version`, ring.minEncryptionVersion === 0 ? 'any' : ring.minEncryptionVersion],
-            ['A version serves for', servesFor(ring.rotateAfter)],
-            ['May be deleted', ring.deletionAllowed ? 'yes' : 'no'],
-          ]}
-        />
-      }
-    />
-  );
-}
-
-function inputIn(read: FieldReader, { name: ringname, latestVersion }: ManagedKey) {
-  const config = {
-    ringname,
-    minDecryptionVersion: read.wholeNumber('minDecryptionVersion', 1, latestVersion),
-    minEncryptionVersion: read.wholeNumber('minEncryptionVersion', 0, latestVersion),
-    deletionAllowed: read.values.isOn('deletionAllowed'),
-    rotateAfter: read.rotateAfter(),
-  };
-  if (config.minEncryptionVersion !== 0 && config.minEncryptionVersion < config.minDecryptionVersion) {
-    read.note('minEncryptionVersion', 'Enter 0, or at least the version above.');
-  }
-  read.check();
-  return config;
-}
-
-interface VersionsProps {
-  readonly ring: ManagedKey;
-  readonly onRefresh: () => void;
-}
-
-function Versions({ ring, onRefresh }: VersionsProps) {
-  const { versions = [], latestVersion, minDecryptionVersion } = ring;
-  const columns: readonly Column<Version>[] = [
-    {
-      title: 'Version',
-      kind: 'name',
-      cell: ({ version }) => (
-        <>
-          {version}{' '}
-          {version === latestVersion && (
-            <span data-tag data-tone="good">
-              latest
-            </span>
-          )}
-        </>
-      ),
-    },
-    { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
+function factsOf(ring: ManagedKey): readonly Fact[] {
+  const { type, uses, state, derived, latestVersion, origin, exportable, aliases, tags } = ring;
+  const { activateAt, deactivateAt } = ring;
+  const names = Object.entries(tags);
+  return [
+    ['Type', <code>{type}</code>],
+    ['Uses', <UseTags uses={uses.filter((use) => use !== 'export' || exportable)} />],
+    ['State', <StateTag state={state} />],
+    aliases.length > 0 && ['Aliases', aliases.join(', ')],
+    derived && ['Keys are derived', 'by the context of each message'],
+    ['Latest version', latestVersion === 0 ? 'none yet' : latestVersion],
+    ['Origin', origin === 'imported' ? 'imported' : 'made here'],
+    ['Export', exportable ? 'may be exported' : 'never leaves the service'],
+    ring.allowPlaintextFormat !== undefined && ['Also opens', 'messages that Vault made with the same key'],
+    activateAt !== null && ['Becomes active', <Time at={activateAt} />],
+    deactivateAt !== null && ['Is deactivated', <Time at={deactivateAt} />],
+    names.length > 0 && ['Tags', names.map(([tag, text]) => `${tag}: ${String(text)}`).join(', ')],
   ];
-  const publicKey: Column<Version> = {
-    title: 'Public key',
-    cell: ({ version, publicKey = '' }) => (
-      <Copyable text={publicKey} what={`the public key of version ${version}`} isLong />
-    ),
-  };
-  return (
-    <section data-panel>
-      <h2>Versions</h2>
-      <p data-quiet>
-        {minDecryptionVersion > 1
-          ? `Messages of versions before ${minDecryptionVersion} are refused, and those versions are not shown.`
-          : 'Messages of all versions are still read.'}
-      </p>
-      <DataTable
-        caption={`Versions of ${ring.name}`}
-        columns={isCipher(ring.type) ? columns : [...columns, publicKey]}
-        list={{ items: versions, is: 'ready', hasMore: false, error: undefined, more: () => {}, again: onRefresh }}
-        keyOf={({ version }) => String(version)}
-        empty={<p>There are no versions.</p>}
-      />
-    </section>
-  );
 }

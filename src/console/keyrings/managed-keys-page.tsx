@@ -1,8 +1,9 @@
-// ManagedKeysPage lists the rings whose keys the service holds. They are created here, by the software that uses them,
-// or with `kms key`.
+// ManagedKeysPage lists the keys that the service holds. They are created here, by the software that uses them, or with
+// `kms key`.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
+import { StateTag, UseTags } from './managed-key-parts.tsx';
 import { RingList } from './ring-list.tsx';
 import { managedKeySource } from './ring-source.ts';
 
@@ -14,8 +15,8 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
       sources={[managedKeySource(api)]}
       lead={
         <>
-          The service holds the keys of these rings (custody <code>server</code>), and uses them itself, for software
-          that speaks Vault transit. So anyone who has its master key and its database can use them too.
+          The service holds these keys (custody <code>server</code>) and works with them, for software that cannot do
+          that itself. So anyone who has its master key and its database can use them too.
         </>
       }
       actions={
@@ -30,17 +31,17 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
           sort: ({ type = '' }) => type,
         },
         {
-          title: 'Version',
-          kind: 'number',
-          cell: ({ latestVersion }) => latestVersion,
-          sort: ({ latestVersion = 0 }) => latestVersion,
+          title: 'State',
+          cell: ({ state }) => state && <StateTag state={state} />,
+          sort: ({ state = '' }) => state,
         },
         {
-          title: 'Decrypts from',
+          title: 'Version',
           kind: 'number',
-          cell: ({ minDecryptionVersion }) => minDecryptionVersion,
-          sort: ({ minDecryptionVersion = 0 }) => minDecryptionVersion,
+          cell: ({ primaryVersion }) => primaryVersion ?? <span data-quiet>none</span>,
+          sort: ({ primaryVersion = 0 }) => primaryVersion,
         },
+        { title: 'Uses', cell: ({ uses = [] }) => <UseTags uses={uses} /> },
       ]}
       empty={<p>There are no managed keys.</p>}
     />

@@ -3,7 +3,6 @@
 import type { Child } from 'hono/jsx/dom';
 import type { KeyRing } from '../../api/keyrings.ts';
 import { generateRingKey, kemOfPublicKey } from '../../client/ring-keys.ts';
-import { type TransitType, transitTypes } from '../../model/custody.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Kem } from '../../model/kems.ts';
 import { isRingName } from '../../model/names.ts';
@@ -18,6 +17,7 @@ import { toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
+import { NewManagedKey, nameRule } from './new-managed-key.tsx';
 
 interface Made {
   readonly ring: KeyRing;
@@ -31,7 +31,7 @@ const kinds = [
   {
     value: 'key',
     label: 'Managed key',
-    hint: 'The service holds its keys and uses them itself, for software that speaks Vault transit.',
+    hint: 'The service holds the key and works with it, for software that cannot do that itself.',
   },
   { value: 'asym', label: 'Asymmetric keyring', hint: 'Each of its keys is a key pair.' },
 ] as const;
@@ -57,40 +57,6 @@ export function NewKeyringPage(props: PageProps) {
     </>
   );
 }
-
-function NewManagedKey({ api, navigate }: PageProps) {
-  const [type, setType] = useState<TransitType>('aes256-gcm96');
-  return (
-    <Form
-      action="Create the managed key"
-      busy="Creating it…"
-      needs="key.create"
-      onSubmit={async (values) => {
-        const name = values.text('name');
-        if (!isRingName(name)) throw new FieldProblems({ name: nameRule });
-        const { ring } = await api.createManagedKey({ name, type });
-        toast(`The managed key ${ring.displayName} has been created.`);
-        navigate(hrefTo('managedKey', { name: ring.name }), 'replace');
-      }}
-    >
-      <Field name="name" label="Name" hint={nameRule} isRequired />
-      <Choice
-        legend="Type"
-        name="type"
-        chosen={type}
-        onChange={setType}
-        options={transitTypes.map((value) => ({ value, label: value, hint: keyTypeHints[value] }))}
-      />
-    </Form>
-  );
-}
-
-const keyTypeHints: Readonly<Record<TransitType, string>> = {
-  'aes256-gcm96': 'Encrypts and decrypts.',
-  'chacha20-poly1305': 'Encrypts and decrypts.',
-  ed25519: 'Signs and verifies.',
-  'ecdsa-p256': 'Signs and verifies.',
-};
 
 function NewKeyring({ api, navigate }: PageProps) {
   const [kem, setKem] = useState<Kem>('mlkem768-x25519');
@@ -182,8 +148,6 @@ function NewKeyring({ api, navigate }: PageProps) {
     </>
   );
 }
-
-const nameRule = 'Letters, digits, dots, dashes and underscores; up to 128 characters, the first a letter or digit.';
 
 interface PrivateKeyStepProps {
   readonly ring: { readonly name: string; readonly displayName: string };

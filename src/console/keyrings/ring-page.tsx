@@ -40,6 +40,15 @@ const custodies = {
   server: 'the service holds its keys and can use them',
 };
 
+interface UsualDeletion<Ring> {
+  /** Why it cannot be deleted now; undefined if it can, or if that is not known. */
+  readonly hindrance?: (ring: Ring, signal: AbortSignal) => Promise<string | undefined>;
+  readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
+  readonly restore: (id: string) => Promise<unknown>;
+  /** The effect of its deletion. */
+  readonly loss: string;
+}
+
 interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly kind: RingKind;
   /** Name as in the address. */
@@ -49,21 +58,18 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly actions?: (ring: Ring) => Child;
   /** Resolves with a text for the user. */
   readonly rotate: () => Promise<string>;
+  readonly mayBeRotated?: (ring: Ring) => boolean;
   readonly mayBeDeleted?: (ring: Ring) => boolean;
-  /** Why it cannot be deleted now; undefined if it can, or if that is not known. */
-  readonly hindrance?: (ring: Ring, signal: AbortSignal) => Promise<string | undefined>;
-  readonly remove: (ring: Ring) => Promise<{ readonly id: string }>;
-  readonly restore: (id: string) => Promise<unknown>;
+  /** Its deletion: the dialog for it, or how the usual one does it. */
+  readonly deletion: ((ring: Ring, onClose: () => void) => Child) | UsualDeletion<Ring>;
   /** Says whom a rotation or deletion concerns. */
   readonly use?: (ring: Ring) => Child;
-  /** The effect of its deletion. */
-  readonly loss: string;
   readonly facts: (ring: Ring) => readonly Fact[];
   readonly show: (ring: Ring) => Child;
 }
 
 export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
-  const { kind, name, answer, actions, mayBeDeleted = () => true } = props;
+  const { kind, name, answer, actions, deletion, mayBeRotated = () => true, mayBeDeleted = () => true } = props;
   const [isDeleting, setDeleting] = useState(false);
   const [isRotating, setRotating] = useState(false);
   const ring = answer.is === 'ready' ? answer.value.ring : undefined;
@@ -79,9 +85,11 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           ring && (
             <>
               {actions?.(ring)}
-              <Button kind="quiet" needs={`${kind.flags}.${ring.name}.rotate`} onClick={() => setRotating(true)}>
-                Rotate…
-              </Button>
+              {mayBeRotated(ring) && (
+                <Button kind="quiet" needs={`${kind.flags}.${ring.name}.rotate`} onClick={() => setRotating(true)}>
+                  Rotate…
+                </Button>
+              )}
               {mayBeDeleted(ring) && (
                 <Button kind="danger" needs={`${kind.flags}.${ring.name}.delete`} onClick={() => setDeleting(true)}>
                   Delete…
@@ -127,12 +135,18 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
           {props.use?.(ring)}
         </Confirm>
       )}
-      {isDeleting && ring && <DeleteRing key="delete" {...props} ring={ring} onClose={() => setDeleting(false)} />}
+      {isDeleting &&
+        ring &&
+        (typeof deletion === 'function' ? (
+          <div key="delete">{deletion(ring, () => setDeleting(false))}</div>
+        ) : (
+          <DeleteRing key="delete" {...props} {...deletion} ring={ring} onClose={() => setDeleting(false)} />
+        ))}
     </>
   );
 }
 
-interface DeleteRingProps<Ring> extends RingPageProps<Ring> {
+interface DeleteRingProps<Ring> extends Pick<RingPageProps<Ring>, 'kind' | 'navigate' | 'use'>, UsualDeletion<Ring> {
   readonly ring: Ring;
   readonly onClose: () => void;
 }

@@ -1,6 +1,8 @@
 // RingSource is where rings of one kind come from, and what can be done with each: the same for keyrings and transit
 // rings, so that one list shows both.
 import type { Client } from '../../client/client.ts';
+import type { KeyState } from '../../model/key-states.ts';
+import type { KeyUse } from '../../model/key-types.ts';
 import type { LoadPage } from '../parts/state.ts';
 import type { RingTraits } from '../text.ts';
 import { type RingKind, ringKinds } from './ring-page.tsx';
@@ -14,11 +16,12 @@ export interface ListedRing extends RingTraits {
   readonly updatedAt: string;
   readonly deletedAt?: string;
   readonly restorableUntil?: string;
-  /** Present for managed keys only, like the three below. */
+  /** Present for managed keys only, like the four below. */
   readonly type?: string;
   readonly derived?: boolean;
-  readonly latestVersion?: number;
-  readonly minDecryptionVersion?: number;
+  readonly uses?: readonly KeyUse[];
+  readonly state?: KeyState;
+  readonly primaryVersion?: number | null;
 }
 
 export interface RingSource {
@@ -49,9 +52,9 @@ export function managedKeySource(api: Client): RingSource {
     kind: ringKinds.managedKey,
     load: (page, signal) => api.listManagedKeys(page, { signal }),
     loadDeleted: (page, signal) => api.listManagedKeys({ deleted: true, ...page }, { signal }),
-    read: async (ringname, signal) => (await api.getManagedKey({ ringname }, { signal })).ring,
-    rotate: (ringname) => api.rotateManagedKey({ ringname }),
-    remove: (ringname) => api.deleteManagedKey({ ringname }),
-    restore: (id) => api.restoreManagedKey({ id }),
+    read: async (key, signal) => (await api.getManagedKey({ key }, { signal })).key,
+    rotate: (key) => api.rotateManagedKey({ key }),
+    remove: (key) => api.deleteManagedKey({ key }),
+    restore: async (id) => ({ ring: (await api.restoreManagedKey({ id })).key }),
   };
 }

@@ -1,8 +1,6 @@
-// Snippets are short programs that use a ring of this appliance, for the command line, curl, the client library and
+// Snippets are short programs that use a keyring of this appliance, for the command line, curl, the client library and
 // Python, with the real address and names in them. Credentials come from a file or from the environment, so that no
 // snippet has a secret in it.
-
-import { isCipher, type TransitType } from '../../model/custody.ts';
 import type { Flags } from '../../model/flags.ts';
 
 export interface Snippet {
@@ -92,122 +90,6 @@ function sealingSnippets(place: SnippetPlace, ring: string): readonly Snippet[] 
   ];
 }
 
-interface ManagedKey {
-  readonly name: string;
-  readonly type: TransitType;
-  readonly derived: boolean;
-}
-
-/** Programs for a ring whose keys the appliance holds. */
-export function managedKeySnippets(place: SnippetPlace, ring: ManagedKey): readonly Snippet[] {
-  return isCipher(ring.type) ? cipherSnippets(place, ring) : signingSnippets(place, ring);
-}
-
-/** "hello" and the context "invoices" in base64. */
-const hello = 'aGVsbG8=';
-const invoices = 'aW52b2ljZXM=';
-
-function cipherSnippets(place: SnippetPlace, { name, derived }: ManagedKey): readonly Snippet[] {
-  const path = `/managed-keys/${name}`;
-  const context = derived ? { context: invoices } : {};
-  const option = derived ? ' --context invoices' : '';
-  const kms = lines(
-    environment(place),
-    `echo hello | kms key encrypt ${name}${option} > message.vault`,
-    `kms key decrypt ${name}${option} message.vault`,
-  );
-  const sent = JSON.stringify({ items: [{ plaintext: hello, ...context }] });
-  const curl = lines(
-    `message=$(${post(place, `'${sent}'`, `${path}/encrypt`)} | grep -o 'vault:v[^"]*')`,
-    post(
-      place,
-      `"{\\"items\\": [{\\"ciphertext\\": \\"$message\\"${derived ? `, \\"context\\": \\"${invoices}\\"` : ''}}]}"`,
-      `${path}/decrypt`,
-    ),
-  );
-  const more = derived ? ', context' : '';
-  const typescript = lines(
-    ...imports(place),
-    '',
-    client(place),
-    `const ringname = ${text(name)};`,
-    derived && "const context = Buffer.from('invoices').toString('base64');",
-    '',
-    "const plaintext = Buffer.from('hello').toString('base64');",
-    `const made = await client.encryptWithKey({ ringname, items: [{ plaintext${more} }] });`,
-    'const ciphertext = made.items[0]?.ciphertext;',
-    `const read = await client.decryptWithKey({ ringname, items: [{ ciphertext${more} }] });`,
-    "console.log(Buffer.from(read.items[0]?.plaintext ?? '', 'base64').toString());",
-  );
-  const also = derived ? ', "context": context' : '';
-  const python = lines(
-    ask(place, ['base64']),
-    '',
-    derived && 'context = base64.b64encode(b"invoices").decode()',
-    'plaintext = base64.b64encode(b"hello").decode()',
-    `made = ask("${path}/encrypt", {"items": [{"plaintext": plaintext${also}}]})`,
-    'ciphertext = made["items"][0]["ciphertext"]',
-    `read = ask("${path}/decrypt", {"items": [{"ciphertext": ciphertext${also}}]})`,
-    'print(base64.b64decode(read["items"][0]["plaintext"]))',
-  );
-  const given = derived ? ', context=context' : '';
-  const hvac = lines(
-    ...hvacClient(place),
-    derived && 'context = base64.b64encode(b"invoices").decode()',
-    'plaintext = base64.b64encode(b"hello").decode()',
-    `made = transit.encrypt_data(name=${JSON.stringify(name)}, plaintext=plaintext${given})`,
-    'ciphertext = made["data"]["ciphertext"]',
-    `read = transit.decrypt_data(name=${JSON.stringify(name)}, ciphertext=ciphertext${given})`,
-    'print(base64.b64decode(read["data"]["plaintext"]))',
-  );
-  return [
-    { language: 'kms', code: kms },
-    { language: 'curl', code: curl },
-    { language: 'TypeScript', code: typescript },
-    { language: 'Python', code: python },
-    { language: 'hvac', code: hvac },
-  ];
-}
-
-/** The command line has no command that signs. */
-function signingSnippets(place: SnippetPlace, { name }: ManagedKey): readonly Snippet[] {
-  const path = `/managed-keys/${name}`;
-  const curl = lines(
-    `signature=$(${post(place, `'${JSON.stringify({ input: hello })}'`, `${path}/sign`)} | grep -o 'vault:v[^"]*')`,
-    post(place, `"{\\"input\\": \\"${hello}\\", \\"signature\\": \\"$signature\\"}"`, `${path}/verify`),
-  );
-  const typescript = lines(
-    ...imports(place),
-    '',
-    client(place),
-    `const ringname = ${text(name)};`,
-    '',
-    "const input = Buffer.from('hello').toString('base64');",
-    'const { signature } = await client.signWithKey({ ringname, input });',
-    'const { valid } = await client.verifyWithKey({ ringname, input, signature });',
-    'console.log(signature, valid);',
-  );
-  const python = lines(
-    ask(place, ['base64']),
-    '',
-    'message = base64.b64encode(b"hello").decode()',
-    `signature = ask("${path}/sign", {"input": message})["signature"]`,
-    `print(ask("${path}/verify", {"input": message, "signature": signature}))`,
-  );
-  const hvac = lines(
-    ...hvacClient(place),
-    'message = base64.b64encode(b"hello").decode()',
-    `signature = transit.sign_data(name=${JSON.stringify(name)}, hash_input=message)["data"]["signature"]`,
-    `print(transit.verify_signed_data(name=${JSON.stringify(name)}, hash_input=message, signature=signature)["data"])`,
-  );
-  return [
-    { language: 'curl', code: curl },
-    { language: 'TypeScript', code: typescript },
-    { language: 'Python', code: python },
-    { language: 'hvac', code: hvac },
-  ];
-}
-
 /** Programs for a new API key: with the first of these rings that its flags admit, or without one. */
 export function apikeySnippets(
   place: SnippetPlace,
@@ -236,7 +118,7 @@ function anySnippets(place: SnippetPlace): readonly Snippet[] {
   ];
 }
 
-function lines(...all: readonly (string | false)[]): string {
+export function lines(...all: readonly (string | false)[]): string {
   return `${all.filter((line) => line !== false).join('\n')}\n`;
 }
 
@@ -246,11 +128,11 @@ function quoted(word: string): string {
 }
 
 /** A text of TypeScript. */
-function text(value: string): string {
+export function text(value: string): string {
   return /['\\\n]/.test(value) ? JSON.stringify(value) : `'${value}'`;
 }
 
-function environment({ baseUrl, keyFile }: SnippetPlace): string {
+export function environment({ baseUrl, keyFile }: SnippetPlace): string {
   const file = keyFile === undefined ? '' : ` KMS_API_KEY_FILE=${quoted(keyFile)}`;
   return `export KMS_SERVER=${quoted(baseUrl)}${file}`;
 }
@@ -261,32 +143,32 @@ function bearer({ keyFile }: SnippetPlace): string {
     : `"Authorization: Bearer $(cat ${quoted(keyFile)})"`;
 }
 
-function post(place: SnippetPlace, body: string, path: string): string {
+export function post(place: SnippetPlace, body: string, path: string): string {
   return `curl -s -H ${bearer(place)} \\
   -H 'Content-Type: application/json' \\
   -d ${body} \\
   ${quoted(place.baseUrl + path)}`;
 }
 
-function imports({ keyFile }: SnippetPlace): readonly string[] {
+export function imports({ keyFile }: SnippetPlace): readonly string[] {
   return [
     ...(keyFile === undefined ? [] : ["import { readFile } from 'node:fs/promises';"]),
     "import { createClient } from '@kms-appliance/client';",
   ];
 }
 
-function client({ baseUrl, keyFile }: SnippetPlace): string {
+export function client({ baseUrl, keyFile }: SnippetPlace): string {
   const make = (key: string): string => `const client = createClient({ baseUrl: ${text(baseUrl)}, ${key} });`;
   if (keyFile === undefined) return make('apiKey: process.env.KMS_API_KEY');
   return `const apiKey = (await readFile(${text(keyFile)}, 'utf8')).trim();\n${make('apiKey')}`;
 }
 
-function apiKeyInPython({ keyFile }: SnippetPlace): string {
+export function apiKeyInPython({ keyFile }: SnippetPlace): string {
   return keyFile === undefined ? 'os.environ["KMS_API_KEY"]' : `open(${JSON.stringify(keyFile)}).read().strip()`;
 }
 
 /** A function of Python that sends a request; without a body it is a GET. */
-function ask(place: SnippetPlace, modules: readonly string[]): string {
+export function ask(place: SnippetPlace, modules: readonly string[]): string {
   const imported = [...modules, 'json', ...(place.keyFile === undefined ? ['os'] : [])].sort().join(', ');
   return `import ${imported}
 from urllib.request import Request, urlopen
@@ -298,17 +180,4 @@ def ask(path, body=None):
     data = None if body is None else json.dumps(body).encode()
     with urlopen(Request(${JSON.stringify(place.baseUrl)} + path, data, headers)) as answer:
         return json.load(answer)`;
-}
-
-/** `VAULT_ADDR` is a listener of its own, whose address the console does not know. */
-function hvacClient(place: SnippetPlace): readonly string[] {
-  return [
-    'import base64, os',
-    'import hvac',
-    '',
-    '# VAULT_ADDR: the address given to kms serve --vault-listen',
-    `vault = hvac.Client(url=os.environ["VAULT_ADDR"], token=${apiKeyInPython(place)})`,
-    'transit = vault.secrets.transit',
-    '',
-  ];
 }

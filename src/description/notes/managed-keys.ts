@@ -67,16 +67,13 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   deleteManagedKey: {
     description: [
       'From now on the key does nothing, and its name is free. For 7 to 30 days it can be restored by its id; then it is destroyed, and what only it could open is lost. Its config must allow it first (`deletionAllowed`).',
-      'If the key was used in the last 24 hours, the request needs `used=true`. `GET /managed-keys/{key}/dependents` says by whom.',
+      'If the key was used in the last 24 hours, the request needs `used` `true`. `GET /managed-keys/{key}/dependents` says by whom.',
     ],
     params,
     problems: {
       400: [
         { message: 'error deleting policy unseal: deletion is not allowed for this key' },
-        {
-          message: '1 caller used the key in the last 24 hours: say `used: true` if it is to be deleted all the same',
-        },
-        { field: 'days', message: 'expected a number of days from 7 to 30' },
+        { message: '1 caller used the key in the last 24 hours: say `used: true` if it is to be deleted all the same' },
       ],
       404: [noKey],
     },
@@ -167,7 +164,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   importManagedKey: {
     description: [
-      'Imports a key as a new managed key (for which `key.create` is needed too), as the first version of one that was made with `origin` `imported`, or, with `isNewVersion` `true`, as the next version of one that is there.',
+      'Imports a key as a new managed key (for which `key.create` is needed too), as the first version of one that was made with `origin` `imported`, or as the next version of one that is there. `isNewVersion` says which of these it must be.',
       'Give one of `wrapped`, `publicKey` and `plaintext`. `wrapped` is the key wrapped to the key of `GET /managed-keys/wrapping-key`. A version of which only the `publicKey` is known encrypts, wraps and verifies. `plaintext` is taken on the local socket alone.',
     ],
     params: named('brought'),
@@ -182,6 +179,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
         },
       ],
       403: [{ message: 'a key is imported in clear on the local socket alone: wrap it to the wrapping key' }],
+      404: [noKey],
     },
     limits: [ringLimit, keyLimit],
   },

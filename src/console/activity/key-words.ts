@@ -1,0 +1,62 @@
+// Wording of what was done to a managed key, where its record says more than the action: which state it got, how it came
+// in or went out, through which interface, and with which version.
+import { dialectText } from '../keyrings/managed-key-words.ts';
+import type { ActivityRecord } from './records.ts';
+
+interface KeyWords {
+  readonly past: string;
+  readonly base: string;
+  /** Object for records that name none. */
+  readonly things: string;
+  /** Ends the sentence. */
+  readonly after?: string;
+}
+
+const things = 'managed keys';
+
+const states: ReadonlyMap<unknown, KeyWords> = new Map([
+  ['active', { past: 'activated', base: 'activate', things }],
+  ['suspended', { past: 'suspended', base: 'suspend', things }],
+  ['deactivated', { past: 'deactivated', base: 'deactivate', things }],
+  ['compromised', { past: 'marked', base: 'mark', things, after: 'as compromised' }],
+]);
+
+const transfers: ReadonlyMap<unknown, string> = new Map([
+  ['wrapped', 'wrapped'],
+  ['plaintext', 'in clear'],
+  ['public', 'as a public key'],
+]);
+
+/** The wording of a record about a managed key; undefined if its action says everything. */
+export function keyWordsOf({ action, props, reporter }: ActivityRecord): KeyWords | undefined {
+  if (reporter !== undefined) return undefined;
+  const version = typeof props.keyVersion === 'number' ? `version ${props.keyVersion} of` : undefined;
+  if (action === 'key.state') {
+    const words = states.get(props.state);
+    if (!words || version === undefined) return words;
+    return { ...words, past: `${words.past} ${version}`, base: `${words.base} ${version}` };
+  }
+  const after = transfers.get(props.transfer);
+  if (after === undefined) return undefined;
+  if (action === 'key.import') return { past: 'imported', base: 'import', things, after };
+  if (action !== 'key.export') return undefined;
+  return { past: ['exported', version].join(' ').trim(), base: ['export', version].join(' ').trim(), things, after };
+}
+
+/** Details of a record about a managed key that its sentence leaves out. */
+export function keyDetailsOf({ action, props, reporter }: ActivityRecord): string[] {
+  if (reporter !== undefined || !isAboutKey(action)) return [];
+  const { dialect, keyVersion, fromKeyVersion } = props;
+  const isSaid = action === 'key.state' || action === 'key.export';
+  const version = typeof keyVersion === 'number' && !isSaid ? `version ${keyVersion}` : undefined;
+  const from = typeof fromKeyVersion === 'number' && version !== undefined ? ` from version ${fromKeyVersion}` : '';
+  return [
+    ...(version === undefined ? [] : [`${version}${from}`]),
+    ...(typeof dialect === 'string' ? [`through ${dialectText(dialect)}`] : []),
+  ];
+}
+
+/** Records from before managed keys had their name say `transit`. */
+export function isAboutKey(action: string): boolean {
+  return action.startsWith('key.') || action.startsWith('transit.');
+}
