@@ -206,6 +206,17 @@ export class GrammarOption extends Option {
 
 const optionNames = /--[a-z][a-z-]*/g;
 
+/** The command that the words after `command` name. */
+function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
+  if (word === undefined || word === '--') return command;
+  if (word.startsWith('-')) {
+    const takesNext = command.root.options.some(({ long, required }) => required && long === word);
+    return commandOn(takesNext ? rest.slice(1) : rest, command);
+  }
+  const next = command.subcommands.find((each) => each.name() === word);
+  return next ? commandOn(rest, next) : command;
+}
+
 /** Width of help that does not go to a terminal. */
 const widthElsewhere = 100;
 /** Minimum width of wrapped descriptions. */
@@ -327,7 +338,7 @@ export class GrammarCommand extends Command {
   /** The command line takes precedence over the environment. */
   override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
     this.#filled();
-    const rest = super.parseOptions(argv);
+    const rest = this.#withoutHidden(argv, () => super.parseOptions(argv));
     for (const option of this.options) {
       const text = this.session.io.env[environmentName(option)];
       if (!text || option.long === '--version') continue;
@@ -336,6 +347,20 @@ export class GrammarCommand extends Command {
       this.setOptionValueWithSource(option.attributeName(), fromEnvironment(option, text), 'env');
     }
     return rest;
+  }
+
+  /** Parses without those of its options that the command on the line has itself, such as `--version N`. */
+  #withoutHidden<T>(argv: readonly string[], parse: () => T): T {
+    const { options } = this;
+    const target = commandOn(argv, this);
+    const own = options.filter(({ long }) => target === this || !target.options.some((each) => each.long === long));
+    // Commander declares the list as readonly, and reads it anew for each argument.
+    Object.assign(this, { options: own });
+    try {
+      return parse();
+    } finally {
+      Object.assign(this, { options });
+    }
   }
 
   override error(message: string): never {
@@ -417,7 +442,8 @@ function formatHelp(this: unknown, command: Command, help: Help): string {
   if (isRoot) help.visibleOptions = () => [];
   const text = Help.prototype.formatHelp.call(help, command, help);
   help.showGlobalOptions = true;
-  const last = isRoot ? options : help.visibleGlobalOptions(command);
+  const isHidden = ({ long }: Option) => command.options.some((each) => each.long === long);
+  const last = isRoot ? options : help.visibleGlobalOptions(command).filter((option) => !isHidden(option));
   const width = Math.max(help.padWidth(command, help), ...last.map((option) => help.optionTerm(option).length));
   const items = last.map((option) =>
     help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
