@@ -71,9 +71,7 @@ function addCommands(kms: GrammarCommand): void {
   const keys = kms.group('key', 'managed keys, which the appliance holds and works with for other software');
   keys.add(key, () => import('./commands/key.ts'));
   keys.group('alias', 'further names of managed keys').add(keyAlias, () => import('./commands/key-alias.ts'));
-  keys
-    .add(keyTransfer, () => import('./commands/key-transfer.ts'))
-    .add(keyUse, () => import('./commands/key-use.ts'));
+  keys.add(keyTransfer, () => import('./commands/key-transfer.ts')).add(keyUse, () => import('./commands/key-use.ts'));
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
     .add(tang, () => import('./commands/tang.ts'));

@@ -87,7 +87,9 @@ export async function exportKey(cli: ExportCli): Promise<void> {
   const output = await openOutput(cli, { binary: true, mode: privateMode });
   let exported: Exported;
   try {
-    exported = await withClient(cli, (client) => request(client, given({ key: name, version: cli.get('--version'), ...to })));
+    exported = await withClient(cli, (client) =>
+      request(client, given({ key: name, version: cli.get('--version'), ...to })),
+    );
     await output.write(exported.bytes);
     exported.bytes.fill(0);
     await output.commit();

@@ -55,7 +55,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
   else if (answer.valid) await printLine(cli, 'valid');
   if (answer.valid) return;
   throw new KmsError('refused', `the ${mac === undefined ? 'signature' : 'MAC'} does not fit the message`, {
-    hint: 'the message or it was altered, or it is by another key or made with other options',
+    hint: 'one of the two was altered, or another key or other options made it',
   });
 }
 

@@ -175,7 +175,8 @@ export async function dependents(cli: CliOf<typeof key.dependents>): Promise<voi
   const name = cli.get('<NAME>');
   const since = cli.get('--since');
   await withClient(cli, async (client) => {
-    const answer = await client.listManagedKeyDependents(given({ key: name, since }));
+    const input = given({ key: name, since: since === undefined ? undefined : String(since) });
+    const answer = await client.listManagedKeyDependents(input);
     if (cli.json) return printJson(cli, answer);
     const { dependents: found } = answer;
     if (found.length === 0) {
@@ -244,12 +245,18 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['may be deleted', key.deletionAllowed ? 'yes' : 'no'],
     ['opens messages of', key.allowPlaintextFormat === 'vault' ? 'Vault and OpenBao, too' : undefined],
     ['tags', tagged.length > 0 ? tagged.join(' ') : undefined],
-    ['public key', newest?.publicKey],
+    ['public key', newest?.publicKey && shortPem(newest.publicKey)],
     ['active from', key.activateAt === null ? undefined : timestamp(key.activateAt)],
     ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],
     ['created', key.createdAt],
     ['updated', key.updatedAt],
   ];
+}
+
+/** Base64 of the key; shortened, since one of RSA or ML-DSA would fill the screen. */
+function shortPem(pem: string): string {
+  const base64 = pem.replace(/-----[^-]+-----|\s/g, '');
+  return base64.length <= 130 ? base64 : `${base64.slice(0, 60)}... (whole with --json)`;
 }
 
 const keyColumns: readonly Column<ManagedKey>[] = [

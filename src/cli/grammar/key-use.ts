@@ -1,16 +1,6 @@
 // The commands that work with managed keys (`kms key encrypt …`), and those that bring keys in and out.
 import { signingHashes } from '../../model/key-types.ts';
-import {
-  argument,
-  atLeast,
-  command,
-  integer,
-  oneOf,
-  optionalArgument,
-  path,
-  text,
-  toggle,
-} from './declaration.ts';
+import { argument, atLeast, command, integer, oneOf, optionalArgument, path, text, toggle } from './declaration.ts';
 import { keyType, newKey } from './key.ts';
 import { output } from './option-sets.ts';
 
@@ -65,8 +55,12 @@ export const keyUse = {
     'datakey',
     'get a new data key, in clear and encrypted with a managed key',
     ['kms key datakey unseal --json', 'kms key datakey unseal --wrapped > data.key.vault'],
-    { ...name, '--bits': oneOf('BITS', 'how long: 128, 256 (the default) or 512', ['128', '256', '512']),
-       '--wrapped': toggle('only the encrypted one'), ...bound },
+    {
+      ...name,
+      '--bits': oneOf('BITS', 'how long: 128, 256 (the default) or 512', ['128', '256', '512']),
+      '--wrapped': toggle('only the encrypted one'),
+      ...bound,
+    },
   ),
 };
 

@@ -20,11 +20,11 @@ import { destroying, paged } from './option-sets.ts';
 
 const name = { '<NAME>': argument('managed-key') };
 
-export const keyType = oneOf(
-  'TYPE',
-  'what the key is: aes256-gcm (the default), chacha20-poly1305, rsa-3072, ecdsa-p256, ed25519, hmac-sha256, ml-dsa-65, secret, …',
-  keyTypes,
-);
+const types =
+  'aes128-gcm, aes256-gcm, chacha20-poly1305, rsa-2048|3072|4096, ecdsa-p256|p384|p521|secp256k1, ed25519, ' +
+  'hmac-sha224|256|384|512, ml-dsa-44|65|87 or secret';
+
+export const keyType = oneOf('TYPE', `what the key is: ${types}`, keyTypes);
 
 /** Options of a key that is made or imported. */
 export const newKey = {
@@ -59,7 +59,7 @@ export const key = {
     ],
     {
       '<NAME>': argument(),
-      '--type': keyType,
+      '--type': { ...keyType, about: `${keyType.about} (default: aes256-gcm)` },
       ...newKey,
       '--alias': list('NAME', 'another name of the key, which may contain /'),
       '--deletion-allowed': toggle('the key may be deleted'),
