@@ -2,7 +2,7 @@
 // in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
 // world, and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
-import { Command, Help, type HelpContext, Option } from 'commander';
+import { Command, type Help, type HelpContext, Option } from 'commander';
 import { KmsError } from '../errors.ts';
 import {
   type Commands,
@@ -17,6 +17,7 @@ import {
   type Values,
 } from './grammar/declaration.ts';
 import { globals } from './grammar/option-sets.ts';
+import { formatHelp, styleTitle } from './help-format.ts';
 import { hasColour, type Io } from './io.ts';
 
 /** State of the parser: the outside world, collected help, and the exit code. */
@@ -354,7 +355,7 @@ export class GrammarCommand extends Command {
     const { options } = this;
     const target = commandOn(argv, this);
     const own = options.filter(({ long }) => target === this || !target.options.some((each) => each.long === long));
-    // Commander declares the list as readonly, and reads it anew for each argument.
+    // Commander declares the list as readonly, but reads it for each argument.
     Object.assign(this, { options: own });
     try {
       return parse();
@@ -433,25 +434,4 @@ export function describeOption(option: Option): string {
 function optionDescription(option: Option): string {
   const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
   return describeOption(option) + variable;
-}
-
-/** Commander's help with commands before options, and those of every command last. */
-function formatHelp(this: unknown, command: Command, help: Help): string {
-  const isRoot = command.parent === null;
-  const options = help.visibleOptions(command);
-  if (isRoot) help.visibleOptions = () => [];
-  const text = Help.prototype.formatHelp.call(help, command, help);
-  help.showGlobalOptions = true;
-  const isHidden = ({ long }: Option) => command.options.some((each) => each.long === long);
-  const last = isRoot ? options : help.visibleGlobalOptions(command).filter((option) => !isHidden(option));
-  const width = Math.max(help.padWidth(command, help), ...last.map((option) => help.optionTerm(option).length));
-  const items = last.map((option) =>
-    help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
-  );
-  const title = isRoot ? 'Options of every command:' : 'Global options:';
-  return [text.trimEnd(), '', ...help.formatItemList(title, items, help)].join('\n');
-}
-
-function styleTitle(title: string): string {
-  return `\x1b[1m${title}\x1b[22m`;
 }

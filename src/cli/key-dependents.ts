@@ -1,4 +1,4 @@
-// Who depends on a managed key, as the command line shows it: in a table, and in short before the key goes.
+// Callers that depend on a managed key, as the command line shows them: in a table, and in short before the key goes.
 import type { Dependent } from '../api/managed-keys.ts';
 import type { Client } from '../client/client.ts';
 import { type Column, table } from './table.ts';

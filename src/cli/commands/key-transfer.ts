@@ -118,7 +118,7 @@ async function targetOf(cli: ExportCli): Promise<Target> {
 
 interface Exported {
   readonly version: number;
-  /** What the file holds; of a wrapped key, what was wrapped. */
+  /** Form of the file, or of the key that is wrapped in it. */
   readonly format: 'raw' | 'der' | 'pem';
   readonly bytes: Uint8Array;
 }
