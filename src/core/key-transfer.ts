@@ -16,7 +16,7 @@ import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { useProblem } from '../model/key-states.ts';
-import type { KeyType } from '../model/key-types.ts';
+import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
 import type { Context } from './context.ts';
@@ -176,7 +176,9 @@ function formOf(
   format: 'raw' | 'der' | 'pem' | undefined,
   bytes: Uint8Array,
 ): { readonly format: KeyFormat; readonly bytes: Uint8Array } {
-  if (!isAsymmetric(type) || format === 'raw') return { format: 'raw', bytes };
+  // A scalar or a seed may begin like DER, which is longer.
+  const isSeed = format === undefined && bytes.length === keyTypeFacts[type].length;
+  if (!isAsymmetric(type) || format === 'raw' || isSeed) return { format: 'raw', bytes };
   const text = new TextDecoder().decode(bytes);
   if (format === 'pem' || (format === undefined && isPem(text))) {
     return { format: 'der', bytes: keyDerOfPem(text, 'private') };
