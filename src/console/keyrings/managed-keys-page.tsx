@@ -26,7 +26,14 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
       columns={[
         {
           title: 'Type',
-          cell: ({ type, derived }) => [<code key="type">{type}</code>, derived && ' (derived)'],
+          cell: ({ type, derived }) => [
+            <code key="type">{type}</code>,
+            derived && (
+              <span key="derived" data-from="wide">
+                {' (derived)'}
+              </span>
+            ),
+          ],
           sort: ({ type = '' }) => type,
         },
         {
@@ -38,6 +45,7 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
         {
           title: 'Decrypts from',
           kind: 'number',
+          shownFrom: 'wide',
           cell: ({ minDecryptionVersion }) => minDecryptionVersion,
           sort: ({ minDecryptionVersion = 0 }) => minDecryptionVersion,
         },

@@ -185,6 +185,7 @@ function FilterBar<T>({ view, arrange, flush, columns, chips, label, beside }: F
         aria-label={label}
         aria-keyshortcuts="/"
         placeholder={label}
+        size={label.length}
         value={view.sought}
         autocomplete="off"
         autocapitalize="none"
