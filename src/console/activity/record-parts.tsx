@@ -4,14 +4,23 @@ import type { ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
+import { outcomeOf } from './words.ts';
 
-export function Verdict({ granted }: { readonly granted: boolean }) {
+/** Whether the request was allowed, and whether it succeeded. */
+export function Verdict({ record }: { readonly record: ActivityRecord }) {
+  const { tone, text } = verdicts[outcomeOf(record)];
   return (
-    <span data-tag data-tone={granted ? 'good' : 'bad'}>
-      {granted ? 'granted' : 'denied'}
+    <span data-tag data-tone={tone}>
+      {text}
     </span>
   );
 }
+
+const verdicts = {
+  done: { tone: 'good', text: 'granted' },
+  failed: { tone: 'warn', text: 'granted, but failed' },
+  denied: { tone: 'bad', text: 'denied' },
+} as const;
 
 /** The caller: an API key, a user, the administrator at the machine, an operator, or a client without a credential. */
 export function Actor({ keyid, names }: { readonly keyid: string; readonly names: Names }) {

@@ -9,7 +9,7 @@ import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
 import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
-import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
+import { detailTexts, type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
 
 interface RecordsProps {
   readonly list: List<ActivityRecord>;
@@ -98,9 +98,9 @@ interface EntryProps {
 function Entry({ records, names }: EntryProps) {
   const [record, ...others] = records;
   if (!record) return null;
-  const { id, createdAt, status, reporter } = record;
+  const { id, createdAt, reporter } = record;
   const outcome = outcomeOf(record);
-  const details = detailsOf(record);
+  const details = detailTexts(deedOfRecord(record));
   return (
     <li data-outcome={outcome}>
       <a href={hrefTo('activityRecord', { id })}>
@@ -116,7 +116,7 @@ function Entry({ records, names }: EntryProps) {
           )}
           {outcome === 'failed' && (
             <span data-tag data-tone="warn">
-              {statusText(status)}
+              {statusText(record)}
             </span>
           )}
           {others.length > 0 && <span data-tag>{countText(records.length)} times</span>}
@@ -221,22 +221,4 @@ function What({ record, names, none }: WhatProps): Child {
       </a>
     </span>
   );
-}
-
-const mostDetails = 4;
-
-/** Changes in words: the first few names of fields and flags. */
-function detailsOf(record: ActivityRecord): string[] {
-  const { changed = [], granted = [], revoked = [] } = deedOfRecord(record);
-  const lists: readonly (readonly [title: string, names: readonly string[]])[] = [
-    ['changed', changed],
-    ['flags granted', granted],
-    ['flags revoked', revoked],
-  ];
-  return lists
-    .filter(([, names]) => names.length > 0)
-    .map(([title, names]) => {
-      const rest = names.length - mostDetails;
-      return `${title}: ${names.slice(0, mostDetails).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-    });
 }
