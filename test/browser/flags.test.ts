@@ -15,7 +15,7 @@ const long = 'a'.repeat(128);
 test('a preset fills the editor, and the sentence follows what is ticked', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', `/console/new/apikey?account=${accounts[0].uid}`);
   const sentence = page.locator('[data-abilities]');
-  await sentence.getByText('can do nothing here').waitFor();
+  await sentence.getByText('No permissions chosen yet.').waitFor();
   await page.getByRole('button', { name: 'Encrypt only' }).focus();
   await page.keyboard.press('Enter');
   await sentence.getByText('You still have to name a keyring below.').waitFor();
@@ -50,7 +50,7 @@ test('a preset with flags that somebody lacks says so', async () => {
   assert.equal(await auditor.getAttribute('title'), 'You would need the flag keyring.list.');
   await auditor.focus();
   await page.keyboard.press('Enter');
-  await page.getByText('can do nothing here').waitFor();
+  await page.getByText('No permissions chosen yet.').waitFor();
   await page.getByRole('button', { name: 'Encrypt only' }).click();
   await page.getByLabel('Name of the keyring').fill('payroll');
   await page.getByText('can encrypt with the keyring payroll. Nothing else.').waitFor();

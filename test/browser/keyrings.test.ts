@@ -107,7 +107,7 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   assert.equal(await page.getByLabel('Age at which a key is replaced').inputValue(), '90d');
   await page.getByLabel('Age at which a key is replaced').fill('');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('any length of time', { exact: true }).waitFor();
+  await page.getByText('no limit', { exact: true }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/config?ringname=payroll')).body.config.rotateAfter, null);
 
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -282,8 +282,8 @@ test('each key of a keyring says by whom and how often it was used, or since whe
   await old.getByText(/^Encrypted once in the last 30 days, at last 20/).waitFor();
   await old.getByRole('link', { name: 'Reader' }).waitFor();
   const active = keys.getByRole('row').filter({ hasText: next.body.key.id });
-  await active.getByText(/^Nothing was decrypted with this key since 20\d\d-\d\d-\d\d\.$/).waitFor();
-  await active.getByText(/^Nothing was encrypted with this key since 20/).waitFor();
+  await active.getByText(/^Nothing has been decrypted with this key since 20\d\d-\d\d-\d\d\.$/).waitFor();
+  await active.getByText(/^Nothing has been encrypted with this key since 20/).waitFor();
   assert.deepEqual(troubles, []);
 });
 

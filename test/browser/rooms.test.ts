@@ -198,10 +198,10 @@ test('activity is searched, by an address that can be kept, and followed live', 
   assert.equal(new Set(records).size, records.length, 'each record once');
   const readings = live.getByRole('listitem').filter({ hasText: /^.*ada read the activity log/s });
   assert.equal(await readings.count(), 0);
-  await page.getByLabel('Also show when I read the log').check();
+  await page.getByLabel('Include my own reading of this log').check();
   await page.waitForURL(/own=yes/);
   await readings.first().waitFor();
-  await page.getByLabel('Also show when I read the log').uncheck();
+  await page.getByLabel('Include my own reading of this log').uncheck();
 
   const hide = (hidden: boolean): Promise<void> =>
     page.evaluate((value) => {
@@ -410,7 +410,7 @@ test('assets are searched, followed to their parents and children, and deleted b
   await page.getByText('3 entries.').waitFor();
   assert.equal((await call('GET', `/assets/${receipt}`)).status, 404);
   await goTo(page, `/console/assets/${receipt}`);
-  await page.getByText('The service answered: there is no such asset.').waitFor();
+  await page.getByText('There is no such asset.').waitFor();
   await looksRight(page, 'asset-gone');
   assert.deepEqual(troubles, []);
 });

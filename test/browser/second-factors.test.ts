@@ -93,7 +93,7 @@ test('somebody logs in with a passkey, loses it, and comes back by a recovery co
 test('somebody adds an app by its secret, logs in with a code, and makes new recovery codes', async () => {
   await appliance.addUser('grace', password);
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/me');
-  await page.getByText('Passkeys need a page with HTTPS').waitFor();
+  await page.getByText('Passkeys need a host name, and the address of this page has none.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0);
   await page.getByRole('button', { name: 'Add an app' }).click();
   await page.getByLabel('What you call it').fill('my phone');

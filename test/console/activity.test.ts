@@ -20,7 +20,7 @@ import {
   withoutOwn,
   withPage,
 } from '../../src/console/activity/records.ts';
-import { detailTexts, outcomeOf, statusText, wordsOf } from '../../src/console/activity/words.ts';
+import { detailTexts, outcomeOf, statusText, wordsOf, wordsOfRecord } from '../../src/console/activity/words.ts';
 import { ownActions } from '../../src/model/actions.ts';
 
 function record(number: number): ActivityRecord {
@@ -205,6 +205,12 @@ test('a key that is disabled or enabled is said to be, and to have lost or gaine
   ] as const) {
     assert.deepEqual(detailTexts(deed), texts);
   }
+});
+
+test('the first user sets themselves up; later ones are created', () => {
+  const made = (keyid: string) =>
+    wordsOfRecord({ ...record(1), keyid, action: 'user.create', props: { object: { type: 'user', id: 'user_a' } } });
+  assert.deepEqual([made('user_a')?.past, made('user_b')?.past], ['set up the first user', 'created']);
 });
 
 test('several searches become one list: each record once, the newest first, page by page', async () => {

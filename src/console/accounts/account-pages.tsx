@@ -243,6 +243,7 @@ function List({ api, account }: AccountKeysProps) {
       columns={keyColumns}
       list={list}
       keyOf={({ keyid }) => keyid}
+      fold={10}
       empty={<p>This account has no API keys.</p>}
     />
   );

@@ -9,7 +9,7 @@ import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
 import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
-import { detailTexts, type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
+import { detailTexts, type Outcome, outcomeOf, statusText, wordsOfRecord } from './words.ts';
 
 interface RecordsProps {
   readonly list: List<ActivityRecord>;
@@ -128,7 +128,7 @@ function Entry({ records, names }: EntryProps) {
             </span>
           ) : (
             <span key="reporter">
-              reported by <Actor keyid={reporter} names={names} />
+              reported by <Actor keyid={reporter} names={names} isInside />
             </span>
           )}
           {details.map((detail) => (
@@ -173,7 +173,7 @@ interface DidProps extends SaidProps {
 /** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
-  const words = reporter === undefined ? wordsOf(action) : undefined;
+  const words = reporter === undefined ? wordsOfRecord(record) : undefined;
   if (!words) {
     return (
       <span>

@@ -2,7 +2,7 @@
 // Actions of other programs have no wording and are shown as they are. Also of their changes, and why they failed.
 import type { ActivityDetails } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
-import type { ActivityRecord } from './records.ts';
+import { type ActivityRecord, deedOfRecord } from './records.ts';
 
 interface Words {
   /** Past tense of a completed action: `deleted`. */
@@ -71,6 +71,15 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     none: ['used a method that the path does not take', 'use a method that the path does not take'],
   }),
 );
+
+/** The wording of a record, as `wordsOf`. Only the first user is created by themselves. */
+export function wordsOfRecord(record: ActivityRecord): Words | undefined {
+  const { action, keyid } = record;
+  if (action === 'user.create' && deedOfRecord(record).object?.id === keyid) {
+    return { past: 'set up the first user', base: 'set up the first user', things: '' };
+  }
+  return wordsOf(action);
+}
 
 /** The wording of an action; undefined if it is not one of the appliance's own. */
 export function wordsOf(action: string): Words | undefined {

@@ -144,7 +144,7 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
     {
       label: 'Set expiry…',
       needs: 'apikey.update',
-      title: (count) => `When shall ${count} expire?`,
+      title: (count) => `When should ${count} expire?`,
       about: () => null,
       fields: (
         <Field

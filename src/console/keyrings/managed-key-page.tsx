@@ -101,7 +101,7 @@ function Settings({ ring, onSave }: SettingsProps) {
           facts={[
             [`${reads} from version`, ring.minDecryptionVersion],
             [`${makes} from version`, ring.minEncryptionVersion === 0 ? 'any' : ring.minEncryptionVersion],
-            ['A version serves for', servesFor(ring.rotateAfter)],
+            ['Age at which a version is replaced', servesFor(ring.rotateAfter)],
             ['May be deleted', ring.deletionAllowed ? 'yes' : 'no'],
           ]}
         />

@@ -248,7 +248,7 @@ function SortSelect<T>({ view, arrange, sortable }: SortSelectProps<T>) {
           arrange({ ...view, sort: next });
         }}
       >
-        <option value="">the usual order</option>
+        <option value="">Default</option>
         {sortable.flatMap((title) => [
           <option key={`up ${title}`} value={columnId(title)}>
             {title}, ascending

@@ -5,7 +5,7 @@ import { countText } from '../text.ts';
 import type { Sort, SortValue } from './arranging.ts';
 import { Icon } from './icon.tsx';
 import { Failed } from './messages.tsx';
-import type { List } from './state.ts';
+import { type List, useState } from './state.ts';
 
 export interface Column<T> {
   readonly title: string;
@@ -50,17 +50,32 @@ interface DataTableProps<T> {
   readonly selection?: Selection<T> | undefined;
   /** Number of items, if some of them are not shown. */
   readonly total?: number | undefined;
+  /** Rows of a longer table that are shown at first; a button unfolds the rest. Default: all. */
+  readonly fold?: number;
 }
 
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { caption, columns, list, keyOf, empty, sorting, selection, total } = props;
-  const { items, is } = list;
+  const { caption, columns, list, keyOf, empty, sorting, selection, fold = Number.POSITIVE_INFINITY } = props;
+  const { is } = list;
+  const [isUnfolded, setUnfolded] = useState(false);
+  const isFolded = !isUnfolded && list.items.length > fold;
+  const items = isFolded ? list.items.slice(0, fold) : list.items;
+  const total = isFolded ? list.items.length : props.total;
   return (
     <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
       {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf, sorting, selection }} />}
-      <ListEnd key="end" {...{ list, empty, total }} />
+      <ListEnd
+        key="end"
+        {...{ empty, total }}
+        list={isFolded ? unfolding(list, items, () => setUnfolded(true)) : list}
+      />
     </div>
   );
+}
+
+/** The list as long as it is folded: its button for more shows the rest. */
+function unfolding<T>(list: List<T>, items: List<T>['items'], unfold: () => void): List<T> {
+  return { ...list, items, hasMore: true, more: list.is === 'failed' ? list.more : unfold };
 }
 
 /** Below a list: the number of items, a button for more, or why there are none. */
