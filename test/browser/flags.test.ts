@@ -44,6 +44,35 @@ test('a preset fills the editor, and the sentence follows what is ticked', async
   assert.deepEqual(troubles, []);
 });
 
+test('a key for a keyring that does not exist is warned about while it is made, and once it is', async () => {
+  await call('POST', '/ks/keyrings', { name: 'payroll' });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/new/apikey');
+  const account = page.getByLabel('Account', { exact: true });
+  await page.waitForFunction(() => document.querySelector<HTMLInputElement>('[name=accountId]')?.value === 'admin');
+  assert.equal(await account.inputValue(), accounts[0].uid, 'the only account is filled in');
+  await page.getByRole('button', { name: 'Encrypt only' }).click();
+  await page.getByLabel('Name of the keyring').fill('payrol');
+  const warning = page.getByText(
+    'There is no keyring called payrol yet: these flags count once there is one. Did you mean payroll?',
+  );
+  await warning.waitFor();
+  await page.getByLabel('Name of the keyring').fill('payroll');
+  await warning.waitFor({ state: 'detached' });
+  await page.getByLabel('Name of the keyring').fill('payrol');
+  await page.getByRole('button', { name: 'Create the key' }).click();
+  await page.getByRole('heading', { name: 'The key has been created' }).waitFor();
+  await warning.waitFor();
+  await looksRight(page, 'flags-no-keyring');
+  await page.getByRole('button', { name: 'I have it' }).click();
+  await goTo(page, '/console/new/user');
+  await page.getByRole('button', { name: 'Encrypt only' }).click();
+  await page.getByLabel('Name of the keyring').fill('payrol');
+  await warning.waitFor();
+  await page.getByRole('button', { name: 'Remove this keyring' }).click();
+  await page.getByText('No permissions chosen yet.').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
 test('a preset with flags that somebody lacks says so', async () => {
   const { page, troubles } = await visitAs(appliance, 'bob', '/console/new/apikey');
   const auditor = page.getByRole('button', { name: 'Auditor' });

@@ -119,7 +119,7 @@ test('selected API keys are disabled after a question, which can be taken back; 
   await call('DELETE', `/auth/apikey/${keyOf(183).key}`);
   await page.getByRole('button', { name: 'Set expiry', exact: true }).click();
   await page.getByRole('dialog', { name: '1 API key could not be changed' }).waitFor();
-  await page.getByRole('listitem').filter({ hasText: 'batch-183: ' }).waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'batch-183: There is no such API key.' }).waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByLabel('Select batch-184').check();
   await page.getByRole('button', { name: 'Delete…' }).click();

@@ -52,6 +52,7 @@ test('the overview tells how the service is used and how it is', async () => {
     .filter({ hasText: /80\s*2$/ })
     .waitFor();
   await page.getByText('8 of 10').waitFor();
+  assert.equal(await page.getByRole('meter').count(), 1, 'keyrings that have longer to go are left out');
   await page.getByText('Unsealed and serving').waitFor();
   await page.getByText('None yet', { exact: true }).waitFor();
   await page.getByText('Healthy').waitFor();

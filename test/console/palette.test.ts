@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keptNames } from '../../src/console/kept-names.ts';
-import { countLine, entriesOf, foundEntries, type PaletteEntry, pageEntries } from '../../src/console/palette-entries.ts';
+import {
+  countLine,
+  entriesOf,
+  foundEntries,
+  type PaletteEntry,
+  pageEntries,
+} from '../../src/console/palette-entries.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 
 const entry = (name: string, kind = 'Keyring', also = ''): PaletteEntry => ({ kind, name, also, page: 'keyring' });
