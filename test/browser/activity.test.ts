@@ -118,9 +118,10 @@ test('searches are links, people are found by their names, and long ones are rea
 
 test('a record says that what was granted failed, and why a login was refused', async () => {
   assert.equal((await call('GET', '/auth/apikey/apik_00000000000000000000000000')).status, 404);
-  assert.equal(await appliance.login('bob', 'not-my-password'), 400);
+  await appliance.addUser('carol', password, { flags: {} });
+  assert.equal(await appliance.login('carol', 'not-my-password'), 400);
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
-  const { id } = (await call('GET', '/auth/users/bob')).body;
+  const { id } = (await call('GET', '/auth/users/carol')).body;
   for (const [filters, texts] of [
     [{ action: 'apikey.read', valid: true }, ['granted, but failed', '404: not found']],
     [{ action: 'session.create', keyid: id, valid: false }, ['denied', '400: wrong password or passkey']],

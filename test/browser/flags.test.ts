@@ -73,6 +73,23 @@ test('a key for a keyring that does not exist is warned about while it is made, 
   assert.deepEqual(troubles, []);
 });
 
+test('a key with a name is deleted by its name, or by its id', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
+  for (const isByName of [true, false]) {
+    const name = `nightly ${isByName}`;
+    const { keyid } = (await call('POST', '/auth/apikey', { accountId: accounts[0].id, name, flags: {} })).body;
+    await goTo(page, `/console/apikeys/${keyid}`);
+    await page.getByRole('button', { name: 'Delete…' }).click();
+    const dialog = page.getByRole('dialog', { name: `Delete the API key ${name}?` });
+    await dialog.getByText('It was never used.').waitFor();
+    await dialog.getByLabel(`Type ${name} to confirm`).fill(isByName ? name : keyid);
+    await dialog.getByRole('button', { name: 'Delete the key' }).click();
+    await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
+    assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 404);
+  }
+  assert.deepEqual(troubles, []);
+});
+
 test('a preset with flags that somebody lacks says so', async () => {
   const { page, troubles } = await visitAs(appliance, 'bob', '/console/new/apikey');
   const auditor = page.getByRole('button', { name: 'Auditor' });

@@ -238,7 +238,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText("Flags: Type the keyring's name, or choose all keyrings.").waitFor();
+  await page.getByText('Flags: Type the keyring’s name, or choose all keyrings.').waitFor();
   await page.getByLabel('Name of the keyring').fill('Payroll');
   await page.locator('summary', { hasText: /^Other flags/ }).click();
   await page.getByRole('button', { name: 'Add a flag by name' }).click();
