@@ -347,14 +347,14 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('active', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Delete…' }).click();
-  const asking = page.getByRole('dialog', { name: 'Delete this API key?' });
-  await asking.getByText('was never used.').waitFor();
-  await page.getByLabel(`Type ${keyid} to confirm`).fill(program.keyid);
+  const asking = page.getByRole('dialog', { name: `Delete the API key ${name}?` });
+  await asking.getByText('It was never used.').waitFor();
+  await page.getByLabel(`Type ${name} to confirm`).fill(program.keyid);
   await page.getByRole('button', { name: 'Delete the key' }).click();
-  await page.getByText(`Type ${keyid} exactly as shown.`).waitFor();
+  await page.getByText(`Type ${name} exactly as shown.`).waitFor();
   assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 200);
   await looksRight(page, 'apikey-delete');
-  await page.getByLabel(`Type ${keyid} to confirm`).fill(keyid);
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
   await page.getByRole('button', { name: 'Delete the key' }).click();
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
   assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 404);

@@ -1,5 +1,5 @@
 // Wording of actions in the activity log: `encrypted with`, or `encrypt with` for attempts that did not succeed.
-// Actions of other programs have no wording and are shown as they are. Also of their changes, and why they failed.
+// Actions of other programs have no wording and are shown as they are. It words the changes of a record and the reason of a failure too.
 import type { ActivityDetails } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
@@ -130,7 +130,7 @@ export function statusText(record: ActivityRecord): string {
 
 function refusalText({ action, keyid, props }: ActivityRecord): string | undefined {
   if (action === 'session.create') {
-    // Of software that logs in with a role and its secret.
+    // Software logs in with a role and its secret.
     if (keyid.startsWith('apik_')) return 'wrong secret';
     if (props.secondFactor === 'missing') return 'the password was right, the second factor was missing';
     if (props.secondFactor === 'wrong') return 'the password was right, the second factor was wrong';

@@ -96,7 +96,7 @@ function replaced<T>(rows: readonly T[], index: number, row: T | undefined): T[]
   return row === undefined ? rows.toSpliced(index, 1) : rows.toSpliced(index, 1, row);
 }
 
-/** What a resource's rings are called. */
+/** The noun for the rings of a resource. */
 export function ringNoun(resource: string): string {
   return resource === 'key' ? 'managed key' : 'keyring';
 }
