@@ -84,9 +84,9 @@ const states: readonly State[] = [
   },
   {
     name: 'keyring-delete',
-    path: '/console/keyrings/payroll',
+    path: '/console/keyrings/ledger-2026',
     go: pressed('Delete…'),
-    text: 'Type payroll to confirm',
+    text: 'Type ledger-2026 to confirm',
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
