@@ -128,7 +128,7 @@ test('revoke asks on a terminal and says which key, by a name or an end of its i
 
 test('what is missing or in use is told before the question', async () => {
   await using d = await servedDesk();
-  for (const noun of ['keyring', 'transit']) {
+  for (const noun of ['keyring', 'key']) {
     const { code, stderr } = await d.kms([noun, 'delete', 'payroll'], { tty, stdin: typed('payroll\n') });
     assert.equal(code, 1);
     assert.doesNotMatch(stderr, /To go on/);
