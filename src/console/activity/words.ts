@@ -1,5 +1,6 @@
 // Wording of records of the activity log: their actions (`encrypted with`, or `encrypt with` for attempts that did not
-// succeed), their changes, and why a request failed. Actions of other programs have no wording and are shown as they are.
+// succeed), their changes, and why a request failed. Actions of other programs have no wording: they are shown as they
+// are.
 import type { ActivityDetails } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
