@@ -110,8 +110,8 @@ export function foundEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 
 export function countLine({ shown, total }: FoundEntries<unknown>, isAsking: boolean): string {
   if (total === 0) return isAsking ? 'Looking…' : 'Nothing that you may see has this name.';
   const count = total === 1 ? '1 place' : `${countText(total)} places`;
-  const some = shown.length < total ? `The first ${shown.length} of ${count}` : count;
-  return `${some}. ${shown.length < total ? 'Type more to find others. ' : ''}Choose with the arrow keys, open with Enter.`;
+  const some = shown.length < total ? `The first ${shown.length} of ${count}. Type more to find others.` : `${count}.`;
+  return `${some} Choose with the arrow keys, open with Enter.`;
 }
 
 function rankedEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 'also'>>(
