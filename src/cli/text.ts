@@ -62,6 +62,23 @@ export function shorten(text: string, cells: number): string {
   return `${short}…`;
 }
 
+/** `text` in parts of at most `cells` cells, ended after a separator where the part is at least half full. */
+export function wrapped(text: string, cells: number): string[] {
+  if (width(text) <= cells) return [text];
+  const parts: string[] = [];
+  let part = '';
+  for (const { segment } of graphemes(text)) {
+    if (part !== '' && width(part) + cellsOf(segment) > cells) {
+      const [head = part] = /^.*[-._/@ ]/.exec(part) ?? [];
+      const end = width(head) * 2 >= cells ? head : part;
+      parts.push(end);
+      part = part.slice(end.length);
+    }
+    part += segment;
+  }
+  return [...parts, part];
+}
+
 /** How times are shortened: to their age or distance as of `now` in epoch milliseconds, or the time of day. */
 export type ShortTimes = { readonly now: number } | 'clock';
 

@@ -79,12 +79,35 @@ test('a name that commands take is cut only where leaving out what is spare is n
     table([{ note: 'x'.repeat(12), count: 1 }], named.toSpliced(2, 1), { columns, colour: false });
   assert.equal(lines(100)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}  2026-01-02T03:04:05.678Z`);
   assert.equal(lines(80)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}`);
-  const long = { ...named[0], value: () => 'x'.repeat(70) };
-  assert.equal(
-    table([{ note: 'note', count: 1 }], [long, ...wideColumns], { columns: 80, colour: false })[1]?.slice(0, 72),
-    `${'x'.repeat(70)}  `,
-  );
   assert.equal(lines(60)[1], `payroll-of-t…  ${'x'.repeat(12)}  ${id}`);
+});
+
+test('on a terminal of the usual width a name without room goes on in the next line', () => {
+  const action = { title: 'action', value: () => 'keyring.delete', name: true } as const;
+  const ring = (name: string) => ({ title: 'ring', value: () => name, name: true, isRed: () => true }) as const;
+  const long = 'payroll-of-the-whole-group-in-all-of-its-countries';
+  const lines = (name: string, colour = false): string[] =>
+    table([{ note: 'x'.repeat(12), count: 1 }], [action, ring(name), ...wideColumns], { columns: 80, colour });
+  assert.deepEqual(lines(long), [
+    'ACTION        RING          NOTE          COUNT  ID',
+    `keyring.      payroll-of-   xxxxxxxxxxxx  1      ${id}`,
+    'delete        the-whole-',
+    '              group-in-',
+    '              all-of-its-',
+    '              countries',
+  ]);
+  for (const name of [long, 'x'.repeat(200), '日本'.repeat(40)]) {
+    const shown = lines(name);
+    for (const line of shown) assert.ok(width(line) <= 80, line);
+    assert.equal(
+      shown
+        .slice(1)
+        .map((line) => line.slice(14).split(/ {2,}/)[0])
+        .join(''),
+      name,
+    );
+    assert.equal(lines(name, true).filter((line) => line.includes('\x1b[31m')).length, shown.length - 1);
+  }
 });
 
 const now = Date.parse('2026-06-01T12:00:00Z');

@@ -126,8 +126,10 @@ function time({ createdAt }: Activity): string {
   return Number.isNaN(date.getTime()) ? String(createdAt) : date.toISOString();
 }
 
-function verdict({ validAction }: Activity): string {
-  return validAction ? 'granted' : 'denied';
+/** An act that was granted may still fail, by the state of what it is about. */
+function verdict({ validAction, status }: Activity): string {
+  if (!validAction) return 'denied';
+  return status < 400 ? 'granted' : `granted, failed (${status})`;
 }
 
 export async function head(cli: CliOf<typeof activity.head>): Promise<void> {

@@ -32,7 +32,7 @@ export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
     return grammar.help();
   }
   const guide = words.length > 1 || commands.includes(word) ? undefined : await guideFor(word);
-  if (guide) await showGuide(cli, guide);
+  if (guide) await showGuide(cli, guide, commands);
   else words.reduce(below, grammar).help();
 }
 
@@ -49,10 +49,12 @@ async function guideFor(word: string): Promise<Guide | undefined> {
 /** Wider lines are hard to read. */
 const widestText = 100;
 
-async function showGuide(cli: Cli, { text }: Guide): Promise<void> {
-  const { plainText } = await import('../guides.ts');
+async function showGuide(cli: Cli, { text }: Guide, commands: readonly string[]): Promise<void> {
+  const { plainText, targetsOf, topicsOf } = await import('../guides.ts');
+  const guides = await allGuides();
+  const targetName = targetsOf(guides, topicsOf(guides, commands));
   const room = Math.min(cli.io.stdout.columns || 80, widestText);
-  await write(cli.io.stdout, `${plainText(text, room).join('\n').trim()}\n`);
+  await write(cli.io.stdout, `${plainText(text, room, targetName).join('\n').trim()}\n`);
 }
 
 const mostFound = 20;
