@@ -22,7 +22,7 @@ export function topicsOf(guides: readonly Guide[], commands: readonly string[]):
 }
 
 /** How a link's target is named for people: a command or an address; undefined if its text alone is shown. */
-export type TargetName = (target: string) => string | undefined;
+type TargetName = (target: string) => string | undefined;
 
 /** Names guides by the command that shows them, and pages elsewhere by their address. */
 export function targetsOf(guides: readonly Guide[], topicOf: (guide: Guide) => string): TargetName {
