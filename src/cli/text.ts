@@ -94,6 +94,11 @@ export function inShort(text: string, times: ShortTimes): string {
   });
 }
 
+/** A time, in epoch milliseconds or as text, as people say it now: its age, its distance or its date. */
+export function agoText(at: number | string): string {
+  return inShort(typeof at === 'number' ? new Date(at).toISOString() : at, { now: Date.now() });
+}
+
 const second = 1000;
 const minute = 60 * second;
 const hour = 60 * minute;

@@ -241,7 +241,10 @@ test('of a key that may do nothing it is said', async () => {
   const made = await d.kms('apikey create --account admin --json');
   const { keyid }: Key = JSON.parse(made.stdout);
   const [first] = made.stderr.split('\n');
-  assert.equal(first, `kms: the key has no permissions yet: kms apikey update ${keyid} --flag FLAG`);
+  assert.equal(
+    first,
+    `kms: warning: the key has no permissions yet; give it some with \`kms apikey update ${keyid} --flag FLAG\``,
+  );
 });
 
 test('an API key is handed to another user', async () => {

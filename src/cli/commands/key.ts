@@ -69,7 +69,14 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof key.remove>): Promise<void> {
   const ringname = cli.get('<NAME>');
-  const details = () => detailsFrom(cli, (client) => client.getManagedKey({ ringname }).then(() => []));
+  const details = () =>
+    detailsFrom(cli, async (client) => {
+      const { ring } = await client.getManagedKey({ ringname });
+      if (ring.deletionAllowed) return [];
+      throw new KmsError('conflict', `${ring.displayName} cannot be deleted: its deletion is not allowed`, {
+        hint: `allow it with \`kms key config ${ring.displayName} --deletion-allowed true\``,
+      });
+    });
   await confirm(
     cli,
     `deletes the managed key ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
