@@ -66,7 +66,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   quota: 'ask the operator for more room',
   'not-found': 'check the name or id',
   'rate-limited': 'wait and try again',
-  sealed: 'unseal it first',
+  sealed: 'run `kms unseal`',
   internal: 'look at the log of the appliance',
 };
 

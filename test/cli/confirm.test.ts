@@ -62,7 +62,7 @@ test('seal asks on a terminal and says what stops; without one it seals', async 
   const sealed = async (): Promise<unknown> => (await d.json<{ sealed: boolean }>('status --json')).sealed;
   const server = await serving(d);
   const deed =
-    /^This seals the appliance: encrypting, .* until somebody unseals it, which takes keyfile\. Go on\? \[y\/N\] /;
+    /^This seals the appliance: encrypting, .* until somebody unseals it, which takes the key file\. Go on\? \[y\/N\] /;
   const refused = await d.kms('seal', { tty, stdin: typed('n\n') });
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
   assert.match(refused.stderr, deed);

@@ -8,6 +8,7 @@ import { type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { account } from '../grammar/account.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
 import { agoText } from '../text.ts';
@@ -33,7 +34,9 @@ const accountColumns: readonly Column<Account>[] = [
 export async function create(cli: CliOf<typeof account.create>): Promise<void> {
   const input = given({ uid: cli.get('<UID>'), notes: cli.get('--notes'), props: cli.get('--props') });
   await withClient(cli, async (client) => {
-    const account = await client.createAccount(input);
+    const account = await client.createAccount(input).catch((error) => {
+      throw nameTaken(error, input.uid);
+    });
     await printThing(cli, account, accountPairs(account));
   });
 }

@@ -7,6 +7,7 @@ import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { key } from '../grammar/key.ts';
 import { mustReachStdout, write } from '../io.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import { openInput } from '../streams.ts';
@@ -16,7 +17,9 @@ export async function create(cli: CliOf<typeof key.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
   const input = given({ name, type: cli.get('--type'), derived: cli.get('--derived') || undefined });
   await withClient(cli, async (client) => {
-    const answer = await client.createManagedKey(input);
+    const answer = await client.createManagedKey(input).catch((error) => {
+      throw nameTaken(error, name);
+    });
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }

@@ -10,6 +10,7 @@ import { chooseTenant } from '../default-tenants.ts';
 import { enumeration } from '../grammar/declaration.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import type { Column } from '../table.ts';
 import { dataDirectory } from '../target.ts';
@@ -18,7 +19,11 @@ export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
   const name = cli.get('<NAME>');
   const typed = cli.get('--host');
   await withLocal(cli, async ({ ask }) => {
-    const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } });
+    const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } }).catch(
+      (error) => {
+        throw nameTaken(error, name);
+      },
+    );
     const shown = printThing(cli, { tenant, accountId, apiKey }, [
       ['tenant', tenant],
       ['hosts', hosts.join(' ')],
