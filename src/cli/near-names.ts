@@ -18,7 +18,7 @@ const nouns: Readonly<Partial<Record<NameKind, string>>> = {
 
 /** The error if another thing has the name that one was to get, with that name. */
 export function nameTaken(error: unknown, name: string): unknown {
-  if (!(error instanceof KmsError) || error.code !== 'conflict') return error;
+  if (!(error instanceof KmsError)) return error;
   const [problem = '', ...others] = Object.values(error.fields ?? {});
   const [, noun] = /^another (.+) has this (?:name|uid)$/.exec(problem) ?? [];
   if (noun === undefined || others.length > 0) return error;

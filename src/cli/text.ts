@@ -94,6 +94,15 @@ export function inShort(text: string, times: ShortTimes): string {
   });
 }
 
+/** A value that is a time, as people read it: in the local time zone, with its age or distance; others unchanged. */
+export function readableTime(value: string, now: number): string {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(value) ? parseTimestamp(value) : undefined;
+  if (at === undefined) return value;
+  const distance = distanceText(at, now);
+  const whole = `${localDate(at)} ${clockTime(at)}`;
+  return distance === localDate(at) ? whole : `${whole} (${distance})`;
+}
+
 /** A time, in epoch milliseconds or as text, as people say it now: its age, its distance or its date. */
 export function agoText(at: number | string): string {
   return inShort(typeof at === 'number' ? new Date(at).toISOString() : at, { now: Date.now() });

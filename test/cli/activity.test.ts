@@ -336,6 +336,20 @@ test('an act that was granted and failed says so in the list, and with one recor
   assert.match((await d.kms(['activity', 'show', id])).stdout, /^verdict +granted, failed \(4\d\d\)$/m);
 });
 
+test('times of one record are local on a terminal, and exact with --wide, with --json and elsewhere', async () => {
+  await using d = await withExport();
+  const [{ id } = { id: '' }] = (await d.json<{ data: { id: string }[] }>('activity search --json')).data;
+  const shown = async (tty: object, ...more: string[]): Promise<string> =>
+    (await d.kms(['activity', 'show', id, ...more], { tty })).stdout;
+  assert.match(await shown({ stdout: true }), /^time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \((just now|\d+ s ago)\)$/m);
+  for (const exact of [await shown({}), await shown({ stdout: true }, '--wide')]) {
+    assert.match(exact, /^time +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m);
+  }
+  // A head is read again with --since.
+  const { stdout } = await d.kms('activity head', { tty: { stdout: true } });
+  assert.match(stdout, /^signed at +\d{4}-\d\d-\d\dT/m);
+});
+
 test('at 80 columns a keyring with a long name is listed whole, and no line is wider', async () => {
   await using d = await desk();
   await d.json('init --json');

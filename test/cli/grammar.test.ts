@@ -480,3 +480,22 @@ test('a server that does not answer is exit code 3', async () => {
 function pick({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }): unknown[] {
   return [code, stdout, stderr];
 }
+
+test('a name that is taken is told with the name and the kind of thing that has it', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  for (const [line, noun] of [
+    ['keyring create payroll', 'a keyring'],
+    ['key create orders', 'a managed key'],
+    ['asym create letters', 'a keyring'],
+    ['account create billing', 'an account'],
+    ['tenant create second --host second.example', 'a tenant'],
+  ] as const) {
+    const more = line.startsWith('tenant') ? '' : ' --tenant default';
+    assert.equal((await d.kms(`${line}${more}`)).code, 0, line);
+    const name = line.split(' ')[2];
+    const keyFile = / (?:payroll|letters)/.test(line) ? ' --private-key-out other.key' : '';
+    const { code, stdout, stderr } = await d.kms(`${line}${more}${keyFile}`);
+    assert.deepEqual([code, stdout, stderr], [1, '', `kms: there is already ${noun} ${name}\n`]);
+  }
+});

@@ -5,7 +5,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { byteCount, progressLine } from '../../src/cli/streams.ts';
 import { pairs, table, tableWriter } from '../../src/cli/table.ts';
-import { inShort, shorten, visible, width } from '../../src/cli/text.ts';
+import { inShort, readableTime, shorten, visible, width } from '../../src/cli/text.ts';
 
 const columns = [
   { title: 'name', value: (row: { name: string }) => row.name },
@@ -132,6 +132,25 @@ for (const [time, text] of [
 ] as const) {
   test(`in short, "${time}" is "${text}"`, () => assert.equal(inShort(time, { now }), text));
 }
+
+test('a value that is a time is a local one with its age; others stay as they are', () => {
+  const local = (at: string): string => {
+    const date = new Date(at);
+    const two = (number: number): string => String(number).padStart(2, '0');
+    const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+    return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  };
+  for (const [at, distance] of [
+    ['2026-06-01T11:57:00.000Z', ' (3 min ago)'],
+    ['2026-06-01T12:30:00Z', ' (in 30 min)'],
+    ['2026-01-15T12:00:00.000Z', ''],
+  ] as const) {
+    assert.equal(readableTime(at, now), `${local(at)}${distance}`);
+  }
+  for (const text of ['never', '{"at":"2026-06-01T11:57:00.000Z"}', 'since 2026-06-01T11:57:00.000Z']) {
+    assert.equal(readableTime(text, now), text);
+  }
+});
 
 test('ids and times are in short where the style says so, and never cut', () => {
   const columns = [

@@ -136,7 +136,8 @@ export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
   await withClient(cli, async (client) => {
     const head = await client.getActivityHead(cli.get('--post-quantum') ? { postQuantum: true } : {});
     const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
-    await printThing(cli, head, [...pairs, ['kept from', head.from]]);
+    // `--since` reads what is printed.
+    await printThing(cli, head, [...pairs, ['kept from', head.from]], 'exact');
   });
 }
 

@@ -227,7 +227,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['created', tenant.createdAt],
     ['updated', tenant.updatedAt],
     ['deleted', tenant.deletedAt],
-    ['restorable', tenant.restorableUntil && `until ${tenant.restorableUntil}`],
+    ['restorable until', tenant.restorableUntil],
   ];
 }
 
