@@ -65,8 +65,8 @@ for (const [option, [holds, ...lines]] of Object.entries(options)) {
       const before = await readdir(d.dir);
       for (const [mode, who, may] of [
         [0o640, 'its group', 'read'],
-        [0o604, 'other users'],
-        [0o644, 'other users'],
+        [0o604, 'other users', 'read'],
+        [0o644, 'other users', 'read'],
         [0o620, 'its group', 'write to'],
       ] as const) {
         await chmod(file, mode);

@@ -27,7 +27,7 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
   await withServer(cli, act, { orNode: true });
 }
 
-/** What opens the appliance, by the kind of custodian. */
+/** Names of the things that open the appliance, by kind of custodian. */
 const keeperNames: ReadonlyMap<string, string> = new Map<CustodianKind, string>([
   ['keyfile', 'the key file'],
   ['passphrase', 'the passphrase'],
